@@ -1,0 +1,166 @@
+"""The nouns of the engine, as frozen values.
+
+A row of the database and a value of this module are the same thing seen from two sides; `convergence.db` maps
+between them. Nothing here reads a clock, makes an id or talks to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+Json: TypeAlias = 'None | bool | int | float | str | list[Json] | dict[str, Json]'
+"""A value that survives a round trip through JSON."""
+
+
+class Action(StrEnum):
+    """What a traversal does to a stack, or what was last done to a resource."""
+
+    INIT = 'INIT'
+    CREATE = 'CREATE'
+    UPDATE = 'UPDATE'
+    DELETE = 'DELETE'
+    ROLLBACK = 'ROLLBACK'
+
+
+class Status(StrEnum):
+    """How far an action got."""
+
+    IN_PROGRESS = 'IN_PROGRESS'
+    COMPLETE = 'COMPLETE'
+    FAILED = 'FAILED'
+
+
+class Phase(StrEnum):
+    """What a node of a traversal is for."""
+
+    UPDATE = 'UPDATE'
+    CLEANUP = 'CLEANUP'
+    IN_SERVICE = 'IN_SERVICE'
+    COMPLETE = 'COMPLETE'
+
+
+class NodeStatus(StrEnum):
+    """Where a node stands. Only `READY` nodes may be worked on; only a worker that finishes one leaves `READY`."""
+
+    WAITING = 'WAITING'
+    READY = 'READY'
+    DONE = 'DONE'
+    FAILED = 'FAILED'
+
+
+class TraversalStatus(StrEnum):
+    """Where a traversal stands. `RUNNING` is the only state in which a node may start."""
+
+    RUNNING = 'RUNNING'
+    FAILED = 'FAILED'
+    COMPLETE = 'COMPLETE'
+    SUPERSEDED = 'SUPERSEDED'
+    CANCELLED = 'CANCELLED'
+
+
+class DeletionPolicy(StrEnum):
+    """What becomes of the physical object when the resource is no longer wanted."""
+
+    DELETE = 'Delete'
+    RETAIN = 'Retain'
+    SNAPSHOT = 'Snapshot'
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a template says about one resource.
+
+    Parameters and files are already filled in; what remains to be resolved, when the resource's turn has come,
+    are references to other resources. `properties` and `metadata` are encoded by `convergence.template` (plain
+    JSON, with remaining functions marked so that no user data can be taken for one).
+
+    :param requires: names of the resources that must be up first, sorted, each once.
+    """
+
+    name: str
+    type: str
+    properties: Json = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
+
+    def document(self) -> dict[str, Json]:
+        """The definition as JSON, for a row. The inverse is `from_document`."""
+        return {
+            'name': self.name,
+            'type': self.type,
+            'properties': self.properties,
+            'metadata': self.metadata,
+            'requires': list(self.requires),
+            'deletion_policy': self.deletion_policy.value,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json]) -> Definition:
+        """The definition that `document` was made from."""
+        requires = document['requires']
+        assert isinstance(requires, list)
+        return cls(
+            name=str(document['name']),
+            type=str(document['type']),
+            properties=document['properties'],
+            metadata=document['metadata'],
+            requires=tuple(str(name) for name in requires),
+            deletion_policy=DeletionPolicy(str(document['deletion_policy'])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a finished update node hands to those that require it.
+
+    :param resource_id: the row that is in service for the name.
+    :param reference: what `get_resource` gives; usually the physical id.
+    :param attributes: value of each attribute that the template asks for and that could be read.
+    :param errors: for each attribute that could not be read, why. It fails whoever uses it, nobody else.
+    """
+
+    resource_id: str
+    reference: str | None = None
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Json]:
+        """The output as JSON, for a row. The inverse is `from_document`."""
+        document: dict[str, Json] = {'resource_id': self.resource_id, 'reference': self.reference}
+        if self.attributes:
+            document['attributes'] = dict(self.attributes)
+        if self.errors:
+            document['errors'] = dict(self.errors)
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json]) -> Output:
+        """The output that `document` was made from."""
+        attributes, errors = document.get('attributes') or {}, document.get('errors') or {}
+        assert isinstance(attributes, dict)
+        assert isinstance(errors, dict)
+        reference = document['reference']
+        return cls(
+            resource_id=str(document['resource_id']),
+            reference=None if reference is None else str(reference),
+            attributes=attributes,
+            errors={name: str(text) for name, text in errors.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a traversal wants: the resources of one template, ready to be planned.
+
+    An empty goal (no definitions) is how a stack is deleted.
+
+    :param definitions: by resource name, in the order of the template.
+    :param asked: for each resource name, the attributes that anybody (resources, outputs) asks of it.
+    """
+
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

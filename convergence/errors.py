@@ -1,0 +1,160 @@
+"""Every exception that Convergence raises on purpose.
+
+The class names are part of the RPC contract: a remote caller and the REST layer tell errors apart by name.
+The base class says what happens next:
+
+* `UserError`: the request is wrong; nothing was stored; change it and ask again.
+* `RetryLater`: the request is fine, the moment is not; the same request may succeed later.
+* `OperatorError`: the installation is wrong; a person has to change configuration or a service.
+* `Conflict`: internal; a row is no longer what was read; read again and decide again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class ConvergenceError(Exception):
+    """Base of all errors that are raised on purpose. The text is meant to be read by the person who asked."""
+
+
+class UserError(ConvergenceError):
+    """The request is wrong. Nothing was stored or changed."""
+
+
+class RetryLater(ConvergenceError):
+    """The request could not be served now; repeating it later may succeed."""
+
+
+class OperatorError(ConvergenceError):
+    """Configuration, database or broker need the attention of an operator."""
+
+
+class Conflict(ConvergenceError):
+    """A row is no longer what was read. Whoever catches it reads again and decides again."""
+
+
+# --- requests -------------------------------------------------------------------------------------------------
+
+
+class Invalid(UserError):
+    """An argument has a wrong type or value."""
+
+
+class EntityNotFound(UserError):
+    """What the request names does not exist, or belongs to somebody else.
+
+    :param entity: the kind of thing, for example ``Stack``.
+    :param name: the name or id by which it was asked for.
+    """
+
+    def __init__(self, entity: str, name: str = '') -> None:
+        super().__init__(f'The {entity} ({name}) could not be found.' if name else entity)
+
+
+class ResourceNotFound(EntityNotFound):
+    """The stack has no such resource."""
+
+
+class ResourceNotAvailable(UserError):
+    """The resource exists but has not been created yet."""
+
+
+class StackExists(UserError):
+    """Another live stack of the same project has this name."""
+
+
+class ActionInProgress(RetryLater):
+    """The stack is busy with an action that cannot be superseded by this request."""
+
+
+class NotSupported(UserError):
+    """The request makes no sense in the stack's present state, or this installation does not offer it."""
+
+
+class Forbidden(UserError):
+    """The caller may not do this."""
+
+
+class RequestLimitExceeded(UserError):
+    """A limit on sizes or counts would be exceeded. The text names the limit and the option that sets it."""
+
+
+# --- templates ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a document something stands. Lines and columns count from 1.
+
+    :param source: what the document is called, for example ``template`` or a file name.
+    :param path: keys from the document's root, for example ``('resources', 'web', 'properties', 'port')``.
+    """
+
+    line: int
+    column: int
+    source: str = 'template'
+    path: tuple[str | int, ...] = ()
+
+    def __str__(self) -> str:
+        where = f'{self.source}, line {self.line}, column {self.column}'
+        return f'{where} ({".".join(str(key) for key in self.path)})' if self.path else where
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a document, and where."""
+
+    message: str
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        return f'{self.place}: {self.message}' if self.place else self.message
+
+
+class StackValidationFailed(UserError):
+    """The template or its parameters are wrong. Carries every problem found, in the order of the document."""
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        self.problems: tuple[Problem, ...] = ((Problem(problems),) if isinstance(problems, str) else tuple(problems))
+        super().__init__('\n'.join(str(problem) for problem in self.problems))
+
+
+class InvalidTemplateVersion(StackValidationFailed):
+    """The template's version is missing or not one of the supported ones; the text lists them."""
+
+
+class InvalidTemplateSection(StackValidationFailed):
+    """The template or a section of it has a key that the language does not know."""
+
+
+class InvalidTemplateReference(StackValidationFailed):
+    """The template refers to a resource, attribute or file that does not exist."""
+
+
+class CircularDependencyException(StackValidationFailed):
+    """Resources require each other in a circle; the text names the circle and its lines."""
+
+
+class UnknownUserParameter(StackValidationFailed):
+    """A value was given for a parameter that the template does not declare."""
+
+
+class UserParameterMissing(StackValidationFailed):
+    """No value was given for a parameter without a default."""
+
+
+# --- processes ------------------------------------------------------------------------------------------------
+
+
+class ConfigurationError(OperatorError):
+    """A configuration option is missing or wrong. The text names the option."""
+
+
+class DatabaseUnavailable(OperatorError, RetryLater):
+    """The database does not answer, or its schema is not the one this version needs."""
+
+
+class MessagingUnavailable(OperatorError, RetryLater):
+    """The message broker does not answer."""

@@ -1,0 +1,204 @@
+"""The contract between the engine and the author of a resource type.
+
+A resource type is a class with a frozen dataclass of properties and a few methods. The engine calls them in any
+worker process, possibly a different one for each call, and possibly a second time after a crash; everything that
+has to survive between two calls is returned to the engine and handed in again with the next call.
+
+A call answers with `Done` or with `InProgress`. While an action is in progress the engine calls `poll` with the
+progress data that the last answer carried. Errors are raised:
+
+* `TransientFailure`: try again, after a while; the engine backs off.
+* `FinalFailure` (and any other exception): the resource has failed with that text.
+* `ObjectNotFound`: the physical object is not there. For a delete that is success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from convergence.core.model import Action, Json
+
+P = TypeVar('P')
+
+
+class PluginFailure(Exception):
+    """Base of the errors that a resource type raises on purpose.
+
+    :param physical_id: the object that exists although the call failed, if the type knows it.
+    """
+
+    def __init__(self, message: str, *, physical_id: str | None = None) -> None:
+        super().__init__(message)
+        self.physical_id = physical_id
+
+
+class TransientFailure(PluginFailure):
+    """The call may succeed when it is repeated."""
+
+
+class FinalFailure(PluginFailure):
+    """Repeating the call will not help."""
+
+
+class ObjectNotFound(PluginFailure):
+    """The physical object does not exist (any more)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The action is complete.
+
+    :param physical_id: id of the physical object; None leaves it as it was.
+    :param data: private data of the type, kept with the resource and handed in again; None leaves it as it was.
+    """
+
+    physical_id: str | None = None
+    data: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InProgress:
+    """The action has begun and will take time.
+
+    :param progress: what `poll` needs to continue, in this or another process. JSON.
+    :param physical_id: as in `Done`; stored at once, before the next poll.
+    :param data: as in `Done`.
+    :param poll_after_s: how long the engine should wait before it polls; None leaves it to the engine.
+    """
+
+    progress: Mapping[str, Json] = field(default_factory=dict)
+    physical_id: str | None = None
+    data: Mapping[str, Json] | None = None
+    poll_after_s: float | None = None
+
+
+Answer: TypeAlias = Done | InProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What is really there.
+
+    :param healthy: False where the object exists but is of no use (it will be replaced).
+    :param properties: live values by property name, as far as they can be read; may be empty.
+    """
+
+    healthy: bool = True
+    properties: Mapping[str, Json] = field(default_factory=dict)
+
+
+def never_cancelled() -> bool:
+    """The default of `Call.cancelled`."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[P]):
+    """Everything a method of a resource type is told.
+
+    :param token: idempotency token of this resource's creation: the same in every call for this row, different for
+        every other row. A service that enforces unique client tokens or names makes a repeated create harmless.
+    :param properties: the wanted properties, an instance of the type's own dataclass.
+    :param physical_id: id of the physical object, None while none is known.
+    :param data: private data returned by an earlier call.
+    :param previous: in `update` and `needs_replacement`, the properties as last applied.
+    :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
+    """
+
+    properties: P
+    name: str
+    stack_name: str
+    stack_id: str
+    project_id: str
+    resource_id: str
+    token: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    previous: P | None = None
+    cancelled: Callable[[], bool] = never_cancelled
+
+
+class ResourceType(Generic[P]):
+    """Base class of resource types. Only `create` must be written; everything else has a sensible default.
+
+    Class attributes:
+
+    * `Properties`: a frozen dataclass; each field is declared with `convergence.resources.schema.prop`.
+    * `Attributes`: a frozen dataclass (or None) whose fields name and type the readable attributes.
+    * `token_enforced`: True where the service itself refuses or deduplicates a second create with the same token.
+    """
+
+    Properties: ClassVar[type[Any]]
+    Attributes: ClassVar[type[Any] | None] = None
+    token_enforced: ClassVar[bool] = False
+
+    def create(self, call: Call[P]) -> Answer:
+        """Begin to make the physical object."""
+        raise NotImplementedError(f'{type(self).__name__} cannot be created')
+
+    def update(self, call: Call[P]) -> Answer:
+        """Begin to change the physical object from `call.previous` to `call.properties` in place.
+
+        Must be idempotent: after a crash or a failure it is called again, and parts may have been applied.
+        """
+        return Done()
+
+    def delete(self, call: Call[P]) -> Answer:
+        """Begin to remove the physical object. `call.physical_id` may be None when a create never got that far."""
+        return Done()
+
+    def poll(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Is the long action done? Called only after `InProgress`."""
+        raise NotImplementedError(f'{type(self).__name__} answered InProgress but has no poll()')
+
+    def find(self, call: Call[P]) -> Answer | None:
+        """The object made under `call.token`, after a crash between making it and storing its id.
+
+        `Done` or `InProgress` with its physical id, or None where there is none.
+        """
+        return None
+
+    def observe(self, call: Call[P]) -> Observed | None:
+        """What is really there for `call.physical_id`; None where the type cannot tell.
+
+        :raises ObjectNotFound: nothing is there.
+        """
+        return None
+
+    def needs_replacement(self, call: Call[P]) -> bool:
+        """Must a change from `call.previous` to `call.properties` make a new object?
+
+        Asked only for changes that the property schema would allow in place. Runs inside a database transaction:
+        it must be quick and must not talk to anybody.
+        """
+        return False
+
+    def reference_id(self, call: Call[P]) -> str | None:
+        """What `get_resource` gives for this resource."""
+        return call.physical_id
+
+    def attribute(self, call: Call[P], name: str) -> Json:
+        """Value of an attribute. Read once, after the action that may have changed it."""
+        raise FinalFailure(f'attribute {name} cannot be read')
+
+    def cancel(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> None:
+        """The action in progress is no longer wanted; stop it if that is possible. Called at most once."""
+
+    # Optional actions: a type that leaves them alone has nothing to do for them.
+
+    def check(self, call: Call[P]) -> Answer:
+        """Verify that the object is there and works."""
+        if self.observe(call) is None and call.physical_id is None:
+            raise ObjectNotFound(f'{call.name} has no physical object')
+        return Done()
+
+    def suspend(self, call: Call[P]) -> Answer:
+        """Put the object to rest."""
+        return Done()
+
+    def resume(self, call: Call[P]) -> Answer:
+        """Wake the object up."""
+        return Done()
