@@ -69,6 +69,14 @@ class DeletionPolicy(StrEnum):
     SNAPSHOT = 'Snapshot'
 
 
+class Change(StrEnum):
+    """What it takes to get from the properties as last applied to the wanted ones."""
+
+    NONE = 'NONE'
+    IN_PLACE = 'IN_PLACE'
+    REPLACE = 'REPLACE'
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What a template says about one resource.
@@ -78,6 +86,7 @@ class Definition:
     JSON, with remaining functions marked so that no user data can be taken for one).
 
     :param requires: names of the resources that must be up first, sorted, each once.
+    :param uses: for each of those whose attributes are used, the attributes, sorted.
     """
 
     name: str
@@ -86,6 +95,7 @@ class Definition:
     metadata: Json = field(default_factory=dict)
     requires: tuple[str, ...] = ()
     deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
+    uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON, for a row. The inverse is `from_document`."""
@@ -96,13 +106,15 @@ class Definition:
             'metadata': self.metadata,
             'requires': list(self.requires),
             'deletion_policy': self.deletion_policy.value,
+            'uses': {name: list(attributes) for name, attributes in self.uses.items()},
         }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Definition:
         """The definition that `document` was made from."""
-        requires = document['requires']
+        requires, uses = document['requires'], document['uses']
         assert isinstance(requires, list)
+        assert isinstance(uses, dict)
         return cls(
             name=str(document['name']),
             type=str(document['type']),
@@ -110,6 +122,7 @@ class Definition:
             metadata=document['metadata'],
             requires=tuple(str(name) for name in requires),
             deletion_policy=DeletionPolicy(str(document['deletion_policy'])),
+            uses={name: tuple(map(str, attributes)) for name, attributes in uses.items() if isinstance(attributes, list)},
         )
 
 

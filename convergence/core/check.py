@@ -1,0 +1,390 @@
+"""One node: what is to be done for it, and the claim of its row.
+
+The store calls `begin` with the node's row locked and everything else read afterwards. Each of its answers is a value
+(`Step`); a replacement or a wait is an expected outcome, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from convergence.core import failure, states
+from convergence.core.digest import digest
+from convergence.core.effects import (
+    AppendCleanup,
+    Decision,
+    DeleteResource,
+    Effect,
+    FinishNode,
+    InsertEvents,
+    InsertResources,
+    PointNode,
+    UpdateResource,
+)
+from convergence.core.model import (
+    Action,
+    Change,
+    DeletionPolicy,
+    Json,
+    NodeStatus,
+    Output,
+    Phase,
+    Status,
+)
+from convergence.core.rows import Event, Node, Pending, Resource, Stack, Traversal
+from convergence.core.views import NodeView
+
+
+class Step(StrEnum):
+    """What is to be done for a node now."""
+
+    DROP = 'DROP'
+    WAIT = 'WAIT'
+    NOTHING = 'NOTHING'
+    FAIL = 'FAIL'
+    CREATE = 'CREATE'
+    UPDATE = 'UPDATE'
+    REPLACE = 'REPLACE'
+    REPAIR = 'REPAIR'
+    READ = 'READ'
+    RESUME = 'RESUME'
+    DELETE = 'DELETE'
+
+
+ACTING = frozenset({Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.DELETE})
+"""Steps for which the row has been claimed and a plugin is to be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who asks, and what a claim needs from outside.
+
+    :param id: the worker that will own the row.
+    :param new_id: makes an id that was never used before.
+    :param window: how many nodes are cast at once; see `Node.wakes`.
+    """
+
+    id: str
+    new_id: Callable[[], str]
+    window: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the template wants of a resource, with everything resolved.
+
+    :param change: what it takes to get there from the row's properties as last applied.
+    """
+
+    properties: Mapping[str, Json]
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Unwantable:
+    """The wanted properties cannot be had: a reference could not be resolved, or a value is not allowed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row held by a worker, and what it is held for.
+
+    :param resource: the row as claimed, with the owner and the fence that guard every further write.
+    :param step: what is to be done.
+    :param action: the action that the step belongs to.
+    :param completes_node: whether success finishes the node; a leftover of an older traversal does not.
+    """
+
+    step: Step
+    action: Action
+    resource: Resource
+    node: Node
+    stack: Stack
+    traversal: Traversal
+    completes_node: bool = True
+    pending: Pending | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The verdict on a node.
+
+    :param claim: set for the steps in `ACTING`.
+    """
+
+    step: Step
+    claim: Claim | None = None
+
+
+Assess = Callable[[NodeView], Wanted | Unwantable]
+"""Resolves what the template wants and compares it with the row. Pure; given by the caller, who knows templates."""
+
+
+def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
+    """Decide what to do for a node, and claim its row where a plugin has to be called."""
+    node, resource = view.node, view.resource
+    if not view.may_start or node.status is not NodeStatus.READY:
+        return Decision(Begun(Step.DROP))
+    if resource is None:
+        return _nothing(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
+    if resource.owner is not None:
+        return Decision(Begun(Step.WAIT), wake=_follower(node))
+    if node.phase is Phase.CLEANUP:
+        return _cleanup(view, worker, resource)
+    return _update(view, worker, resource, assess)
+
+
+# --- cleanup --------------------------------------------------------------------------------------------------
+
+
+def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+    if view.chosen_id == resource.id:
+        return _nothing(view, worker, [])
+    if resource.token is None and resource.physical_id is None:
+        # Never begun: nothing of it exists anywhere.
+        return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence)])
+    policy = resource.definition.deletion_policy if resource.definition else DeletionPolicy.DELETE
+    if policy is DeletionPolicy.RETAIN:
+        event = _event(view, worker, resource, Action.DELETE, Status.COMPLETE, 'retained')
+        return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
+    resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
+    changes = {} if resuming else {
+        **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
+        'progress': None,
+    }
+    step = Step.RESUME if resuming else Step.DELETE
+    return _claim(view, worker, resource, step, Action.DELETE, changes)
+
+
+# --- update ---------------------------------------------------------------------------------------------------
+
+
+def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
+    if resource.status is Status.IN_PROGRESS and resource.action is not Action.DELETE:
+        return _resume(view, worker, resource)
+    if resource.action is Action.DELETE:
+        return Decision(Begun(Step.REPLACE))
+    wanted = assess(view)
+    if isinstance(wanted, Unwantable):
+        return _refuse(view, worker, resource, wanted.reason)
+    pending = _pending(view, wanted)
+    if resource.action is Action.INIT or (resource.token is None and resource.physical_id is None):
+        return _create(view, worker, resource, pending)
+    definition = view.node.definition
+    assert definition is not None
+    if resource.type != definition.type or wanted.change is Change.REPLACE:
+        return Decision(Begun(Step.REPLACE))
+    if resource.status is Status.FAILED:
+        return _claim(view, worker, resource, Step.REPAIR, Action.UPDATE, {}, pending)
+    if wanted.change is Change.IN_PLACE:
+        return _change_in_place(view, worker, resource, pending)
+    output = resource.output
+    if output is None or any(key not in output.attributes for key in view.node.asked):
+        return _claim(view, worker, resource, Step.READ, resource.action, {}, pending)
+    changes = applied(pending)
+    return _nothing(
+        view, worker, [UpdateResource(resource.id, None, resource.fence, changes)], output
+    )
+
+
+def _pending(view: NodeView, wanted: Wanted) -> Pending:
+    definition = view.node.definition
+    assert definition is not None
+    return Pending(
+        definition=definition,
+        properties=wanted.properties,
+        requires=tuple(sorted({output.resource_id for output in view.inputs.values()})),
+        template_id=view.traversal.template_id,
+        digest=digest(definition, view.inputs),
+    )
+
+
+def applied(pending: Pending) -> dict[str, object]:
+    """The columns of a row for which `pending` has become true."""
+    return {
+        'definition': pending.definition,
+        'properties': pending.properties,
+        'requires': pending.requires,
+        'template_id': pending.template_id,
+        'digest': pending.digest,
+        'pending': None,
+    }
+
+
+def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
+    changes = {
+        **states.resource_state(resource, Action.CREATE, Status.IN_PROGRESS, 'state changed'),
+        'type': pending.definition.type,
+        'definition': pending.definition,
+        'properties': pending.properties,
+        'pending': pending,
+        'requires': pending.requires,
+        'template_id': pending.template_id,
+        'token': worker.new_id(),
+    }
+    return _claim(view, worker, resource, Step.CREATE, Action.CREATE, changes, pending)
+
+
+def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
+    return _claim(view, worker, resource, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
+
+
+def updating(resource: Resource, pending: Pending) -> dict[str, object]:
+    """The columns of a row whose update in place begins. It may depend on what either definition requires."""
+    return {
+        **states.resource_state(resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed'),
+        'pending': pending,
+        'requires': tuple(sorted({*resource.requires, *pending.requires})),
+        'template_id': pending.template_id,
+        'digest': None,
+        'progress': None,
+    }
+
+
+def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+    """An action was left in the middle, by this traversal or an older one: bring it to its end first.
+
+    Where that end is what this node wants too, it finishes the node; else the node is checked again afterwards.
+    """
+    pending, definition = resource.pending, view.node.definition
+    assert definition is not None
+    same = pending is not None and pending.digest == digest(definition, view.inputs)
+    if same and pending is not None:
+        pending = replace(pending, template_id=view.traversal.template_id)
+    return _claim(view, worker, resource, Step.RESUME, resource.action, {}, pending, completes_node=same)
+
+
+def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
+    """The node fails before anything was done; a resource that works is left as it is."""
+    new = resource.action is Action.INIT
+    action = Action.CREATE if new else Action.UPDATE
+    effects: list[Effect] = []
+    if new:
+        changes = states.resource_state(resource, Action.CREATE, Status.FAILED, reason)
+        effects.append(UpdateResource(resource.id, None, resource.fence, changes))
+    effects.append(InsertEvents((_event(view, worker, resource, action, Status.FAILED, reason),)))
+    effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
+    return Decision(Begun(Step.FAIL), tuple(effects))
+
+
+# --- shared ---------------------------------------------------------------------------------------------------
+
+
+def _nothing(
+    view: NodeView, worker: Worker, effects: list[Effect], output: Output | None = None
+) -> Decision[Begun]:
+    node = view.node
+    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window)
+    return Decision(Begun(Step.NOTHING), (*effects, finish), _follower(node))
+
+
+def _follower(node: Node) -> tuple[tuple[str, int], ...]:
+    return ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
+
+
+def _claim(
+    view: NodeView,
+    worker: Worker,
+    resource: Resource,
+    step: Step,
+    action: Action,
+    changes: Mapping[str, object],
+    pending: Pending | None = None,
+    *,
+    completes_node: bool = True,
+) -> Decision[Begun]:
+    held = {**changes, 'owner': worker.id, 'fence': resource.fence + 1, 'wake_at': None}
+    effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
+    if 'status' in changes:
+        effects.append(InsertEvents((_event(view, worker, resource, action, Status.IN_PROGRESS, 'state changed'),)))
+    claim = Claim(
+        step=step,
+        action=action,
+        resource=replace(resource, **held),  # type: ignore[arg-type]
+        node=view.node,
+        stack=view.stack,
+        traversal=view.traversal,
+        completes_node=completes_node,
+        pending=pending,
+    )
+    return Decision(Begun(step, claim), tuple(effects))
+
+
+def _event(
+    view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str
+) -> Event:
+    definition = view.node.definition
+    return Event(
+        id=worker.new_id(),
+        stack_id=resource.stack_id,
+        action=action,
+        status=status,
+        reason=reason,
+        at=view.now,
+        resource_name=resource.name,
+        resource_type=definition.type if definition else resource.type,
+        physical_id=resource.physical_id,
+    )
+
+
+# --- replacement ----------------------------------------------------------------------------------------------
+
+
+def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
+    """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
+
+    The stack row is locked before the resource row: the new row is part of what a plan has to see.
+
+    :param replaced_id: the row that was decided upon.
+    :returns: as the verdict, the key of the new row; None where the decision has been overtaken.
+    """
+    old, node = view.resource, view.node
+    definition = node.definition
+    overtaken = (
+        not view.may_start
+        or node.status is not NodeStatus.READY
+        or old is None
+        or old.id != replaced_id
+        or old.owner is not None
+        or old.replaced_by is not None
+    )
+    if overtaken or old is None or definition is None:
+        return Decision(None)
+    new = Resource(
+        id=worker.new_id(),
+        stack_id=old.stack_id,
+        name=old.name,
+        type=definition.type,
+        action=Action.INIT,
+        status=Status.COMPLETE,
+        created_at=view.now,
+        replaces=old.id,
+        template_id=view.traversal.template_id,
+    )
+    effects: list[Effect] = [
+        InsertResources((new,)),
+        UpdateResource(old.id, None, old.fence, {'replaced_by': new.id}),
+        PointNode(node.traversal_id, node.number, new.id),
+    ]
+    if old.created_at >= view.traversal.started_at:
+        effects.append(_late_cleanup(view, old))
+    return Decision(new.id, tuple(effects))
+
+
+def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:
+    """The old row was made by this very traversal, so the plan has no cleanup node for it."""
+    node = Node(
+        traversal_id=view.traversal.id,
+        number=view.traversal.node_count,
+        phase=Phase.CLEANUP,
+        status=NodeStatus.WAITING,
+        name=old.name,
+        resource_id=old.id,
+        waiting=1,
+        required_by=(view.traversal.complete_number,),
+    )
+    return AppendCleanup(node, after=view.node.number, before=view.traversal.complete_number)

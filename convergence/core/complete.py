@@ -1,0 +1,74 @@
+"""The two nodes that end a traversal: `IN_SERVICE` and `COMPLETE`. They have no resource; the stack row is locked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from convergence.core import states
+from convergence.core.effects import (
+    Decision,
+    Effect,
+    EndTraversal,
+    FinishNode,
+    InsertEvents,
+    PurgeTemplates,
+    UpdateStack,
+)
+from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Event
+from convergence.core.views import NodeView
+
+
+def conclude(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
+    """Finish a node of phase `IN_SERVICE` or `COMPLETE`.
+
+    :returns: as the verdict, whether it was finished now (and not before, or made pointless by another traversal).
+    """
+    if not view.may_start or view.node.status is not NodeStatus.READY:
+        return Decision(False)
+    if view.node.phase is Phase.IN_SERVICE:
+        return _in_service(view)
+    return _complete(view, new_id)
+
+
+def _in_service(view: NodeView) -> Decision[bool]:
+    """Everything wanted is up: from now on this is what a rollback comes back to."""
+    node, stack, template_id = view.node, view.stack, view.traversal.template_id
+    effects: list[Effect] = []
+    if template_id is not None:
+        effects.append(UpdateStack(stack.id, view.traversal.id, {'last_good_template_id': template_id}))
+    effects.append(FinishNode(node.traversal_id, node.number, node.required_by))
+    return Decision(True, tuple(effects))
+
+
+def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
+    """Leftovers are gone too: the operation is complete."""
+    node, stack, traversal = view.node, view.stack, view.traversal
+    reason = f'Stack {traversal.action} completed successfully'
+    changes: dict[str, Any] = {
+        **states.stack_state(stack, traversal.action, Status.COMPLETE, reason),
+        'updated_at': stack.updated_at if traversal.action is Action.CREATE else view.now,
+    }
+    if traversal.action is Action.DELETE:
+        changes['deleted_at'] = view.now
+    event = Event(
+        id=new_id(),
+        stack_id=stack.id,
+        action=traversal.action,
+        status=Status.COMPLETE,
+        reason=reason,
+        at=view.now,
+        physical_id=stack.id,
+    )
+    keep = {stack.template_id, stack.last_good_template_id, traversal.template_id}
+    return Decision(
+        True,
+        (
+            UpdateStack(stack.id, traversal.id, changes),
+            PurgeTemplates(stack.id, tuple(sorted(template for template in keep if template))),
+            EndTraversal(traversal.id, TraversalStatus.COMPLETE, view.now, reason),
+            FinishNode(node.traversal_id, node.number, node.required_by),
+            InsertEvents((event,)),
+        ),
+    )

@@ -1,0 +1,31 @@
+"""The digest of what a success was made from.
+
+Two digests are equal when a resource would be made from the same definition, on top of the same rows, given the same
+values: then there is nothing to do for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from convergence.core.model import Definition, Json, Output
+
+
+def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
+    """Digest of a definition together with the outputs that it uses.
+
+    :param inputs: output of each requirement, by name.
+    :returns: 64 hexadecimal digits.
+    :raises KeyError: a requirement has no input.
+    """
+    used: dict[str, Json] = {}
+    for name in definition.requires:
+        output = inputs[name]
+        values: dict[str, Json] = {}
+        for attribute in definition.uses.get(name, ()):
+            values[attribute] = [output.attributes.get(attribute), output.errors.get(attribute)]
+        used[name] = [output.resource_id, output.reference, values]
+    text = json.dumps([definition.document(), used], sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,184 @@
+"""The verbs: everything that a decision may ask the store to do.
+
+A decision is a value. The store carries out its effects in one transaction, in the order given, and either all of
+them happen or none does. An effect that names what it replaces (an owner and a fence, a status) and does not find it
+raises `convergence.errors.Conflict`: the transaction is undone, everything is read again and decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from convergence.core.model import Output, Phase, TraversalStatus
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+
+V = TypeVar('V')
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStack:
+    """A new stack. A live stack of the same name in the same project is refused (`StackExists`)."""
+
+    stack: Stack
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStack:
+    """Change columns of a stack whose row is locked and whose current traversal is `traversal_id`."""
+
+    stack_id: str
+    traversal_id: str | None
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertTemplate:
+    """A new template."""
+
+    template: Template
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeTemplates:
+    """Remove the templates of a stack that nothing refers to."""
+
+    stack_id: str
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertTraversal:
+    """A new traversal with all of its nodes."""
+
+    traversal: Traversal
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndTraversal:
+    """Take a traversal out of `expected`. If it is in another state already, nothing happens: the first one counts."""
+
+    traversal_id: str
+    status: TraversalStatus
+    at: float
+    reason: str = ''
+    failed_phase: Phase | None = None
+    expected: TraversalStatus = TraversalStatus.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class InsertResources:
+    """New resource rows."""
+
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResource:
+    """Change columns of a resource that is held by `owner` under `fence`; else `Conflict`."""
+
+    resource_id: str
+    owner: str | None
+    fence: int
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResources:
+    """Change the same columns of many rows. Only while planning, when all rows of the stack are locked."""
+
+    resource_ids: tuple[str, ...]
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResource:
+    """Remove a row that is held by `owner` under `fence`; else `Conflict`."""
+
+    resource_id: str
+    owner: str | None
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class FinishNode:
+    """`READY` to `DONE`, exactly once; else `Conflict`. Each node in `required_by` waits for one predecessor less;
+    those that wait for none any more become `READY` and are answered by the store.
+
+    :param window: how many of those that became ready are to be cast at once; the others are chained to them.
+    """
+
+    traversal_id: str
+    number: int
+    required_by: tuple[int, ...]
+    output: Output | None = None
+    window: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FailNode:
+    """`READY` to `FAILED`. If the node is in another state, nothing happens."""
+
+    traversal_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PointNode:
+    """Let an update node that is `READY` work on another row; else `Conflict`."""
+
+    traversal_id: str
+    number: int
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppendCleanup:
+    """A cleanup node for a row that had none when the traversal was planned; the stack row is locked.
+
+    It comes after `after` (which is not done yet) and before `before` (which still waits).
+    """
+
+    node: Node
+    after: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEvents:
+    """Events, in order."""
+
+    events: tuple[Event, ...]
+
+
+Effect: TypeAlias = (
+    InsertStack
+    | UpdateStack
+    | InsertTemplate
+    | PurgeTemplates
+    | InsertTraversal
+    | EndTraversal
+    | InsertResources
+    | UpdateResource
+    | UpdateResources
+    | DeleteResource
+    | FinishNode
+    | FailNode
+    | PointNode
+    | AppendCleanup
+    | InsertEvents
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[V]):
+    """What was decided: the verdict for the caller, and the effects that make it true.
+
+    :param wake: nodes ``(traversal_id, number)`` to be cast after the commit, besides those that became ready.
+    """
+
+    verdict: V
+    effects: tuple[Effect, ...] = ()
+    wake: tuple[tuple[str, int], ...] = field(default=())

@@ -1,0 +1,87 @@
+"""What a failure, a time limit or a cancel means for a traversal and its stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from convergence.core import states
+from convergence.core.effects import Decision, Effect, EndTraversal, FailNode, InsertEvents, UpdateStack
+from convergence.core.model import Action, Phase, Status, TraversalStatus
+from convergence.core.rows import Event, Node, Stack, Traversal
+from convergence.core.views import PlanView
+
+
+class Outcome(StrEnum):
+    """What is to be done about a stack whose traversal has ended early."""
+
+    NOTHING = 'NOTHING'
+    FAIL = 'FAIL'
+    ROLL_BACK = 'ROLL_BACK'
+
+
+def node_failed(
+    traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float
+) -> list[Effect]:
+    """A node of the current traversal has failed: no other may start. The first failure is the root cause."""
+    text = f'Resource {action} failed: resources.{name}: {reason}'
+    return [
+        EndTraversal(traversal.id, TraversalStatus.FAILED, now, text, node.phase),
+        FailNode(node.traversal_id, node.number),
+    ]
+
+
+def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
+    """What is to be done, now that something has failed.
+
+    A cleanup that fails never rolls back: that would make again what has just been removed. Neither does the failure
+    of a rollback or of a delete. Rolling back twice for one failure is impossible: the rollback is a new traversal.
+    """
+    if traversal is None or stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS:
+        return Outcome.NOTHING
+    if traversal.status is not TraversalStatus.FAILED:
+        return Outcome.NOTHING
+    if traversal.failed_phase is Phase.CLEANUP or not traversal.rollback_on_failure:
+        return Outcome.FAIL
+    return Outcome.ROLL_BACK
+
+
+def timed_out(traversal: Traversal, now: float) -> EndTraversal:
+    """A traversal is past its deadline."""
+    return EndTraversal(traversal.id, TraversalStatus.FAILED, now, f'{traversal.action} timed out', None)
+
+
+def fail_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[Outcome]:
+    """Put the stack into the failed state of its traversal's action, if that is what has to be done."""
+    stack, traversal = view.stack, view.traversal
+    if stack is None or traversal is None or outcome(stack, traversal) is not Outcome.FAIL:
+        return Decision(Outcome.NOTHING)
+    return Decision(Outcome.FAIL, tuple(_stop(stack, traversal, traversal.reason, view.now, new_id)))
+
+
+def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:
+    """Stop the running traversal without a rollback.
+
+    :returns: as the verdict, the traversal that was stopped; None where nothing was running.
+    """
+    stack, traversal = view.stack, view.traversal
+    if stack is None or traversal is None or stack.status is not Status.IN_PROGRESS:
+        return Decision(None)
+    reason = f'Stack {traversal.action} cancelled'
+    effects = _stop(stack, traversal, reason, view.now, new_id)
+    effects.insert(1, EndTraversal(traversal.id, TraversalStatus.CANCELLED, view.now, reason))
+    return Decision(traversal.id, tuple(effects))
+
+
+def _stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Callable[[], str]) -> list[Effect]:
+    state = states.stack_state(stack, traversal.action, Status.FAILED, reason)
+    event = Event(
+        id=new_id(),
+        stack_id=stack.id,
+        action=traversal.action,
+        status=Status.FAILED,
+        reason=reason,
+        at=now,
+        physical_id=stack.id,
+    )
+    return [UpdateStack(stack.id, traversal.id, {**state, 'updated_at': now}), InsertEvents((event,))]

@@ -1,0 +1,282 @@
+"""One node: what becomes of the row and of the traversal when an action has ended, in whatever way.
+
+Every function here answers the question *who wakes whoever waits for this row?* In the current traversal that is the
+node's successors, through their counters; in a superseded one, the current traversal's own node for the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from convergence.core import failure, states
+from convergence.core.check import Claim, Step, Worker, applied, updating
+from convergence.core.effects import (
+    Decision,
+    DeleteResource,
+    Effect,
+    FinishNode,
+    InsertEvents,
+    UpdateResource,
+)
+from convergence.core.model import Action, Json, NodeStatus, Output, Phase, Status
+from convergence.core.rows import Event, Resource
+from convergence.core.views import FinishView
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The action is complete; `output` is what dependents get (None after a delete)."""
+
+    output: Output | None
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The action has failed."""
+
+    reason: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    progress: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The action goes on by itself; somebody is to look at it again after `after_s` seconds."""
+
+    progress: Mapping[str, Json] | None
+    after_s: float
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsuitable:
+    """Only a new object will do: the row is given back as it is, to be replaced."""
+
+    reason: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+Result: TypeAlias = Succeeded | Failed | Parked | Unsuitable
+
+
+class End(StrEnum):
+    """What the end of an action led to.
+
+    * `FENCED`: somebody else holds the row by now; nothing was written.
+    * `DONE`: the node is finished. `RELEASED`: the row is free, the node is not finished by this.
+    * `FAILED`: the traversal has failed, somebody has to settle the stack.
+    """
+
+    FENCED = 'FENCED'
+    DONE = 'DONE'
+    RELEASED = 'RELEASED'
+    FAILED = 'FAILED'
+
+
+def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
+    """Write what an action has led to and let go of the row, in one step."""
+    resource = view.resource
+    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
+        return Decision(End.FENCED)
+    match result:
+        case Succeeded():
+            return _succeeded(view, resource, claim, result, worker)
+        case Failed():
+            return _failed(view, resource, claim, result, worker)
+        case Parked():
+            return _parked(view, resource, claim, result)
+        case Unsuitable():
+            return _unsuitable(view, resource, claim, result, worker)
+
+
+def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
+    """Write, while the action goes on, what has become known of it.
+
+    :returns: as the verdict, whether the row is still held.
+    """
+    resource = view.resource
+    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
+        return Decision(False)
+    changes = {**_known(answer.physical_id, answer.data), 'progress': answer.progress}
+    return Decision(True, (UpdateResource(resource.id, resource.owner, resource.fence, changes),))
+
+
+def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
+    """A repair has found the object and is about to update it in place: now the update begins.
+
+    :returns: as the verdict, whether the row is still held.
+    """
+    resource = view.resource
+    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
+        return Decision(False)
+    assert claim.pending is not None
+    changes = updating(resource, claim.pending)
+    event = _event(view, worker, resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed', None)
+    return Decision(
+        True,
+        (UpdateResource(resource.id, resource.owner, resource.fence, changes), InsertEvents((event,))),
+    )
+
+
+def release(view: FinishView, fence: int, reason: str, worker: Worker) -> Decision[End]:
+    """Take a row from an owner that is not there any more; its action stays in the middle, to be resumed."""
+    resource = view.resource
+    if resource is None or resource.owner is None or resource.fence != fence:
+        return Decision(End.FENCED)
+    changes = {'owner': None, 'fence': fence + 1, 'wake_at': None}
+    effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
+    return Decision(End.RELEASED, effects, view.waiting)
+
+
+# --- the ends -------------------------------------------------------------------------------------------------
+
+
+def _succeeded(
+    view: FinishView, resource: Resource, claim: Claim, result: Succeeded, worker: Worker
+) -> Decision[End]:
+    held = (resource.owner, resource.fence)
+    effects: list[Effect] = []
+    physical_id = result.physical_id or resource.physical_id
+    if claim.action is Action.DELETE:
+        effects.append(DeleteResource(resource.id, *held))
+    else:
+        changes = {**_free(), **_known(result.physical_id, result.data), 'output': result.output}
+        if claim.pending is not None:
+            changes |= applied(claim.pending)
+        if claim.step is not Step.READ:
+            changes |= _complete(resource, claim)
+            changes['updated_at'] = view.now
+        if not claim.completes_node:
+            changes['digest'] = None
+        effects.append(UpdateResource(resource.id, *held, changes))
+    if claim.step is not Step.READ:
+        event = _event(view, worker, resource, claim.action, Status.COMPLETE, 'state changed', physical_id)
+        effects.append(InsertEvents((event,)))
+    return _onward(view, claim, effects, result.output, worker)
+
+
+def _complete(resource: Resource, claim: Claim) -> dict[str, object]:
+    if claim.step is Step.REPAIR and resource.status is Status.FAILED:
+        # Found in good order after all, without having been touched.
+        return states.resource_state(resource, resource.action, Status.COMPLETE, 'found in good order')
+    return states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
+
+
+def _onward(
+    view: FinishView, claim: Claim, effects: list[Effect], output: Output | None, worker: Worker
+) -> Decision[End]:
+    """The row is free. Finish the node if it is still worth finishing, else wake whoever waits for the row."""
+    node = view.node
+    if not view.is_current or node is None:
+        return Decision(End.RELEASED, tuple(effects), view.waiting)
+    if not view.is_running or node.status is not NodeStatus.READY:
+        return Decision(End.RELEASED, tuple(effects))
+    if not claim.completes_node:
+        return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
+    effects.append(FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window))
+    follower = ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
+    return Decision(End.DONE, tuple(effects), follower)
+
+
+def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, worker: Worker) -> Decision[End]:
+    changes = {
+        **_free(),
+        **_known(result.physical_id, result.data),
+        'progress': result.progress,
+        'status_reason': result.reason,
+        'updated_at': view.now,
+    }
+    if resource.status is Status.IN_PROGRESS:
+        changes |= states.resource_state(resource, claim.action, Status.FAILED, result.reason)
+    effects: list[Effect] = [
+        UpdateResource(resource.id, resource.owner, resource.fence, changes),
+        InsertEvents(
+            (_event(view, worker, resource, claim.action, Status.FAILED, result.reason, result.physical_id),)
+        ),
+    ]
+    node, traversal = view.node, view.traversal
+    if not view.is_current or node is None or traversal is None:
+        return Decision(End.RELEASED, tuple(effects), view.waiting)
+    if not claim.completes_node and claim.node.phase is Phase.UPDATE:
+        # What failed is a leftover of an older traversal: its node here will look at the row for itself.
+        return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
+    if not view.is_running or node.status is not NodeStatus.READY:
+        return Decision(End.RELEASED, tuple(effects))
+    effects += failure.node_failed(traversal, node, claim.action, resource.name, result.reason, view.now)
+    return Decision(End.FAILED, tuple(effects))
+
+
+def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked) -> Decision[End]:
+    changes = {
+        **_free(),
+        **_known(result.physical_id, result.data),
+        'progress': result.progress,
+        'wake_at': view.now + result.after_s,
+    }
+    effects = (UpdateResource(resource.id, resource.owner, resource.fence, changes),)
+    if not view.is_current:
+        return Decision(End.RELEASED, effects, view.waiting)
+    wakes = claim.node.wakes
+    return Decision(End.RELEASED, effects, ((claim.node.traversal_id, wakes),) if wakes is not None else ())
+
+
+def _unsuitable(
+    view: FinishView, resource: Resource, claim: Claim, result: Unsuitable, worker: Worker
+) -> Decision[End]:
+    changes = {**_free(), **_known(result.physical_id, result.data)}
+    effects: list[Effect] = []
+    if resource.status is Status.IN_PROGRESS:
+        changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
+        event = _event(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
+        effects.append(InsertEvents((event,)))
+    effects.insert(0, UpdateResource(resource.id, resource.owner, resource.fence, changes))
+    return Decision(End.RELEASED, tuple(effects), () if view.is_current else view.waiting)
+
+
+# --- shared ---------------------------------------------------------------------------------------------------
+
+
+def _free() -> dict[str, object]:
+    return {'owner': None, 'progress': None, 'wake_at': None}
+
+
+def _known(physical_id: str | None, data: Mapping[str, Json]) -> dict[str, object]:
+    """What is known of the physical object; what is not known (any more) never overwrites what was."""
+    changes: dict[str, object] = {}
+    if physical_id is not None:
+        changes['physical_id'] = physical_id
+    if data:
+        changes['data'] = data
+    return changes
+
+
+def _event(
+    view: FinishView,
+    worker: Worker,
+    resource: Resource,
+    action: Action,
+    status: Status,
+    reason: str,
+    physical_id: str | None,
+) -> Event:
+    return Event(
+        id=worker.new_id(),
+        stack_id=resource.stack_id,
+        action=action,
+        status=status,
+        reason=reason,
+        at=view.now,
+        resource_name=resource.name,
+        resource_type=resource.type,
+        physical_id=physical_id or resource.physical_id,
+    )
+
+

@@ -1,0 +1,111 @@
+"""The graph of a traversal. The only module that knows networkx.
+
+An edge points from a node to one that it requires. The update half comes from the template alone, the cleanup half
+from what the rows themselves remember; so a template that turns dependencies round makes no circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import networkx
+
+from convergence.core.model import Definition, Phase
+from convergence.core.rows import Resource
+
+
+class Key(NamedTuple):
+    """A node before it has a number.
+
+    :param subject: resource name of an update node, row key of a cleanup node, empty for the two others.
+    """
+
+    phase: Phase
+    subject: str
+
+
+IN_SERVICE = Key(Phase.IN_SERVICE, '')
+COMPLETE = Key(Phase.COMPLETE, '')
+
+
+def update_key(name: str) -> Key:
+    """The update node of a resource name."""
+    return Key(Phase.UPDATE, name)
+
+
+def cleanup_key(resource_id: str) -> Key:
+    """The cleanup node of a resource row."""
+    return Key(Phase.CLEANUP, resource_id)
+
+
+class Graph:
+    """The nodes of one traversal and what each requires."""
+
+    def __init__(self) -> None:
+        self._graph = networkx.DiGraph()
+
+    def add(self, key: Key, requires: Iterable[Key] = ()) -> None:
+        """Add a node, or further requirements of a node."""
+        self._graph.add_node(key)
+        self._graph.add_edges_from((key, required) for required in requires)
+
+    def requires(self, key: Key) -> Sequence[Key]:
+        """What must be done before `key`."""
+        return list(self._graph.successors(key))
+
+    def required_by(self, key: Key) -> Sequence[Key]:
+        """What waits for `key`."""
+        return list(self._graph.predecessors(key))
+
+    def in_order(self) -> Sequence[Key]:
+        """All nodes, requirements first; the same for the same template and rows."""
+        return list(reversed(list(networkx.topological_sort(self._graph))))
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Take out nodes that need not be visited."""
+        self._graph.remove_nodes_from(list(keys))
+
+    def not_required(self, phase: Phase) -> Sequence[Key]:
+        """The nodes of a phase for which nobody waits."""
+        return [key for key in self._graph if key.phase is phase and not self._graph.in_degree(key)]
+
+    def last_updates(self) -> Sequence[Key]:
+        """The update nodes that no other update node requires."""
+        return [
+            key
+            for key in self._graph
+            if key.phase is Phase.UPDATE
+            and not any(other.phase is Phase.UPDATE for other in self._graph.predecessors(key))
+        ]
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._graph
+
+    def __len__(self) -> int:
+        return len(self._graph)
+
+
+def build(definitions: Mapping[str, Definition], rows: Sequence[Resource]) -> Graph:
+    """Both halves of the graph, without the two nodes that end a traversal (see `close`).
+
+    :param definitions: what is wanted, by name.
+    :param rows: every row that exists now. A row is cleaned up after the update node of its name and after the
+        cleanup of everything that was built on it.
+    """
+    graph = Graph()
+    for name, definition in definitions.items():
+        graph.add(update_key(name), (update_key(required) for required in definition.requires))
+    existing = {row.id for row in rows}
+    for row in rows:
+        graph.add(cleanup_key(row.id), [update_key(row.name)] if row.name in definitions else [])
+        for required in row.requires:
+            if required in existing and required != row.id:
+                graph.add(cleanup_key(required), [cleanup_key(row.id)])
+    return graph
+
+
+def close(graph: Graph) -> None:
+    """Add the nodes that end the traversal: `IN_SERVICE` after the last updates, `COMPLETE` after everything."""
+    graph.add(IN_SERVICE, graph.last_updates())
+    graph.add(COMPLETE, [IN_SERVICE, *graph.not_required(Phase.CLEANUP)])

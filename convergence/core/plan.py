@@ -1,0 +1,341 @@
+"""From a goal to a traversal. Create, update, delete and rollback are this one function.
+
+The store calls `plan` with the stack row and all of its resource rows locked, and commits the effects at once: there
+is no moment in which a stack has a current traversal without its graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from convergence.core import graph, states
+from convergence.core.digest import digest
+from convergence.core.effects import (
+    Decision,
+    Effect,
+    EndTraversal,
+    InsertEvents,
+    InsertResources,
+    InsertStack,
+    InsertTemplate,
+    InsertTraversal,
+    UpdateResources,
+    UpdateStack,
+)
+from convergence.core.graph import Graph, Key
+from convergence.core.model import (
+    Action,
+    Definition,
+    Goal,
+    NodeStatus,
+    Output,
+    Phase,
+    Status,
+    TraversalStatus,
+)
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.views import PlanView
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be planned.
+
+    :param goal: the wanted resources; empty for a delete and for the rollback of a create.
+    :param template: the goal's template; None where `goal` is empty.
+    :param is_new_template: whether the template has to be stored.
+    :param new_id: makes an id that was never used before.
+    :param window: how many nodes are cast at once; see `Node.wakes`.
+    :param stack_changes: columns of the stack that change with the operation.
+    """
+
+    action: Action
+    goal: Goal
+    traversal_id: str
+    new_id: Callable[[], str]
+    template: Template | None = None
+    is_new_template: bool = False
+    rollback_on_failure: bool = False
+    request_id: str = ''
+    reason: str = ''
+    window: int = 64
+    stack_changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a plan came to.
+
+    :param ready: the nodes that are to be attended to now.
+    :param superseded: the traversal that this one took over from while it was running.
+    :param row_ids: the row chosen, or made, for each wanted name.
+    """
+
+    traversal: Traversal
+    ready: tuple[Node, ...]
+    superseded: str | None
+    row_ids: Mapping[str, str]
+
+
+def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
+    """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
+    chosen = choose(stack, view.resources, request)
+    made = {name: _new_row(stack, view.now, definition, request)
+            for name, definition in request.goal.definitions.items() if name not in chosen}
+    rows = {**chosen, **made}
+    finished = unchanged(request.goal, chosen)
+    whole = graph.build(request.goal.definitions, view.resources)
+    whole.remove(_visited_already(whole, chosen, finished))
+    graph.close(whole)
+    nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), request.window)
+    traversal = Traversal(
+        id=request.traversal_id,
+        stack_id=stack.id,
+        action=request.action,
+        status=TraversalStatus.RUNNING,
+        template_id=request.template.id if request.template else None,
+        rollback_on_failure=request.rollback_on_failure,
+        started_at=view.now,
+        deadline=view.now + 60.0 * request.stack_changes.get('timeout_mins', stack.timeout_mins),
+        node_count=len(nodes),
+        complete_number=next(node.number for node in nodes if node.phase is Phase.COMPLETE),
+        unchanged=len(finished),
+        request_id=request.request_id,
+    )
+    effects = [
+        *_stack_effects(view, stack, request),
+        *_resource_effects(chosen, made, finished, request),
+        *_traversal_effects(view, traversal, nodes),
+        InsertEvents((_started(stack, view.now, request),)),
+    ]
+    ready = [node for node in nodes if node.status is NodeStatus.READY]
+    followers = {node.wakes for node in ready if node.wakes is not None}
+    return Decision(
+        Planned(
+            traversal=traversal,
+            ready=tuple(node for node in ready if node.number not in followers),
+            superseded=_running(view),
+            row_ids={name: row.id for name, row in rows.items()},
+        ),
+        tuple(effects),
+    )
+
+
+# --- rows -----------------------------------------------------------------------------------------------------
+
+
+def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str, Resource]:
+    """The row to use for each wanted name that has a usable one.
+
+    First the row that already has the goal's template (a rollback comes back to it), then one that is or will be of
+    use over one that failed or never began, then one that was not replaced, then the present template's, then the
+    newest. A row whose deletion has begun is never chosen.
+    """
+    goal_id = request.template.id if request.template else None
+
+    def rank(row: Resource) -> tuple[bool, bool, bool, bool, float, str]:
+        return (
+            row.template_id is not None and row.template_id == goal_id,
+            row.action is not Action.INIT and row.status is not Status.FAILED,
+            row.replaced_by is None,
+            row.template_id is not None and row.template_id == stack.template_id,
+            row.created_at,
+            row.id,
+        )
+
+    best: dict[str, Resource] = {}
+    for row in rows:
+        if row.action is Action.DELETE or row.name not in request.goal.definitions:
+            continue
+        if row.name not in best or rank(row) > rank(best[row.name]):
+            best[row.name] = row
+    return best
+
+
+def _new_row(stack: Stack, now: float, definition: Definition, request: Request) -> Resource:
+    return Resource(
+        id=request.new_id(),
+        stack_id=stack.id,
+        name=definition.name,
+        type=definition.type,
+        action=Action.INIT,
+        status=Status.COMPLETE,
+        created_at=now,
+        template_id=request.template.id if request.template else None,
+    )
+
+
+def unchanged(goal: Goal, chosen: Mapping[str, Resource]) -> dict[str, Output]:
+    """The resources for which there is nothing to do, with their outputs.
+
+    A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
+    requires is unchanged, and it would be made from just what it was made from.
+    """
+    finished: dict[str, Output] = {}
+    for name in _requirements_first(goal.definitions):
+        definition, row = goal.definitions[name], chosen.get(name)
+        if row is None or row.owner or row.status is not Status.COMPLETE or row.action is Action.INIT:
+            continue
+        if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
+            continue
+        if any(required not in finished for required in definition.requires):
+            continue
+        if row.digest == digest(definition, finished):
+            finished[name] = row.output
+    return finished
+
+
+def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
+    halves = graph.build(definitions, ())
+    return (key.subject for key in halves.in_order())
+
+
+def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Output]) -> list[Key]:
+    """The nodes of unchanged resources: their update nodes and the cleanup nodes of their rows."""
+    updates = [graph.update_key(name) for name in finished]
+    cleanups = [graph.cleanup_key(chosen[name].id) for name in finished]
+    return [key for key in (*updates, *cleanups) if key in whole]
+
+
+# --- nodes ----------------------------------------------------------------------------------------------------
+
+
+def _number(
+    whole: Graph,
+    request: Request,
+    rows: Mapping[str, Resource],
+    existing: Mapping[str, Resource],
+    finished: Mapping[str, Output],
+) -> list[Node]:
+    """Number the nodes, requirements first. Unchanged resources get a node, done, only where somebody reads it."""
+    order = whole.in_order()
+    definitions = request.goal.definitions
+    read = {
+        name
+        for key in order
+        if key.phase is Phase.UPDATE
+        for name in definitions[key.subject].requires
+        if name in finished
+    }
+    names_read = [name for name in definitions if name in read]
+    numbers = {graph.update_key(name): number for number, name in enumerate(names_read)}
+    numbers.update({key: number for number, key in enumerate(order, len(names_read))})
+    nodes = [
+        Node(
+            traversal_id=request.traversal_id,
+            number=numbers[graph.update_key(name)],
+            phase=Phase.UPDATE,
+            status=NodeStatus.DONE,
+            name=name,
+            resource_id=rows[name].id,
+            definition=definitions[name],
+            output=finished[name],
+        )
+        for name in names_read
+    ]
+    for key in order:
+        waiting = len(whole.requires(key))
+        update = key.phase is Phase.UPDATE
+        row = rows[key.subject] if update else existing.get(key.subject)
+        definition = definitions[key.subject] if update else None
+        required = definition.requires if definition else ()
+        nodes.append(
+            Node(
+                traversal_id=request.traversal_id,
+                number=numbers[key],
+                phase=key.phase,
+                status=NodeStatus.WAITING if waiting else NodeStatus.READY,
+                name=row.name if row else None,
+                resource_id=row.id if row else None,
+                definition=definition,
+                asked=tuple(request.goal.asked.get(key.subject, ())) if update else (),
+                waiting=waiting,
+                requires=tuple(numbers[graph.update_key(name)] for name in required),
+                required_by=tuple(sorted(numbers[other] for other in whole.required_by(key))),
+            )
+        )
+    return nodes
+
+
+def _chain(nodes: list[Node], window: int) -> list[Node]:
+    """Let each ready node wake the one that stands `window` places after it, so that a backlog stays in rows."""
+    ready = [node.number for node in nodes if node.status is NodeStatus.READY]
+    follower = dict(zip(ready, ready[window:], strict=False))
+    return [_waking(node, follower[node.number]) if node.number in follower else node for node in nodes]
+
+
+def _waking(node: Node, follower: int) -> Node:
+    return replace(node, wakes=follower)
+
+
+# --- effects --------------------------------------------------------------------------------------------------
+
+
+def _running(view: PlanView) -> str | None:
+    traversal = view.traversal
+    return traversal.id if traversal and traversal.status is TraversalStatus.RUNNING else None
+
+
+def _stack_effects(view: PlanView, stack: Stack, request: Request) -> list[Effect]:
+    template = request.template
+    state = states.stack_state(stack, request.action, Status.IN_PROGRESS, request.reason) if view.stack else {
+        'action': request.action, 'status': Status.IN_PROGRESS, 'status_reason': request.reason}
+    changes = {
+        **state,
+        'traversal_id': request.traversal_id,
+        'template_id': template.id if template else stack.template_id,
+        'updated_at': view.now if view.stack else None,
+        **request.stack_changes,
+    }
+    effects: list[Effect] = []
+    if view.stack is None:
+        effects.append(InsertStack(replace(stack, created_at=view.now, **changes)))
+    else:
+        effects.append(UpdateStack(stack.id, view.stack.traversal_id, changes))
+    if template is not None and request.is_new_template:
+        effects.append(InsertTemplate(template))
+    return effects
+
+
+def _resource_effects(
+    chosen: Mapping[str, Resource],
+    made: Mapping[str, Resource],
+    finished: Mapping[str, Output],
+    request: Request,
+) -> list[Effect]:
+    effects: list[Effect] = []
+    if finished and request.template:
+        # The row is as the goal wants it: a later rollback to the goal must find it by the goal's template.
+        ids = tuple(sorted(chosen[name].id for name in finished))
+        effects.append(UpdateResources(ids, {'template_id': request.template.id}))
+    back = tuple(sorted(row.id for row in chosen.values() if row.replaced_by))
+    if back:
+        effects.append(UpdateResources(back, {'replaced_by': None}))
+    if made:
+        effects.append(InsertResources(tuple(sorted(made.values(), key=lambda row: row.id))))
+    return effects
+
+
+def _traversal_effects(view: PlanView, traversal: Traversal, nodes: list[Node]) -> list[Effect]:
+    effects: list[Effect] = []
+    superseded = _running(view)
+    if superseded:
+        reason = f'superseded by {traversal.action} {traversal.id}'
+        effects.append(EndTraversal(superseded, TraversalStatus.SUPERSEDED, view.now, reason))
+    effects.append(InsertTraversal(traversal, tuple(nodes)))
+    return effects
+
+
+def _started(stack: Stack, now: float, request: Request) -> Event:
+    return Event(
+        id=request.new_id(),
+        stack_id=stack.id,
+        action=request.action,
+        status=Status.IN_PROGRESS,
+        reason=request.reason,
+        at=now,
+        resource_name=None,
+        physical_id=stack.id,
+    )

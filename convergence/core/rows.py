@@ -1,0 +1,226 @@
+"""What the engine remembers: one frozen value for each kind of row.
+
+Times are seconds since the epoch on the *database's* clock, so that two hosts never disagree about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from convergence.core.model import (
+    Action,
+    Definition,
+    Json,
+    NodeStatus,
+    Output,
+    Phase,
+    Status,
+    TraversalStatus,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """An immutable template with all that belongs to it, so that a rollback restores parameters and files too.
+
+    :param content: ``{'template': …, 'environment': …, 'files': …, 'parameters': …}`` as the user gave them.
+    """
+
+    id: str
+    stack_id: str
+    content: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A name in a project.
+
+    :param template_id: the goal; None before the first traversal is planned.
+    :param last_good_template_id: the newest template all of whose resources have been up; the target of a rollback.
+    :param traversal_id: the current run; it and no other may change the state of the stack.
+    :param timeout_mins: limit of each operation, in minutes.
+    :param disable_rollback: what a failure of a create or update leads to.
+    """
+
+    id: str
+    name: str
+    project_id: str
+    action: Action
+    status: Status
+    status_reason: str
+    template_id: str | None
+    last_good_template_id: str | None
+    traversal_id: str | None
+    timeout_mins: int
+    disable_rollback: bool
+    created_at: float
+    updated_at: float | None = None
+    deleted_at: float | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """One accepted operation on a stack; kept as the operation history.
+
+    :param template_id: the goal; None for nothing at all (a delete, or a rollback of a create).
+    :param rollback_on_failure: whether a failure of an update node starts a rollback.
+    :param deadline: when the operation has taken too long.
+    :param failed_phase: phase of the node that failed first; None while none has.
+    :param node_count: nodes written; their numbers run from 0.
+    :param complete_number: number of the node that ends the traversal.
+    :param unchanged: resources that were found unchanged when the traversal was planned.
+    """
+
+    id: str
+    stack_id: str
+    action: Action
+    status: TraversalStatus
+    template_id: str | None
+    rollback_on_failure: bool
+    started_at: float
+    deadline: float
+    node_count: int = 0
+    complete_number: int = 0
+    unchanged: int = 0
+    finished_at: float | None = None
+    reason: str = ''
+    failed_phase: Phase | None = None
+    request_id: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One step of a traversal; a row of the table ``sync_point``.
+
+    :param number: key within the traversal.
+    :param name: resource name of an update or cleanup node.
+    :param resource_id: the row that the node works on. A replacement points an update node at the new row.
+    :param definition: for an update node, what the template wants.
+    :param asked: for an update node, the attributes that others ask for.
+    :param waiting: how many predecessors are not done yet.
+    :param requires: for an update node, the update nodes whose outputs it is given.
+    :param required_by: the nodes to be told when this one is done; none of them is done already.
+    :param wakes: a ready node that is to be cast when this one has been attended to: bounded dispatch.
+    """
+
+    traversal_id: str
+    number: int
+    phase: Phase
+    status: NodeStatus
+    name: str | None = None
+    resource_id: str | None = None
+    definition: Definition | None = None
+    asked: tuple[str, ...] = ()
+    waiting: int = 0
+    requires: tuple[int, ...] = ()
+    required_by: tuple[int, ...] = ()
+    output: Output | None = None
+    wakes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What an action in flight will have applied when it succeeds; whoever finishes the action needs it.
+
+    :param digest: see `convergence.core.digest`.
+    """
+
+    definition: Definition
+    properties: Mapping[str, Json]
+    requires: tuple[str, ...]
+    template_id: str | None
+    digest: str
+
+    def document(self) -> dict[str, Json]:
+        """As JSON, for a row. The inverse is `from_document`."""
+        return {
+            'definition': self.definition.document(),
+            'properties': dict(self.properties),
+            'requires': list(self.requires),
+            'template_id': self.template_id,
+            'digest': self.digest,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json]) -> Pending:
+        """The value that `document` was made from."""
+        definition, properties = document['definition'], document['properties']
+        requires, template_id = document['requires'], document['template_id']
+        assert isinstance(definition, dict)
+        assert isinstance(properties, dict)
+        assert isinstance(requires, list)
+        return cls(
+            definition=Definition.from_document(definition),
+            properties=properties,
+            requires=tuple(str(key) for key in requires),
+            template_id=None if template_id is None else str(template_id),
+            digest=str(document['digest']),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One physical thing, or the intention of one. A name may have several rows at once.
+
+    :param definition: what the row was last successfully made from, or is being created from.
+    :param properties: the resolved properties that went with it; deletion and comparison use these.
+    :param pending: what an update in flight, or one that failed, wanted instead.
+    :param data: private data of the resource type.
+    :param output: reference and attributes, as handed to dependents.
+    :param digest: digest of the last success; None where that is not known to be still true.
+    :param requires: keys of the rows that this one was built on; the union of old and new while it changes.
+    :param replaces: the row that this one was made to replace, and `replaced_by` the other way round.
+    :param template_id: the template last applied or attempted.
+    :param owner: the worker that holds the row; None while it is free.
+    :param fence: grows with each change of owner; a write by a former owner is recognised by its old fence.
+    :param token: idempotency token of the creation; None while creation was never begun.
+    :param progress: what continues a long action; None while there is nothing to continue.
+    :param wake_at: when a parked action wants to be polled again.
+    """
+
+    id: str
+    stack_id: str
+    name: str
+    type: str
+    action: Action
+    status: Status
+    created_at: float
+    status_reason: str = ''
+    physical_id: str | None = None
+    definition: Definition | None = None
+    properties: Mapping[str, Json] = field(default_factory=dict)
+    pending: Pending | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    output: Output | None = None
+    digest: str | None = None
+    requires: tuple[str, ...] = ()
+    replaces: str | None = None
+    replaced_by: str | None = None
+    template_id: str | None = None
+    owner: str | None = None
+    fence: int = 0
+    token: str | None = None
+    progress: Mapping[str, Json] | None = None
+    wake_at: float | None = None
+    updated_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to a stack (no resource name) or to one of its resources.
+
+    :param id: a unique id; events of a stack are ordered by the order in which they were stored.
+    """
+
+    id: str
+    stack_id: str
+    action: Action
+    status: Status
+    reason: str
+    at: float
+    resource_name: str | None = None
+    resource_type: str | None = None
+    physical_id: str | None = None
+    sequence: int | None = None

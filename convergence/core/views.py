@@ -1,0 +1,84 @@
+"""What a decision gets to see: the rows that the store has locked and read for it, in one transaction.
+
+`now` is the database's clock, in seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from convergence.core.model import Output, TraversalStatus
+from convergence.core.rows import Node, Resource, Stack, Traversal
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A whole stack: its row is locked, and so are all of its resource rows.
+
+    :param stack: None where the stack is about to be created.
+    :param traversal: the stack's current traversal.
+    :param stack_count: live stacks of the project; only counted for a new stack.
+    """
+
+    now: float
+    stack: Stack | None
+    traversal: Traversal | None = None
+    resources: tuple[Resource, ...] = ()
+    stack_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One node, with the row it works on locked, and everything else read after that lock was held.
+
+    :param resource: None where the node has no row, or the row is gone.
+    :param inputs: outputs of the update nodes that this one requires, by resource name.
+    :param chosen_id: for a cleanup node, the row that is in service for the same name, if the name is wanted.
+    """
+
+    now: float
+    node: Node
+    traversal: Traversal
+    stack: Stack
+    resource: Resource | None = None
+    inputs: Mapping[str, Output] = field(default_factory=dict)
+    chosen_id: str | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the node belongs to the stack's current traversal."""
+        return self.stack.traversal_id == self.traversal.id
+
+    @property
+    def may_start(self) -> bool:
+        """Whether work on a node of this traversal may begin."""
+        return self.is_current and self.traversal.status is TraversalStatus.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class FinishView:
+    """A held row, locked, and the node for which it was claimed.
+
+    :param resource: None where the row is gone.
+    :param node: None where the node has been removed with its traversal.
+    :param waiting: `READY` nodes of the *current* traversal that work on the row; only read when that traversal is
+        not the node's own.
+    """
+
+    now: float
+    resource: Resource | None
+    node: Node | None
+    traversal: Traversal | None
+    stack: Stack | None
+    waiting: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the node belongs to the stack's current traversal."""
+        return self.traversal is not None and self.stack is not None and self.stack.traversal_id == self.traversal.id
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the node's traversal is current and nothing has failed in it."""
+        return self.is_current and self.traversal is not None and self.traversal.status is TraversalStatus.RUNNING

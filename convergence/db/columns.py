@@ -1,0 +1,123 @@
+"""Column types: how the values of `convergence.core` look in a row."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any, Protocol
+
+import sqlalchemy
+from sqlalchemy.dialects import mysql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import FunctionElement
+
+
+def dumps(value: Any) -> str:
+    """JSON text, compact; refuses what JSON does not have (NaN, infinity)."""
+    return json.dumps(value, separators=(',', ':'), allow_nan=False, ensure_ascii=False)
+
+
+class Documented(Protocol):
+    """A value that knows its JSON form."""
+
+    def document(self) -> dict[str, Any]:
+        """The value as JSON."""
+
+    @classmethod
+    def from_document(cls, document: Any) -> Any:
+        """The value that `document` was made from."""
+
+
+LONG_TEXT = sqlalchemy.Text().with_variant(mysql.LONGTEXT(), 'mysql', 'mariadb')
+
+
+class Document(sqlalchemy.types.TypeDecorator[Any]):
+    """A JSON value as text. The one door through which user data enters and leaves the database."""
+
+    impl = LONG_TEXT
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+        """To the database."""
+        return None if value is None else dumps(value)
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """From the database."""
+        return None if value is None else json.loads(value)
+
+
+class Valued(sqlalchemy.types.TypeDecorator[Any]):
+    """A value with a JSON form, such as a `Definition`."""
+
+    impl = LONG_TEXT
+    cache_ok = True
+
+    def __init__(self, kind: type[Documented]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+        """To the database."""
+        return None if value is None else dumps(value.document())
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """From the database."""
+        return None if value is None else self.kind.from_document(json.loads(value))
+
+
+class Series(sqlalchemy.types.TypeDecorator[Any]):
+    """A tuple of numbers or short texts."""
+
+    impl = LONG_TEXT
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+        """To the database."""
+        return dumps(list(value))
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """From the database."""
+        return tuple(json.loads(value)) if value else ()
+
+
+class Word(sqlalchemy.types.TypeDecorator[Any]):
+    """A member of an enumeration, as its value."""
+
+    impl = sqlalchemy.String(16)
+    cache_ok = True
+
+    def __init__(self, kind: type[StrEnum]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+        """To the database."""
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """From the database."""
+        return None if value is None else self.kind(value)
+
+
+class database_now(FunctionElement[float]):  # noqa: N801 - reads as an SQL function
+    """The database's own clock, in seconds since the epoch, at the moment of the statement."""
+
+    type = sqlalchemy.Double()
+    inherit_cache = True
+
+
+@compiles(database_now, 'sqlite')
+def _now_in_sqlite(element: Any, compiler: Any, **kwargs: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(database_now, 'postgresql')
+def _now_in_postgresql(element: Any, compiler: Any, **kwargs: Any) -> str:
+    return 'extract(epoch from clock_timestamp())::double precision'
+
+
+@compiles(database_now, 'mysql')
+@compiles(database_now, 'mariadb')
+def _now_in_mariadb(element: Any, compiler: Any, **kwargs: Any) -> str:
+    # sysdate() moves on within a statement and a transaction, now() does not.
+    return 'cast(unix_timestamp(sysdate(6)) as double)'

@@ -1,0 +1,176 @@
+"""The tables. Column names are the field names of the rows in `convergence.core.rows`.
+
+There are no foreign keys: checking one locks the row it points at, and whoever holds a resource row must never wait
+for a stack row (see docs/decisions). What belongs together is written and removed in one transaction instead.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
+
+from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.rows import Pending
+from convergence.db.columns import LONG_TEXT, Document, Series, Valued, Word
+
+METADATA = MetaData(
+    naming_convention={
+        'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
+        'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+        'pk': 'pk_%(table_name)s',
+    }
+)
+
+ID = String(36)
+NAME = String(255)
+OPTIONS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4', 'mysql_collate': 'utf8mb4_bin'}
+
+STACK = Table(
+    'stack',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('name', NAME, nullable=False),
+    Column('live_name', NAME),  # the name while the stack lives, NULL afterwards: names are unique among the living
+    Column('project_id', String(64), nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('template_id', ID),
+    Column('last_good_template_id', ID),
+    Column('traversal_id', ID),
+    Column('timeout_mins', Integer, nullable=False),
+    Column('disable_rollback', Boolean, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('updated_at', Double),
+    Column('deleted_at', Double),
+    Column('tags', Series, nullable=False),
+    UniqueConstraint('project_id', 'live_name'),
+    Index('ix_stack_project_id_created_at', 'project_id', 'created_at'),
+    **OPTIONS,
+)
+
+TEMPLATE = Table(
+    'template',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('content', Document, nullable=False),
+    **OPTIONS,
+)
+
+TRAVERSAL = Table(
+    'traversal',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(TraversalStatus), nullable=False),
+    Column('template_id', ID),
+    Column('rollback_on_failure', Boolean, nullable=False),
+    Column('started_at', Double, nullable=False),
+    Column('deadline', Double, nullable=False),
+    Column('node_count', Integer, nullable=False),
+    Column('complete_number', Integer, nullable=False),
+    Column('unchanged', Integer, nullable=False),
+    Column('finished_at', Double),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('failed_phase', Word(Phase)),
+    Column('request_id', String(64), nullable=False),
+    Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
+    Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
+    Index('ix_traversal_swept_status', 'swept', 'status'),
+    **OPTIONS,
+)
+
+SYNC_POINT = Table(
+    'sync_point',
+    METADATA,
+    Column('traversal_id', ID, primary_key=True),
+    Column('number', Integer, primary_key=True, autoincrement=False),
+    Column('phase', Word(Phase), nullable=False),
+    Column('status', Word(NodeStatus), nullable=False),
+    Column('name', NAME),
+    Column('resource_id', ID),
+    Column('definition', Valued(Definition)),
+    Column('asked', Series, nullable=False),
+    Column('waiting', Integer, nullable=False),
+    Column('requires', Series, nullable=False),
+    Column('required_by', Series, nullable=False),
+    Column('output', Valued(Output)),
+    Column('wakes', Integer),
+    Column('cast_at', Double),  # when somebody was last told that the node is ready
+    Index('ix_sync_point_traversal_id_resource_id', 'traversal_id', 'resource_id'),
+    Index('ix_sync_point_status_cast_at', 'status', 'cast_at'),
+    **OPTIONS,
+)
+
+RESOURCE = Table(
+    'resource',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('name', NAME, nullable=False),
+    Column('type', NAME, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('physical_id', LONG_TEXT),
+    Column('definition', Valued(Definition)),
+    Column('properties', Document, nullable=False),
+    Column('pending', Valued(Pending)),
+    Column('data', Document, nullable=False),
+    Column('output', Valued(Output)),
+    Column('digest', String(64)),
+    Column('requires', Series, nullable=False),
+    Column('replaces', ID),
+    Column('replaced_by', ID),
+    Column('template_id', ID),
+    Column('owner', ID),
+    Column('fence', Integer, nullable=False),
+    Column('token', ID),
+    Column('progress', Document),
+    Column('wake_at', Double),
+    Column('updated_at', Double),
+    Index('ix_resource_owner', 'owner'),
+    **OPTIONS,
+)
+
+EVENT = Table(
+    'event',
+    METADATA,
+    Column('sequence', BigInteger().with_variant(Integer, 'sqlite'), primary_key=True, autoincrement=True),
+    Column('id', ID, nullable=False, unique=True),
+    Column('stack_id', ID, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('at', Double, nullable=False),
+    Column('resource_name', NAME),
+    Column('resource_type', NAME),
+    Column('physical_id', LONG_TEXT),
+    Index('ix_event_stack_id_sequence', 'stack_id', 'sequence'),
+    **OPTIONS,
+)
+
+SERVICE = Table(
+    'service',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('kind', String(16), nullable=False),
+    Column('host', NAME, nullable=False),
+    Column('version', String(32), nullable=False),
+    Column('started_at', Double, nullable=False),
+    Column('beat_at', Double, nullable=False),
+    Column('lease_s', Double, nullable=False),
+    Column('stopped', Boolean, nullable=False),
+    **OPTIONS,
+)
+
+DUTY = Table(
+    'duty',
+    METADATA,
+    Column('name', String(64), primary_key=True),
+    Column('holder', ID),
+    Column('until', Double, nullable=False),
+    **OPTIONS,
+)
