@@ -1,0 +1,47 @@
+# make demo    a first stack in one process; needs nothing but Python 3.11 and its venv module
+# make test    every test, in a virtual environment of tox's own
+# make lint    style, types, import contracts
+# make bench   figures of this machine
+# make config  write etc/convergence/convergence.conf.sample anew
+
+PYTHON ?= python3
+PIP := -m pip install --quiet --disable-pip-version-check
+VENV := .venv
+TOX_VENV := .tox/bootstrap
+TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
+ARGUMENTS ?=
+
+.PHONY: help test lint demo bench config clean
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+test: $(TOX)
+	$(TOX) -q -e tests -- $(ARGUMENTS)
+
+lint: $(TOX)
+	$(TOX) -q -e lint
+
+demo: $(VENV)/installed
+	@$(VENV)/bin/python -m convergence.cmd.demo $(ARGUMENTS)
+
+bench: $(VENV)/installed
+	@$(VENV)/bin/python -m convergence.cmd.bench $(ARGUMENTS)
+
+config: $(VENV)/installed
+	@$(VENV)/bin/oslo-config-generator --config-file etc/convergence/generator.conf
+
+clean:
+	rm -rf .tox $(VENV)/installed build dist *.egg-info
+
+# The installation is editable: only new requirements and entry points make it stale, not changed code.
+$(VENV)/installed: setup.cfg pyproject.toml
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@echo 'Installing Convergence into $(VENV) ...'
+	@$(VENV)/bin/python $(PIP) --editable '.[mysql,postgresql]'
+	@touch $@
+
+$(TOX_VENV)/bin/tox:
+	@echo 'Installing tox into $(TOX_VENV) ...'
+	@$(PYTHON) -m venv $(TOX_VENV)
+	@$(TOX_VENV)/bin/python $(PIP) 'tox>=4.11'

@@ -1,0 +1,117 @@
+"""Logging: every line says which request, stack, traversal, node and worker it belongs to, and shows no secret.
+
+Code logs through the standard library (`logging.getLogger(__name__)`). Whoever begins a piece of work says once
+what it is about, with `bind`; the formatter adds it to each line that is logged meanwhile in the same thread or
+green thread. Masking happens on the finished text, so tracebacks and the lines of libraries are covered as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+
+from oslo_config import cfg
+from oslo_context import context as request_context
+from oslo_log import log
+from oslo_utils import strutils
+
+FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
+"""What a line can be about, in the order in which it is shown."""
+
+LINE_FORMAT = '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s %(about)s%(message)s'
+TRACEBACK_FORMAT = '%(asctime)s.%(msecs)03d %(process)d ERROR %(name)s %(about)s'
+
+_QUIET_LIBRARIES = (
+    'alembic=WARNING',
+    'amqp=WARNING',
+    'kombu=WARNING',
+    'oslo.messaging=WARNING',
+    'oslo_messaging=WARNING',
+    'sqlalchemy=WARNING',
+    'stevedore=WARNING',
+)
+_URL_PASSWORD = re.compile(r'(?P<before>\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@]*:)[^\s@/]+(?=@)')
+_bound: ContextVar[Mapping[str, str]] = ContextVar('convergence_log_fields', default=MappingProxyType({}))
+
+
+@contextmanager
+def bind(**fields: object) -> Iterator[None]:
+    """Say what the lines logged inside the block are about.
+
+    :param fields: any of `FIELDS`; None takes a field away. Blocks nest: the inner one adds to the outer one.
+    :raises TypeError: a field that no line shows.
+    """
+    if unknown := fields.keys() - set(FIELDS):
+        raise TypeError(f'Log lines have no field {", ".join(sorted(unknown))}; there are {", ".join(FIELDS)}')
+    merged = dict(_bound.get())
+    for name, value in fields.items():
+        merged.pop(name, None)
+        if value is not None:
+            merged[name] = str(value)
+    token = _bound.set(MappingProxyType(merged))
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+def bound() -> Mapping[str, str]:
+    """What lines logged here and now are about. Pass it to `bind` in a thread that continues the work."""
+    fields = _bound.get()
+    current = request_context.get_current()
+    if 'request_id' in fields or current is None or not current.request_id:
+        return fields
+    return MappingProxyType({'request_id': current.request_id, **fields})
+
+
+def mask(text: str) -> str:
+    """`text` without passwords: neither `password = …` in any notation, nor those inside URLs."""
+    return strutils.mask_password(_URL_PASSWORD.sub(r'\g<before>***', text))
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Make the options of oslo.log known to `conf`, with the formats and levels of this project as defaults."""
+    log.register_options(conf)
+    conf.set_default('use_stderr', True)
+    conf.set_default('logging_default_format_string', LINE_FORMAT)
+    conf.set_default('logging_context_format_string', LINE_FORMAT)
+    conf.set_default('logging_exception_prefix', TRACEBACK_FORMAT)
+    conf.set_default('default_log_levels', [*log.get_default_log_levels(), *_QUIET_LIBRARIES])
+
+
+def set_up(conf: cfg.ConfigOpts, process: str) -> None:
+    """Start logging as `conf` says: to stderr, files, journal or syslog, in lines or JSON.
+
+    An exception that ends the process is logged too.
+
+    :param conf: filled by `convergence.config.load`.
+    :param process: name of the program.
+    """
+    log.setup(conf, process)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(SafeFormatter(handler.formatter or logging.Formatter(LINE_FORMAT)))
+
+
+class SafeFormatter(logging.Formatter):
+    """Adds what the line is about, has another formatter write the line, and masks secrets in it.
+
+    :param inner: decides what a line looks like.
+    """
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The finished line."""
+        fields = bound()
+        for name in FIELDS:
+            setattr(record, name, fields.get(name, ''))
+        shown = ' '.join(f'{name}={fields[name]}' for name in FIELDS if name in fields)
+        record.about = f'[{shown}] ' if shown else ''
+        return mask(self.inner.format(record))
+

@@ -1,0 +1,91 @@
+"""Fixtures and rules for all tests.
+
+`database_url` gives an empty database of each kind in turn, `rabbit_url` a broker, `exchange` a name nobody else uses.
+Tests run in a shuffled order, always the same one: ``--order-seed=7`` (or ``random``) gives another.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.services import SERVICES, service, unique_name
+
+DATABASES = ('sqlite', 'postgresql', 'mariadb')
+_order_seed = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the order of the tests be chosen."""
+    parser.addoption('--order-seed', default='1', help='order of the tests: a number, or "random"')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle the order, so that it can be shown even if nothing runs."""
+    asked = config.getoption('--order-seed')
+    config.stash[_order_seed] = random.randrange(1_000_000) if asked == 'random' else int(asked)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Show how to repeat this order."""
+    return f'order: --order-seed={config.stash[_order_seed]}'
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle modules, and tests inside each: nobody may rely on another test having run.
+
+    A single named test, or a list of them, runs as named.
+    """
+    if any('::' in argument for argument in config.args):
+        return
+    shuffle = random.Random(config.stash[_order_seed]).shuffle
+    modules: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.nodeid.partition('::')[0], []).append(item)
+    names = sorted(modules)
+    shuffle(names)
+    for name in names:
+        shuffle(modules[name])
+    items[:] = [item for name in names for item in modules[name]]
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Say in one line which servers were not there, however many tests that concerns."""
+    if SERVICES.missing:
+        reasons = ' | '.join(f'{kind} ({reason})' for kind, reason in sorted(SERVICES.missing.items()))
+        terminalreporter.write_line(f'services without tests: {reasons}')
+
+
+def pytest_unconfigure() -> None:
+    """Leave the servers as they were."""
+    SERVICES.close()
+
+
+@pytest.fixture(params=DATABASES)
+def database_url(request: pytest.FixtureRequest, tmp_path) -> Iterator[str]:
+    """URL of an empty database of the test's own; the test runs once for each kind.
+
+    Limit it with ``@pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)``.
+    """
+    if request.param == 'sqlite':
+        yield f'sqlite:///{tmp_path / "convergence.sqlite"}'
+        return
+    server = service(request.param)
+    url = server.create()
+    yield url
+    server.drop(urlsplit(url).path.lstrip('/'))
+
+
+@pytest.fixture
+def rabbit_url() -> str:
+    """URL of a broker, in a virtual host of this run where possible. Keep tests apart with `exchange`."""
+    return service('rabbit').url
+
+
+@pytest.fixture
+def exchange() -> str:
+    """A name for an exchange, topic or queue that no other test uses."""
+    return unique_name()

@@ -1,0 +1,146 @@
+"""What an operator writes is what the code is given; what cannot be right is refused with the option's name."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from convergence import config
+from convergence.concurrency import Executor
+from convergence.errors import ConfigurationError
+
+ROOT = Path(__file__).parents[1]
+
+
+def load(tmp_path, text='', **arguments):
+    path = tmp_path / 'convergence.conf'
+    path.write_text(text)
+    return config.load(
+        [], process='convergence-test', conf=cfg.ConfigOpts(), config_files=[str(path)], **arguments
+    )
+
+
+def test_nothing_configured_is_one_process_with_files_under_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = load(tmp_path)
+    assert settings.state_dir == tmp_path / 'convergence-data'
+    assert settings.database.connection == f'sqlite:///{tmp_path}/convergence-data/convergence.sqlite'
+    assert settings.transport.url == 'memory://'
+    assert settings.executor is Executor.THREADING
+    assert not settings.local_provider.enabled
+    assert not settings.state_dir.exists()
+
+
+def test_the_defaults_of_the_settings_are_those_of_the_options(tmp_path):
+    """Tests and the simulator make settings without a ConfigOpts: they must not get other values."""
+    settings = load(tmp_path)
+    assert settings.engine == config.EngineSettings()
+    assert settings.worker == config.WorkerSettings()
+    assert settings.limits == config.LimitSettings()
+    assert settings.transport == config.TransportSettings()
+    assert settings.database == config.DatabaseSettings(settings.database.connection)
+
+
+def test_values_arrive_typed_and_workers_share_the_lease(tmp_path):
+    settings = load(
+        tmp_path,
+        """
+[DEFAULT]
+executor = eventlet
+state_dir = /srv/convergence
+[database]
+connection = postgresql+psycopg2://user:secret@db/convergence
+max_pool_size = 3
+[engine]
+lease_s = 12.5
+[worker]
+threads = 32
+[limits]
+max_stacks_per_project = -1
+[local_provider]
+enabled = true
+programs = sh:/bin/sh,python:/usr/bin/python3
+""",
+    )
+    assert settings.executor is Executor.EVENTLET
+    assert settings.database.connection == 'postgresql+psycopg2://user:secret@db/convergence'
+    assert settings.database.max_pool_size == 3
+    assert settings.engine.lease_s == settings.worker.lease_s == 12.5
+    assert (settings.worker.threads, settings.engine.threads) == (32, 8)
+    assert settings.limits.max_stacks_per_project is None
+    assert settings.local_provider == config.LocalProviderSettings(
+        enabled=True,
+        root=Path('/srv/convergence/local'),
+        programs={'sh': Path('/bin/sh'), 'python': Path('/usr/bin/python3')},
+    )
+
+
+def test_a_process_may_have_other_defaults_but_the_operator_has_the_last_word(tmp_path):
+    defaults = {('local_provider', 'enabled'): True, ('DEFAULT', 'host'): 'embedded'}
+    assert load(tmp_path, defaults=defaults).local_provider.enabled
+    assert load(tmp_path, defaults=defaults).host == 'embedded'
+    assert not load(tmp_path, '[local_provider]\nenabled = false\n', defaults=defaults).local_provider.enabled
+
+
+@pytest.mark.parametrize(
+    ('text', 'named'),
+    [
+        ('[worker]\nthreads = many\n', 'threads'),
+        ('[worker]\nthreads = 0\n', 'threads'),
+        ('[DEFAULT]\nexecutor = fork\n', 'executor'),
+        ('[engine]\nlease_s = 5\nheartbeat_interval_s = 5\n', 'lease_s'),
+        ('[worker]\npoll_interval_min_s = 31\n', 'poll_interval_min_s'),
+        ('[local_provider]\nprograms = sh:bin/sh\n', 'programs'),
+        ('threads = 3\n[worker', 'convergence.conf'),
+    ],
+)
+def test_what_cannot_be_right_is_refused_by_name(tmp_path, text, named):
+    with pytest.raises(ConfigurationError, match=named):
+        load(tmp_path, text)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(ConfigurationError, match=r'absent\.conf'):
+        config.load(['--config-file', '/nowhere/absent.conf'], process='p', conf=cfg.ConfigOpts())
+
+
+def test_every_option_explains_itself():
+    unexplained = [
+        f'[{group}] {option.name}' for group, options in config.list_opts() for option in options if not option.help
+    ]
+    assert unexplained == []
+
+
+def test_no_url_is_ever_logged(tmp_path, caplog):
+    """`log_opt_values` is what people call to see their configuration."""
+    import logging
+
+    conf = cfg.ConfigOpts()
+    path = tmp_path / 'c.conf'
+    path.write_text(
+        '[database]\nconnection = mysql+pymysql://u:hunter2@db/c\n[transport]\nurl = rabbit://u:hunter2@mq/\n'
+    )
+    config.load([], process='p', conf=conf, config_files=[str(path)])
+    with caplog.at_level(logging.DEBUG):
+        conf.log_opt_values(logging.getLogger('convergence.test'), logging.DEBUG)
+    assert 'database.connection' in caplog.text
+    assert 'hunter2' not in caplog.text
+
+
+def test_the_sample_is_current(tmp_path):
+    """If this fails: `make config`, and commit the result."""
+    written = tmp_path / 'sample'
+    subprocess.run(
+        [
+            str(Path(sys.executable).with_name('oslo-config-generator')),
+            '--config-file',
+            'etc/convergence/generator.conf',
+            '--output-file',
+            str(written),
+        ],
+        cwd=ROOT,
+        check=True,
+    )
+    assert (ROOT / 'etc/convergence/convergence.conf.sample').read_text() == written.read_text()

@@ -1,0 +1,118 @@
+"""Log lines say what they are about and show no secret."""
+
+import io
+import logging
+import sys
+import threading
+
+import pytest
+from oslo_config import cfg
+from oslo_context import context as request_context
+
+from convergence import logs
+
+
+@pytest.fixture
+def stream(monkeypatch):
+    """What a process with default options writes to stderr; logging is put back afterwards."""
+    written = io.StringIO()
+    root = logging.getLogger()
+    before, level, hook = list(root.handlers), root.level, sys.excepthook
+    monkeypatch.setattr(sys, 'stderr', written)
+    conf = cfg.ConfigOpts()
+    logs.register(conf)
+    conf([], project='convergence', default_config_files=[])
+    logs.set_up(conf, 'convergence-test')
+    yield written
+    root.handlers[:] = before
+    root.setLevel(level)
+    sys.excepthook = hook
+
+
+def test_a_line_names_what_it_is_about_in_a_fixed_order(stream):
+    with logs.bind(stack='s1', request_id='req-7'), logs.bind(node=4, traversal='t1', worker='w1'):
+        logging.getLogger('convergence.worker').info('created %s', 'web')
+    assert stream.getvalue().rstrip().endswith(
+        'INFO convergence.worker [request_id=req-7 stack=s1 traversal=t1 node=4 worker=w1] created web'
+    )
+
+
+def test_a_line_outside_any_work_has_no_empty_brackets(stream):
+    logging.getLogger('convergence').info('ready')
+    assert stream.getvalue().rstrip().endswith('INFO convergence ready')
+
+
+def test_an_inner_block_adds_and_takes_away_and_ends(stream):
+    with logs.bind(stack='s1', node=1):
+        with logs.bind(node=None, worker='w'):
+            assert logs.bound() == {'stack': 's1', 'worker': 'w'}
+        assert logs.bound() == {'stack': 's1', 'node': '1'}
+    assert logs.bound() == {}
+
+
+def test_the_request_id_comes_from_the_request_if_nobody_bound_one(stream):
+    request_context.RequestContext(request_id='req-from-caller')
+    try:
+        logging.getLogger('convergence').info('asked')
+        with logs.bind(request_id='req-bound'):
+            logging.getLogger('convergence').info('asked')
+    finally:
+        request_context._request_store.__dict__.clear()
+    first, second = stream.getvalue().splitlines()
+    assert '[request_id=req-from-caller] asked' in first
+    assert '[request_id=req-bound] asked' in second
+
+
+def test_other_threads_are_about_something_else():
+    seen = {}
+
+    def work(number):
+        with logs.bind(stack=number):
+            barrier.wait()
+            seen[number] = dict(logs.bound())
+
+    barrier = threading.Barrier(2)
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == {1: {'stack': '1'}, 2: {'stack': '2'}}
+
+
+def test_a_misspelt_field_is_refused():
+    with pytest.raises(TypeError, match='no field stak.*stack'), logs.bind(stak='s1'):
+        pass
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'connecting to rabbit://guest:hunter2@broker:5672/',
+        'postgresql+psycopg2://convergence:hunter2@db/convergence failed',
+        "{'password': 'hunter2', 'name': 'x'}",
+        'admin_password = hunter2',
+        '{"auth_token": "hunter2"}',
+    ],
+)
+def test_secrets_are_masked_in_messages(stream, text):
+    logging.getLogger('convergence').warning('%s', text)
+    assert '***' in stream.getvalue()
+    assert 'hunter2' not in stream.getvalue()
+
+
+def test_secrets_are_masked_in_tracebacks_and_the_traceback_is_there(stream):
+    try:
+        raise ValueError('mysql://root:hunter2@127.0.0.1/ does not answer')
+    except ValueError:
+        with logs.bind(stack='s1'):
+            logging.getLogger('convergence').exception('no database')
+    text = stream.getvalue()
+    assert 'Traceback' in text
+    assert 'mysql://root:***@127.0.0.1/' in text
+    assert 'hunter2' not in text
+    assert all('[stack=s1]' in line for line in text.splitlines())
+
+
+def test_a_url_without_a_password_stays_readable():
+    assert logs.mask('http://127.0.0.1:8080/a@b and sqlite:///x') == 'http://127.0.0.1:8080/a@b and sqlite:///x'
