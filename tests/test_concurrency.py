@@ -160,16 +160,17 @@ def test_the_current_green_thread_is_killed_and_goes_on_behind_the_block():
 
 @green
 def test_a_task_outside_a_killable_part_is_not_killed():
-    group, release, committed = Group('stack'), Event(), []
+    group, release, outside, committed = Group('stack'), Event(), Event(), []
 
     def work(task: Task) -> None:
         with task.killable():
             pass
+        outside.set()
         release.wait(LONG_S)
         committed.append(True)
 
     task = group.spawn(work)
-    sleep(0)
+    assert outside.wait(LONG_S)
     task.end_grace()
     assert group.wait(0) == (task,)
     release.set()

@@ -1,0 +1,1 @@
+"""Messages between processes: transport, wire messages, clients, servers. The only package that uses oslo.messaging."""

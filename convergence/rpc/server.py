@@ -1,0 +1,228 @@
+"""Where the questions of other processes arrive.
+
+What oslo.messaging does with a message, measured: it acknowledges *before* it hands the message on, and takes
+everything that the broker has, however many threads are busy. A message in the memory of a killed process is lost, and
+one server may sit on the work of all. So the guarantee is the row and the sweeper; the engine keeps only a window of
+casts outstanding; and a server that is told to stop gives back the casts that it has not begun.
+
+Each server has threads of its own: a cancel is heard while every thread of the checks is busy.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Protocol
+
+import oslo_messaging
+from oslo_context.context import RequestContext
+
+from convergence import errors
+from convergence.concurrency import Event, Lock, start_thread
+from convergence.rpc import messages
+from convergence.rpc.client import WorkerClient
+from convergence.rpc.messages import OPERATIONS, Cancel, CheckResource, Operation, Settle
+from convergence.rpc.transport import Transport
+
+LOG = logging.getLogger(__name__)
+
+
+class CheckHandler(Protocol):
+    """What a worker does with a check."""
+
+    def check_resource(self, context: RequestContext, traversal_id: str, node: int) -> object:
+        """Look at the node and do what it needs. Runs in a thread of the server."""
+
+
+class CancelHandler(Protocol):
+    """What a worker does with a cancel."""
+
+    def cancel(self, context: RequestContext, stack_id: str, traversal_id: str) -> object:
+        """Stop what runs here for the traversal. Must not wait for it to end."""
+
+
+class Exposed:
+    """A method that may be called from outside."""
+
+    exposed = True
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __call__(self, context: RequestContext, /, **document: Any) -> Any:
+        return self._method(context, document)
+
+
+class Endpoint:
+    """The methods that a server offers, by name, and the newest version that it understands."""
+
+    def __init__(self, version: str, methods: Mapping[str, Callable[[RequestContext, dict[str, Any]], Any]]) -> None:
+        self.target = oslo_messaging.Target(version=version)
+        for name, method in methods.items():
+            setattr(self, name, Exposed(method))
+
+
+class Server:
+    """Base of the servers: `start`, then `stop`, then `wait`.
+
+    :param host_id: names this process among those that listen to the topic.
+    :param threads: how many messages are worked on at a time.
+    """
+
+    def __init__(self, transport: Transport, topic: str, host_id: str, endpoint: Endpoint, threads: int) -> None:
+        self._transport = transport
+        self._name = f'{topic}@{host_id}'
+        self._threads = threads
+        self._server = transport.server(topic, host_id, endpoint)
+        self._started = False
+
+    def start(self) -> None:
+        """Begin to listen.
+
+        :raises MessagingUnavailable: the broker does not answer.
+        """
+        self._transport.ping()
+        self._server.start(override_pool_size=self._threads)
+        self._started = True
+
+    def stop(self) -> None:
+        """Take no more messages from the broker. What was taken is still worked on; see `wait`."""
+        if self._started:
+            self._server.stop()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """After `stop`: wait for the work to end. False when it had not within `timeout_s` seconds."""
+        if not self._started:
+            return True
+        ended = Event()
+
+        def close() -> None:
+            try:
+                self._server.wait()
+            finally:
+                ended.set()
+
+        start_thread(f'{self._name}:wait', close)
+        return ended.wait(timeout_s)
+
+
+class Drain(StrEnum):
+    """What a worker server does with a check that it took from the broker."""
+
+    WORK = 'WORK'
+    HOLD = 'HOLD'
+    GIVE_BACK = 'GIVE_BACK'
+
+
+class WorkerServer(Server):
+    """Receives checks. A failing handler is logged; the node stays `READY` and the sweeper tries again."""
+
+    def __init__(self, transport: Transport, host_id: str, handler: CheckHandler, *, threads: int = 8) -> None:
+        endpoint = Endpoint(messages.WORKER_VERSION, {CheckResource.METHOD: self._check})
+        super().__init__(transport, messages.WORKER_TOPIC, host_id, endpoint, threads)
+        self._handler = handler
+        self._client = WorkerClient(transport)
+        self._lock = Lock()
+        self._drain = Drain.WORK
+        self._held: list[tuple[CheckResource, RequestContext]] = []
+
+    def stop(self) -> None:
+        """Take no more checks, and give those that were taken but not begun to the other workers."""
+        with self._lock:
+            self._drain = Drain.HOLD
+        super().stop()
+        with self._lock:
+            # Not before the queue was left: they would come straight back.
+            self._drain = Drain.GIVE_BACK
+            held, self._held = self._held, []
+        for message, context in held:
+            self._give_back(message, context)
+
+    def _check(self, context: RequestContext, document: dict[str, Any]) -> None:
+        message = CheckResource.decode(document)
+        with self._lock:
+            drain = self._drain
+            if drain is Drain.HOLD:
+                self._held.append((message, context))
+        if drain is Drain.GIVE_BACK:
+            self._give_back(message, context)
+        elif drain is Drain.WORK:
+            try:
+                self._handler.check_resource(context, message.traversal_id, message.node)
+            except Exception:
+                LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
+
+    def _give_back(self, message: CheckResource, context: RequestContext) -> None:
+        self._client.check_resource(message.traversal_id, message.node, context=context)
+
+
+class CancelServer(Server):
+    """Receives cancels, which go to every worker. Its threads are its own, so a busy worker hears them too."""
+
+    def __init__(self, transport: Transport, host_id: str, handler: CancelHandler, *, threads: int = 2) -> None:
+        endpoint = Endpoint(messages.CANCEL_VERSION, {Cancel.METHOD: self._cancel})
+        super().__init__(transport, messages.CANCEL_TOPIC, host_id, endpoint, threads)
+        self._handler = handler
+
+    def _cancel(self, context: RequestContext, document: dict[str, Any]) -> None:
+        message = Cancel.decode(document)
+        try:
+            self._handler.cancel(context, message.stack_id, message.traversal_id)
+        except Exception:
+            LOG.exception('%s: %s failed, the heartbeat will notice the work that is left', self._name, message)
+
+
+class EngineServer(Server):
+    """Answers the operations of `convergence.rpc.messages.OPERATIONS` with the methods of `service` of the same names.
+
+    An operation gets the context and its arguments by name: those the caller gave, so the method has defaults for the
+    optional ones. `list_stacks`, `count_stacks` and `list_events` get their filters as one value called `query`.
+    Operations without a method are refused as `NotSupported`; other methods cannot be reached.
+
+    Errors of `convergence.errors` go to the caller without a trace in the log. Any other is a fault of ours: it is
+    logged, and the caller is told where to look, not what the trace says.
+    """
+
+    def __init__(self, transport: Transport, host_id: str, service: object, *, threads: int = 16) -> None:
+        methods = {name: self._operation(operation) for name, operation in OPERATIONS.items()}
+        endpoint = Endpoint(messages.ENGINE_VERSION, {**methods, Settle.METHOD: self._settle})
+        super().__init__(transport, messages.ENGINE_TOPIC, host_id, endpoint, threads)
+        self._service = service
+
+    def _operation(self, operation: Operation) -> Callable[[RequestContext, dict[str, Any]], Any]:
+        def serve(context: RequestContext, document: dict[str, Any]) -> Any:
+            try:
+                method = getattr(self._service, operation.name, None)
+                if method is None:
+                    raise errors.NotSupported(f'{operation.name} is not offered by this engine')
+                return method(context, **operation.decode(document))
+            except errors.ConvergenceError as error:
+                raise _expected(_plain(error)) from None
+            except Exception:
+                LOG.exception('%s failed, request %s', operation.name, context.request_id)
+                text = f'{operation.name} failed in the engine; its log says why, look for {context.request_id}'
+                raise _expected(errors.ConvergenceError(text)) from None
+
+        return serve
+
+    def _settle(self, context: RequestContext, document: dict[str, Any]) -> None:
+        message = Settle.decode(document)
+        try:
+            self._service.settle(context, message.stack_id, message.traversal_id)  # type: ignore[attr-defined]
+        except Exception:
+            LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
+
+
+def _plain(error: errors.ConvergenceError) -> errors.ConvergenceError:
+    """The error as the nearest class of `convergence.errors`: one that the other side knows, made from its text."""
+    kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
+    plain: errors.ConvergenceError = kind(str(error))
+    return plain
+
+
+def _expected(error: errors.ConvergenceError) -> Exception:
+    """`error` for oslo.messaging to send on: without writing a trace to the log, and without sending one."""
+    expected: Exception = oslo_messaging.ExpectedException()
+    expected.exc_info = (type(error), error, None)  # type: ignore[attr-defined]
+    return expected

@@ -1,0 +1,292 @@
+"""The connection to the message broker.
+
+`connect` makes it, once per process and after any fork. `memory://` needs no broker and reaches no further than the
+process; `rabbit://user:password@host:5672/` is for several processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import oslo_messaging
+import oslo_messaging.opts
+from oslo_config import cfg
+from oslo_messaging.rpc.client import RPCVersionCapError
+from oslo_messaging.transport import RPCTransport
+
+from convergence.concurrency import sleep
+from convergence.errors import ConfigurationError, ConvergenceError, MessagingUnavailable, OperatorError
+from convergence.rpc.context import ContextSerializer
+from convergence.rpc.memory import MemoryDriver
+
+LOG = logging.getLogger(__name__)
+
+MEMORY_URL = 'memory://'
+CALL_TIMEOUT_S = 60.0
+PAUSE_S = 5.0
+"""After a failed cast, how long casts are not even tried. Bounds how many threads a dead broker can hold."""
+
+_RETRIES = 1
+"""One: a connection that the broker has closed is found out by using it, the second try opens a new one."""
+
+_RABBIT_DEFAULTS = {
+    # A dead broker or link is noticed in half a minute; this is also the longest that a publish may block.
+    'heartbeat_timeout_threshold': 30,
+    # Come back soon after an outage: hints that get lost meanwhile cost latency.
+    'kombu_reconnect_delay': 0.2,
+    'rabbit_retry_backoff': 1,
+    'rabbit_interval_max': 5,
+    # An answer to a caller that is gone must not hold a server thread for a minute.
+    'kombu_missing_consumer_retry_timeout': 5,
+    # Fanout and reply queues of dead processes vanish; a living process makes its own again.
+    'rabbit_transient_queues_ttl': 600,
+}
+
+_REFUSED = ('AccessRefused', 'NotAllowed', 'AuthenticationFailure')
+"""Errors of the AMQP libraries that no repetition will cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Does the broker answer?
+
+    :param where: the broker's address, without user and password.
+    :param problem: one line, empty when the broker answers.
+    """
+
+    available: bool
+    where: str
+    problem: str = ''
+
+
+class Outage:
+    """Remembers that the broker is away: logs its beginning and its end once, and spares casts the waiting."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._lock = threading.Lock()
+        self._lost = 0
+        self._until: float | None = None
+
+    def pausing(self) -> bool:
+        """Did a cast fail a moment ago? Then the next one is given up at once."""
+        with self._lock:
+            waiting = self._until is not None and time.monotonic() < self._until
+            self._lost += waiting
+            return waiting
+
+    def begin(self, problem: str) -> None:
+        """A cast could not be sent."""
+        with self._lock:
+            first = self._until is None
+            self._until = time.monotonic() + PAUSE_S
+            self._lost += 1
+        if first:
+            LOG.warning(
+                '%s Wake-up messages are lost until it is back; work goes on at the pace of the sweeper.', problem
+            )
+
+    def end(self) -> None:
+        """A cast was sent."""
+        if self._until is None:
+            return
+        with self._lock:
+            lost, self._lost, self._until = self._lost, 0, None
+        LOG.info('The message broker at %s is back; %d wake-up messages were lost.', self._where, lost)
+
+
+class Transport:
+    """What clients and servers send through.
+
+    :ivar where: the broker's address, without user and password.
+    :param prefix: first part of every topic; installations that share a broker have different ones.
+    :param call_timeout_s: how long a call waits for its answer.
+    """
+
+    def __init__(self, driver_transport: Any, url: Any, prefix: str, call_timeout_s: float) -> None:
+        self.where = address(url)
+        self.call_timeout_s = call_timeout_s
+        self.outage = Outage(self.where)
+        self._transport = driver_transport
+        self._secrets = [host.password for host in url.hosts if host.password]
+        self._prefix = prefix
+        self._first_call = threading.Lock()
+        self._may_call = False
+
+    def server(self, topic: str, server: str, endpoint: object) -> Any:
+        """An oslo.messaging server for the exposed methods of `endpoint`, not started."""
+        return oslo_messaging.get_rpc_server(
+            self._transport,
+            self._target(topic, server=server),
+            [endpoint],
+            serializer=ContextSerializer(),
+            access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
+        )
+
+    def client(self, topic: str, version: str, version_cap: str | None = None) -> Any:
+        """An oslo.messaging client for a topic."""
+        return oslo_messaging.get_rpc_client(
+            self._transport,
+            self._target(topic, version=version),
+            timeout=self.call_timeout_s,
+            version_cap=version_cap,
+            serializer=ContextSerializer(),
+            retry=_RETRIES,
+            # Only calls are told that nobody listens. A cast is a hint: lost is lost.
+            transport_options=oslo_messaging.TransportOptions(at_least_once=False),
+        )
+
+    def ping(self) -> None:
+        """Reach the broker once, without retrying.
+
+        :raises MessagingUnavailable: it does not answer, or refuses us. One line that names it.
+        """
+        error = self.reach()
+        if error is not None:
+            raise self.unavailable(error)
+
+    def reach(self) -> Exception | None:
+        """Reach the broker once, without retrying. The driver's own error when it cannot be reached."""
+        client = oslo_messaging.get_rpc_client(self._transport, self._target('ping'), retry=0)
+        try:
+            client.cast({}, 'ping')
+        except Exception as error:  # noqa: BLE001 - each driver has its own errors
+            return error
+        return None
+
+    def health(self) -> Health:
+        """Ask the broker and say how it is. Never raises for a broker that is away."""
+        try:
+            self.ping()
+        except MessagingUnavailable as error:
+            return Health(False, self.where, str(error))
+        return Health(True, self.where)
+
+    def prepare_call(self) -> None:
+        """Before the first call: make sure that the broker is there.
+
+        The AMQP driver opens the connection for answers with the first call, and would retry that for ever.
+
+        :raises MessagingUnavailable: it does not answer.
+        """
+        with self._first_call:
+            if not self._may_call:
+                self.ping()
+                self._may_call = True
+
+    def unavailable(self, error: Exception) -> MessagingUnavailable:
+        """`error`, said so that an operator knows what to do and no password is shown."""
+        problem = ' '.join(str(error).split()) or type(error).__name__
+        for secret in self._secrets:
+            problem = problem.replace(secret, '***')
+        if refused(error):
+            return MessagingUnavailable(
+                f'The message broker at {self.where} refuses the connection: {problem} '
+                'Check user, password and virtual host in transport_url.'
+            )
+        return MessagingUnavailable(
+            f'The message broker at {self.where} does not answer: {problem}. Start it, or correct transport_url.'
+        )
+
+    def close(self) -> None:
+        """Close the connections. Stop the servers first."""
+        self._transport.cleanup()
+
+    def _target(self, topic: str, **parts: Any) -> Any:
+        return oslo_messaging.Target(exchange=self._prefix, topic=f'{self._prefix}_{topic}', **parts)
+
+
+def connect(
+    conf: cfg.ConfigOpts,
+    url: str = MEMORY_URL,
+    *,
+    prefix: str = 'convergence',
+    call_timeout_s: float = CALL_TIMEOUT_S,
+    attempts: int = 5,
+) -> Transport:
+    """Connect to the message broker; tries `attempts` times, about ten seconds by default.
+
+    :param conf: the process's global `oslo_config.cfg.CONF`; oslo.messaging fails with any other.
+    :raises ConfigurationError: the URL is wrong, or its driver is not installed.
+    :raises MessagingUnavailable: the broker did not answer any time, or it refuses us (then it is asked only once).
+    """
+    if conf is not cfg.CONF:
+        raise ConfigurationError('connect needs the global oslo_config.cfg.CONF: oslo.messaging uses it in any case')
+    _set_defaults(conf)
+    parsed, driver_transport = _load(conf, url, prefix)
+    transport = Transport(driver_transport, parsed, prefix, call_timeout_s)
+    error: Exception | None = None
+    for attempt in range(1, attempts + 1):
+        error = transport.reach()
+        if error is None:
+            return transport
+        if attempt == attempts or refused(error):
+            break
+        LOG.warning('%s Attempt %d of %d.', transport.unavailable(error), attempt, attempts)
+        sleep(min(0.5 * 2**attempt, PAUSE_S))
+    transport.close()
+    assert error is not None, 'at least one attempt'
+    raise transport.unavailable(error)
+
+
+def refused(error: Exception) -> bool:
+    """Did the broker answer that it does not want us? Then repeating is of no use."""
+    return type(error).__name__ in _REFUSED
+
+
+def describe_failure(transport: Transport, error: Exception, what: str) -> ConvergenceError:
+    """The error that the caller of a remote operation sees, for a failure that is not the operation's own.
+
+    :param what: the operation's name.
+    """
+    if isinstance(error, oslo_messaging.MessagingTimeout):
+        return MessagingUnavailable(
+            f'{what}: no engine answered within {transport.call_timeout_s:g} s. '
+            'It may still be carried out: look before you repeat it.'
+        )
+    if isinstance(error, oslo_messaging.MessageUndeliverable):
+        return MessagingUnavailable(
+            f'{what}: no engine is listening at {transport.where}. Start convergence-engine and ask again.'
+        )
+    if isinstance(error, RPCVersionCapError):
+        return OperatorError(f'{what}: the configured version cap {error.version_cap} is too low for it, raise the cap')
+    if isinstance(error, oslo_messaging.RemoteError):
+        if error.exc_type in ('NoSuchMethod', 'UnsupportedVersion'):
+            return OperatorError(
+                f'{what}: the engine does not know it, it is older than its caller; upgrade engines first'
+            )
+        return ConvergenceError(f'{what} failed in the engine ({error.exc_type}); its log says why')
+    return transport.unavailable(error)
+
+
+def address(url: Any) -> str:
+    """A parsed transport URL as text, without users and passwords."""
+    hosts = ','.join(f'{host.hostname or "localhost"}{f":{host.port}" if host.port else ""}' for host in url.hosts)
+    return f'{url.transport}://{hosts}/{url.virtual_host or ""}'
+
+
+def _load(conf: cfg.ConfigOpts, url: str, prefix: str) -> tuple[Any, Any]:
+    allowed = ['convergence.errors']
+    try:
+        parsed = oslo_messaging.TransportURL.parse(conf, url)
+        if parsed.transport == 'memory':
+            # Known without asking the metadata of installed packages: so a plain checkout works.
+            return parsed, RPCTransport(MemoryDriver(conf, parsed, prefix, allowed))
+        return parsed, oslo_messaging.get_rpc_transport(conf, parsed, allowed_remote_exmods=allowed)
+    except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
+        scheme = url.partition(':')[0] if isinstance(url, str) and ':' in url else 'none'
+        raise ConfigurationError(
+            f'transport_url: it cannot be used (scheme: {scheme}); '
+            'it looks like rabbit://user:password@host:5672/, or memory:// for a single process'
+        ) from None
+
+
+def _set_defaults(conf: cfg.ConfigOpts) -> None:
+    for group, options in oslo_messaging.opts.list_opts():
+        conf.register_opts(options, group)
+    for name, value in _RABBIT_DEFAULTS.items():
+        conf.set_default(name, value, group='oslo_messaging_rabbit')
