@@ -46,6 +46,10 @@ class ObjectNotFound(PluginFailure):
     """The physical object does not exist (any more)."""
 
 
+class ReplacementNeeded(PluginFailure):
+    """Raised by `update`, or by `poll` of an update: only a new object can satisfy the new properties."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """The action is complete.

@@ -1,0 +1,65 @@
+"""The attributes of a resource type: what templates may ask of it with ``get_attr``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from convergence.core.model import Json
+from convergence.resources.contract import ResourceType
+from convergence.resources.shapes import Kind, annotations_of, shape_of
+
+_DESCRIPTION = 'convergence.attribute.description'
+_NAME = 'convergence.attribute.name'
+
+
+@dataclass(frozen=True)
+class AnyAttribute:
+    """Use as `Attributes` of a type that answers to every attribute name."""
+
+
+def attr(description: str = '', *, name: str | None = None) -> Any:
+    """Declare an attribute with a description: the right-hand side of a field of the `Attributes` dataclass.
+
+    :param name: the name in templates, where that is not the field's name.
+    """
+    return field(kw_only=True, metadata={_DESCRIPTION: description, _NAME: name})
+
+
+def attribute_names(kind: ResourceType[Any]) -> tuple[str, ...]:
+    """The names of a type's attributes, in the order of their declaration.
+
+    Empty for a type without attributes, and for one that answers to every name. This is the list that
+    ``get_attr: [resource]`` (all attributes, asked with the key ``''``) stands for.
+    """
+    declared = kind.Attributes
+    if declared is None or issubclass(declared, AnyAttribute):
+        return ()
+    return tuple(entry.metadata.get(_NAME) or entry.name for entry in fields(declared))
+
+
+def has_attribute(kind: ResourceType[Any], name: str) -> bool:
+    """Whether a template may ask for the attribute `name`. Everybody may be asked for all, with ``''``."""
+    declared = kind.Attributes
+    if declared is not None and issubclass(declared, AnyAttribute):
+        return True
+    return name == '' or name in attribute_names(kind)
+
+
+def describe_attributes(kind: ResourceType[Any]) -> dict[str, Json]:
+    """The attributes as JSON, by name: type and description.
+
+    :raises TypeError: an annotation is no type of an attribute.
+    """
+    declared = kind.Attributes
+    if declared is None or issubclass(declared, AnyAttribute):
+        return {}
+    annotations = annotations_of(declared)
+    described: dict[str, Json] = {}
+    for entry in fields(declared):
+        type_ = shape_of(annotations[entry.name]).kind
+        about: dict[str, Json] = {'type': Kind(type_).value}
+        if entry.metadata.get(_DESCRIPTION):
+            about['description'] = entry.metadata[_DESCRIPTION]
+        described[entry.metadata.get(_NAME) or entry.name] = about
+    return described

@@ -1,0 +1,28 @@
+"""The resource types that come with Convergence and need nothing but Convergence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from convergence.resources.builtin.delay import Delay
+from convergence.resources.builtin.none import NoneType
+from convergence.resources.builtin.random_string import RandomString
+from convergence.resources.builtin.test_resource import TestResource
+from convergence.resources.builtin.value import Value
+from convergence.resources.builtin.waiting import system_clock
+from convergence.resources.contract import ResourceType
+
+
+def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, ResourceType[Any]]:
+    """The built-in types by name.
+
+    :param clock: seconds since the epoch; what waits is measured with. A simulator hands in its own.
+    """
+    return {
+        'OS::Heat::Delay': Delay(clock),
+        'OS::Heat::None': NoneType(),
+        'OS::Heat::RandomString': RandomString(),
+        'OS::Heat::TestResource': TestResource(clock),
+        'OS::Heat::Value': Value(),
+    }

@@ -1,0 +1,139 @@
+"""``Convergence::Local::HttpCheck``."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from convergence.core.model import Action, Json
+from convergence.resources.attributes import attr
+from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
+from convergence.resources.constraints import Pattern, Range
+from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ResourceType
+from convergence.resources.schema import prop
+
+REQUEST_LIMIT_S = 5.0
+BODY_LIMIT_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class HttpCheckProperties:
+    """See the descriptions of the fields."""
+
+    url: str = prop(
+        update_allowed=True, constraints=[Pattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
+        description='Address to ask.',
+    )
+    status: int = prop(
+        200, update_allowed=True, constraints=[Range(100, 599)], description='Status code that must be answered.'
+    )
+    text: str | None = prop(None, update_allowed=True, description='Text that the answer must contain.')
+    timeout_s: float = prop(
+        30, update_allowed=True, constraints=[Range(minimum=0)], description='Seconds after which the check fails.'
+    )
+    interval_s: float = prop(
+        0.5, update_allowed=True, constraints=[Range(minimum=0.05)], description='Seconds between two requests.'
+    )
+    triggers: Json = prop(None, update_allowed=True, description='Any value; a change of it repeats the check.')
+
+    def __post_init__(self) -> None:
+        if '@' in urlsplit(self.url).netloc:
+            raise ValueError('url must not contain a user or a password')
+
+    def shown(self) -> str:
+        """The address without its query, which may hold a secret."""
+        return self.url.partition('?')[0]
+
+
+@dataclass(frozen=True)
+class HttpCheckAttributes:
+    """What can be asked of the resource."""
+
+    passed: bool = attr('True: a check that does not pass fails.')
+    status: int = attr('Status code that was answered.')
+    url: str = attr('Address that was asked.')
+
+
+class HttpCheck(ResourceType[HttpCheckProperties]):
+    """Passes when an address answers as expected, fails when it does not do so in time."""
+
+    Properties = HttpCheckProperties
+    Attributes = HttpCheckAttributes
+    token_enforced = True  # Nothing real is made.
+
+    def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
+        self._hosts = provider.hosts
+        self._clock = clock
+
+    def create(self, call: Call[HttpCheckProperties]) -> Answer:
+        """Ask once; if the answer is not right yet, go on asking."""
+        return self._ask(call, wait(self._clock, call.properties.timeout_s), physical_name(call))
+
+    def update(self, call: Call[HttpCheckProperties]) -> Answer:
+        """Check anew."""
+        return self._ask(call, wait(self._clock, call.properties.timeout_s))
+
+    def poll(self, call: Call[HttpCheckProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Ask again."""
+        return self._ask(call, still_waiting(self._clock, progress))
+
+    def check(self, call: Call[HttpCheckProperties]) -> Answer:
+        """Ask once."""
+        return self._ask(call, None)
+
+    def attribute(self, call: Call[HttpCheckProperties], name: str) -> Json:
+        """Outcome and address of the check."""
+        values: dict[str, Json] = {'passed': True, 'status': call.properties.status, 'url': call.properties.url}
+        return values[name]
+
+    def _ask(
+        self, call: Call[HttpCheckProperties], waiting: InProgress | None, physical_id: str | None = None
+    ) -> Answer:
+        wanted = call.properties
+        host = urlsplit(wanted.url).hostname or ''
+        if host not in self._hosts:
+            raise FinalFailure(f'the host {host} may not be asked; allowed: {", ".join(sorted(self._hosts))}')
+        problem = _problem(wanted)
+        if problem is None:
+            return Done(physical_id)
+        if waiting is None:
+            raise FinalFailure(
+                f'{wanted.shown()} did not pass the check within {wanted.timeout_s} s: {problem}', physical_id=physical_id
+            )
+        return InProgress(waiting.progress, physical_id, poll_after_s=wanted.interval_s)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer like any other: following it would lead to hosts that nobody allowed."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Do not follow."""
+
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
+
+
+def _problem(wanted: HttpCheckProperties) -> str | None:
+    """What is wrong with the answer, or None."""
+    try:
+        with _OPENER.open(wanted.url, timeout=REQUEST_LIMIT_S) as answer:
+            status, body = answer.status, answer.read(BODY_LIMIT_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            status, body = error.code, error.read(BODY_LIMIT_BYTES)
+    except urllib.error.URLError as error:
+        return str(error.reason)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return str(error) or type(error).__name__
+    if status != wanted.status:
+        return f'the status is {status}, not {wanted.status}'
+    if wanted.text is not None and wanted.text not in body.decode(errors='replace'):
+        return 'the answer does not contain the expected text'
+    return None

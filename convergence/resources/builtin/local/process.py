@@ -1,0 +1,193 @@
+"""``Convergence::Local::Process``."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from convergence.core.model import Action, Json
+from convergence.resources.attributes import attr
+from convergence.resources.builtin.local.launch import Launch
+from convergence.resources.builtin.local.ownership import Owner, Ownership
+from convergence.resources.builtin.local.process_table import ProcessTable, Running, is_running, stop
+from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.builtin.local.sandbox import Sandbox, checked
+from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
+from convergence.resources.constraints import Range
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    FinalFailure,
+    InProgress,
+    ObjectNotFound,
+    Observed,
+    ResourceType,
+)
+from convergence.resources.schema import prop
+
+POLL_INTERVAL_S = 0.2
+INHERITED = ('PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR')
+"""What a program sees of the engine's environment; the rest may hold passwords."""
+
+
+@dataclass(frozen=True)
+class ProcessProperties:
+    """See the descriptions of the fields."""
+
+    program: str = prop(description='Name of a program that the operator allows, for example python.')
+    arguments: list[str] = prop([], description='Arguments; ${PORT} in them stands for the port.')
+    directory: str | None = prop(
+        None, description='Working directory, as get_resource of a Convergence::Local::Directory gives it.'
+    )
+    environment: dict[str, str] = prop({}, description='Further environment variables.')
+    port: int = prop(
+        0, constraints=[Range(0, 65535)],
+        description='Port that the program will listen on, told it as PORT; 0 chooses a free one.',
+    )
+    stop_timeout_s: float = prop(
+        10, update_allowed=True, constraints=[Range(minimum=0)],
+        description='Seconds between the request to end (SIGTERM) and the end by force (SIGKILL).',
+    )
+    triggers: Json = prop(None, description='Any value; a change of it starts a new process.')
+
+    def __post_init__(self) -> None:
+        if self.directory is not None:
+            checked(self.directory)
+        if any(not name or '=' in name or '\0' in name + text for name, text in self.environment.items()):
+            raise ValueError('environment has a name or a text that no environment variable can have')
+        if any('\0' in argument for argument in self.arguments):
+            raise ValueError('arguments must not contain the character NUL')
+
+
+@dataclass(frozen=True)
+class ProcessAttributes:
+    """What can be asked of the resource."""
+
+    pid: int = attr('Number of the process.')
+    port: int = attr('Port that the program was told to listen on.')
+    url: str = attr('http://127.0.0.1 with that port.')
+    log: str = attr('Absolute path of the file that holds what the program printed.')
+
+
+class Process(ResourceType[ProcessProperties]):
+    """A running program on this machine; it goes on when the engine stops."""
+
+    Properties = ProcessProperties
+    Attributes = ProcessAttributes
+    token_enforced = True  # A token has one record, made by the program's own process before the program runs.
+
+    def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
+        self._provider = provider
+        self._clock = clock
+        self._sandbox = Sandbox(provider.root)
+        self._ownership = Ownership(provider.root)
+        self._table = ProcessTable(provider.root)
+
+    def create(self, call: Call[ProcessProperties]) -> Answer:
+        """Start the program, then see whether it stays up."""
+        with self._ownership.locked():
+            running = self._table.find(call.token) or self._start(call)
+        data: dict[str, Json] = {'port': running.port, 'log': _log(call)}
+        return InProgress({}, running.physical_id, data, POLL_INTERVAL_S)
+
+    def delete(self, call: Call[ProcessProperties]) -> Answer:
+        """Ask the process to end."""
+        found = self._table.find(call.token)
+        physical_id = call.physical_id or (found.physical_id if found else None)
+        if physical_id is None or not is_running(physical_id):
+            self._tidy(call)
+            raise ObjectNotFound(f'the process of {call.name} does not run')
+        stop(physical_id, signal.SIGTERM)
+        waiting = wait(self._clock, call.properties.stop_timeout_s)
+        progress = {**waiting.progress, 'process': physical_id}
+        return InProgress(progress, poll_after_s=POLL_INTERVAL_S)
+
+    def poll(self, call: Call[ProcessProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Create: does it still run? Delete: has it ended? By force, when it was asked long enough ago."""
+        if action is not Action.DELETE:
+            if call.physical_id is None or not is_running(call.physical_id):
+                raise FinalFailure(
+                    f'the program {call.properties.program} ended at once; see its log {_log(call)}',
+                    physical_id=call.physical_id,
+                )
+            return Done()
+        physical_id = str(progress['process'])
+        if not is_running(physical_id):
+            self._tidy(call)
+            return Done()
+        waiting = still_waiting(self._clock, progress)
+        if waiting is None:
+            stop(physical_id, signal.SIGKILL)
+            return InProgress(progress, poll_after_s=POLL_INTERVAL_S)
+        return dataclasses.replace(waiting, progress={**progress, **waiting.progress}, poll_after_s=POLL_INTERVAL_S)
+
+    def find(self, call: Call[ProcessProperties]) -> Answer | None:
+        """The process that was started under the token, if it runs."""
+        running = self._table.find(call.token)
+        return Done(running.physical_id, {'port': running.port, 'log': _log(call)}) if running else None
+
+    def observe(self, call: Call[ProcessProperties]) -> Observed:
+        """Whether the process runs."""
+        if call.physical_id is None or not is_running(call.physical_id):
+            raise ObjectNotFound(f'the process of {call.name} does not run')
+        return Observed(properties={'port': call.data.get('port')})
+
+    def attribute(self, call: Call[ProcessProperties], name: str) -> Json:
+        """Number, port, address or log of the process."""
+        if call.physical_id is None:
+            raise FinalFailure(f'{call.name} has not been started')
+        if name == 'pid':
+            return int(call.physical_id.partition(':')[0])
+        if name == 'url':
+            return f'http://127.0.0.1:{call.data["port"]}'
+        return self._sandbox.absolute(_log(call)) if name == 'log' else call.data['port']
+
+    def _start(self, call: Call[ProcessProperties]) -> Running:
+        wanted = call.properties
+        executable = self._provider.programs.get(wanted.program)
+        if executable is None:
+            raise FinalFailure(
+                f'the program {wanted.program} is not allowed here; allowed: {", ".join(sorted(self._provider.programs))}'
+            )
+        port = wanted.port or self._table.free_port()
+        log = _log(call)
+        self._ownership.claim(Owner.of(call, log, 'log'), occupied=self._sandbox.exists(log))
+        directory_fd, log_fd = self._sandbox.open_directory(wanted.directory), self._sandbox.open_log(log)
+        try:
+            inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+            task = Launch(
+                executable=executable,
+                arguments=[argument.replace('${PORT}', str(port)) for argument in wanted.arguments],
+                environment={**inherited, **wanted.environment, 'PORT': str(port)},
+                directory_fd=directory_fd,
+                log_fd=log_fd,
+                record='',
+                port=port,
+            )
+            return self._table.start(call.token, task)
+        finally:
+            os.close(directory_fd)
+            os.close(log_fd)
+
+    def _tidy(self, call: Call[ProcessProperties]) -> None:
+        """Forget a process that has ended. Its log goes with its directory, or now if it has none."""
+        if self._table.find(call.token) is None:
+            self._table.forget(call.token)
+        if call.properties.directory is not None:
+            return
+        with self._ownership.locked():
+            log = _log(call)
+            if self._ownership.owns(call, log):
+                if self._sandbox.exists(log):
+                    self._sandbox.remove_file(log)
+                self._ownership.forget(log)
+
+
+def _log(call: Call[ProcessProperties]) -> str:
+    name = f'{physical_name(call)}.log'
+    return f'{checked(call.properties.directory)}/{name}' if call.properties.directory else name

@@ -1,0 +1,121 @@
+"""The processes that the local provider started: their records, whether they run, and how they are stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from convergence.resources.builtin.local import launch
+from convergence.resources.builtin.local.sandbox import STATE
+from convergence.resources.contract import FinalFailure, TransientFailure
+
+_LAUNCH_LIMIT_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process by number and start, which together never name another one, and the port it was given."""
+
+    pid: int
+    start: str
+    port: int
+
+    @property
+    def physical_id(self) -> str:
+        """``<pid>:<start>``."""
+        return f'{self.pid}:{self.start}'
+
+
+class ProcessTable:
+    """Records by token, below a root directory. The callers see to it that one token is used by one at a time."""
+
+    def __init__(self, root: Path) -> None:
+        self._directory = root / STATE / 'processes'
+
+    def find(self, token: str) -> Running | None:
+        """The process that was started under `token`, if it still runs."""
+        recorded = self._read(self._path(token))
+        return recorded if recorded is not None and is_running(recorded.physical_id) else None
+
+    def start(self, token: str, task: launch.Launch) -> Running:
+        """Start a program under `token`. What is recorded for the token must have ended.
+
+        :param task: its `record` is filled in here.
+        :raises FinalFailure: the program cannot be started.
+        """
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        record = self._path(token)
+        record.unlink(missing_ok=True)
+        task['record'] = str(record)
+        try:
+            done = subprocess.run(
+                [sys.executable, '-I', '-S', launch.__file__],
+                input=json.dumps(task),
+                stdout=subprocess.PIPE,
+                pass_fds=(task['directory_fd'], task['log_fd']),
+                timeout=_LAUNCH_LIMIT_S,
+                text=True,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TransientFailure(f'the program was not started within {_LAUNCH_LIMIT_S} s') from error
+        started = self._read(record)
+        if done.returncode != 0 or started is None:
+            record.unlink(missing_ok=True)
+            raise FinalFailure(f'{Path(task["executable"]).name} cannot be started: {done.stdout}')
+        return started
+
+    def forget(self, token: str) -> None:
+        """Remove the record of a process that has ended."""
+        self._path(token).unlink(missing_ok=True)
+
+    def free_port(self) -> int:
+        """A port of this machine that nobody uses, nor any process that was started here and has yet to open it."""
+        taken = {recorded.port for path in self._directory.glob('*.json') if (recorded := self._read(path))}
+        while True:
+            with socket.socket() as probe:
+                probe.bind(('127.0.0.1', 0))
+                port: int = probe.getsockname()[1]
+            if port not in taken:
+                return port
+
+    def _path(self, token: str) -> Path:
+        return self._directory / f'{hashlib.sha256(token.encode()).hexdigest()}.json'
+
+    @staticmethod
+    def _read(path: Path) -> Running | None:
+        try:
+            return Running(**json.loads(path.read_text(encoding='utf-8')))
+        except FileNotFoundError:
+            return None
+
+
+def is_running(physical_id: str) -> bool:
+    """Whether this very process runs; another one that got its number does not count."""
+    pid, start = _parts(physical_id)
+    return launch.start_of(pid) == start
+
+
+def stop(physical_id: str, number: signal.Signals) -> None:
+    """Send a signal to the process and to its descendants that stayed in its group, if it runs."""
+    pid, start = _parts(physical_id)
+    if launch.start_of(pid) != start:
+        return
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _parts(physical_id: str) -> tuple[int, str]:
+    pid, _, start = physical_id.partition(':')
+    if not pid.isdigit() or int(pid) < 2 or not start:
+        raise FinalFailure(f'{physical_id} is no id of a process')
+    return int(pid), start

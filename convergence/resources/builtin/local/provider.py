@@ -1,0 +1,46 @@
+"""What the operator allows the local provider."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from convergence.errors import ConfigurationError
+
+
+def running_python() -> dict[str, str]:
+    """The allow-list with nothing but the interpreter that runs this process, as ``python``."""
+    return {'python': sys.executable}
+
+
+@dataclass(frozen=True)
+class LocalProvider:
+    """Settings of the local provider. Hand it to a `Registry` to enable the ``Convergence::Local`` types.
+
+    :param root: directory below which everything happens; made where needed.
+    :param programs: what may be run: name in templates to absolute path of the executable.
+    :param hosts: what `Convergence::Local::HttpCheck` may talk to.
+    :raises ConfigurationError: the root or a program is not an absolute path, or is not usable.
+    """
+
+    root: Path
+    programs: Mapping[str, str] = field(default_factory=running_python)
+    hosts: frozenset[str] = frozenset({'127.0.0.1', 'localhost', '::1'})
+
+    def __post_init__(self) -> None:
+        if not Path(self.root).is_absolute():
+            raise ConfigurationError(f'The root of the local provider must be an absolute path, not {self.root}')
+        for name, executable in self.programs.items():
+            if not Path(executable).is_absolute() or not Path(executable).is_file():
+                raise ConfigurationError(
+                    f'The program {name} of the local provider must be the absolute path of an executable file, '
+                    f'not {executable}'
+                )
+        root = Path(self.root)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f'The root of the local provider, {root}, cannot be made: {error}') from error
+        object.__setattr__(self, 'root', root.resolve())

@@ -1,0 +1,35 @@
+"""``OS::Heat::None``: stands in for any resource and does nothing."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from convergence.core.model import Json
+from convergence.resources.attributes import AnyAttribute
+from convergence.resources.builtin.waiting import physical_name
+from convergence.resources.contract import Answer, Call, Done, ResourceType
+from convergence.resources.schema import remaining
+
+
+@dataclass(frozen=True)
+class AnyProperties:
+    """Whatever the template says."""
+
+    values: dict[str, Json] = remaining(description='Any property.')
+
+
+class NoneType(ResourceType[AnyProperties]):
+    """Accepts any property, has any attribute (null), does nothing."""
+
+    Properties = AnyProperties
+    Attributes = AnyAttribute
+    token_enforced = True  # Nothing real is made.
+
+    def create(self, call: Call[AnyProperties]) -> Answer:
+        """Nothing to do but to have a name."""
+        return Done(physical_name(call))
+
+    def attribute(self, call: Call[AnyProperties], name: str) -> Json:
+        """Null, whatever was asked for."""
+        return None

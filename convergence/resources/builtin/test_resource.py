@@ -1,0 +1,143 @@
+"""``OS::Heat::TestResource``: waits, fails and asks for replacement as it is told."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from convergence.core.model import Action, Json
+from convergence.resources.attributes import attr
+from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
+from convergence.resources.constraints import Range
+from convergence.resources.contract import Answer, Call, Done, FinalFailure, ObjectNotFound, ResourceType
+from convergence.resources.schema import prop
+
+NOT_NEGATIVE = (Range(minimum=0),)
+
+
+@dataclass(frozen=True)
+class ActionWait:
+    """Seconds to wait in each action; None leaves it to ``wait_secs``."""
+
+    create: float | None = prop(None, constraints=NOT_NEGATIVE)
+    update: float | None = prop(None, constraints=NOT_NEGATIVE)
+    delete: float | None = prop(None, constraints=NOT_NEGATIVE)
+
+    def of(self, action: Action) -> float | None:
+        """The wait for `action`."""
+        return {Action.CREATE: self.create, Action.UPDATE: self.update, Action.DELETE: self.delete}.get(action)
+
+
+@dataclass(frozen=True)
+class TestProperties:
+    """See the descriptions of the fields."""
+
+    value: str = prop('test_string', update_allowed=True, description='The value that is stored.')
+    fail: bool = prop(False, update_allowed=True, description='Fail, after the wait, on create and update.')
+    update_replace: bool = prop(
+        False, update_allowed=True, description='A change of the value replaces the resource.'
+    )
+    update_replace_value: str | None = prop(None, description='A change of this replaces the resource.')
+    wait_secs: float = prop(
+        0, update_allowed=True, constraints=NOT_NEGATIVE, description='Seconds to wait in each action.'
+    )
+    action_wait_secs: ActionWait | None = prop(
+        None, update_allowed=True, description='Seconds to wait in particular actions.'
+    )
+    attr_wait_secs: float = prop(
+        0, update_allowed=True, constraints=NOT_NEGATIVE,
+        description='Seconds by which the output is late. The create or update ends only when it can be read.',
+    )
+    constraint_prop_secs: float = prop(
+        0, update_allowed=True, constraints=NOT_NEGATIVE,
+        description='Accepted for templates that have it. Validation here never waits.',
+    )
+    client_name: str = prop('', update_allowed=True, description='Client of a service to look an entity up with.')
+    entity_name: str = prop('', update_allowed=True, description='What to look up with the client.')
+
+
+@dataclass(frozen=True)
+class TestAttributes:
+    """What can be asked of the resource."""
+
+    output: str = attr('The stored value.')
+
+
+class TestResource(ResourceType[TestProperties]):
+    """Does nothing real, slowly or wrongly: for trying out an engine."""
+
+    __test__ = False  # The class is no test case, whatever its name suggests to a test runner.
+
+    Properties = TestProperties
+    Attributes = TestAttributes
+    token_enforced = True
+
+    def __init__(self, clock: Clock = system_clock) -> None:
+        self._clock = clock
+
+    def create(self, call: Call[TestProperties]) -> Answer:
+        """Store the value."""
+        return self._begin(call, Action.CREATE, physical_name(call), {'value': call.properties.value})
+
+    def update(self, call: Call[TestProperties]) -> Answer:
+        """Store the new value, if it changed."""
+        if call.previous is not None and call.previous.value == call.properties.value:
+            return Done()
+        return self._begin(call, Action.UPDATE, call.physical_id, {'value': call.properties.value})
+
+    def delete(self, call: Call[TestProperties]) -> Answer:
+        """Wait; there is nothing to remove."""
+        if call.physical_id is None:
+            return Done()
+        return self._begin(call, Action.DELETE, None, None)
+
+    def poll(self, call: Call[TestProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Wait on, then fail if that is wanted."""
+        waiting = still_waiting(self._clock, progress)
+        if waiting is not None:
+            return waiting
+        return self._end(call, action, call.physical_id, None)
+
+    def needs_replacement(self, call: Call[TestProperties]) -> bool:
+        """A new value replaces where ``update_replace`` says so."""
+        previous = call.previous
+        return call.properties.update_replace and previous is not None and previous.value != call.properties.value
+
+    def attribute(self, call: Call[TestProperties], name: str) -> Json:
+        """The stored value."""
+        return call.data.get('value', call.properties.value)
+
+    def check(self, call: Call[TestProperties]) -> Answer:
+        """It is there if it has an id."""
+        if call.physical_id is None:
+            raise ObjectNotFound(f'{call.name} has no physical object')
+        return Done()
+
+    def _begin(
+        self, call: Call[TestProperties], action: Action, physical_id: str | None, data: Mapping[str, Json] | None
+    ) -> Answer:
+        seconds = _wait_of(call.properties, action)
+        if seconds > 0:
+            return wait(self._clock, seconds, physical_id, data)
+        return self._end(call, action, physical_id, data)
+
+    def _end(
+        self, call: Call[TestProperties], action: Action, physical_id: str | None, data: Mapping[str, Json] | None
+    ) -> Answer:
+        if action is Action.DELETE:
+            return Done()
+        if call.properties.fail:
+            raise FinalFailure(f'Test Resource failed {call.name}', physical_id=physical_id)
+        if call.properties.client_name:
+            raise FinalFailure(
+                f'{call.name}: there is no client called {call.properties.client_name} here; leave client_name empty',
+                physical_id=physical_id,
+            )
+        return Done(physical_id, data)
+
+
+def _wait_of(properties: TestProperties, action: Action) -> float:
+    particular = properties.action_wait_secs.of(action) if properties.action_wait_secs else None
+    seconds = properties.wait_secs if particular is None else particular
+    return seconds if action is Action.DELETE else seconds + properties.attr_wait_secs

@@ -1,0 +1,47 @@
+"""What a change of properties means for the physical object. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+from convergence.core.model import Json
+from convergence.errors import NotSupported
+from convergence.resources.contract import Call, ResourceType
+from convergence.resources.schema import PropertySchema
+
+
+class Change(Enum):
+    """How a resource gets from its previous to its desired properties."""
+
+    NONE = 'nothing changes'
+    IN_PLACE = 'the object is changed'
+    REPLACE = 'a new object is made'
+
+
+def compare(
+    kind: ResourceType[Any],
+    previous: Mapping[str, Json],
+    desired: Mapping[str, Json],
+    call_factory: Callable[[], Call[Any]],
+) -> Change:
+    """How `kind` gets from the properties that were last applied to those that are wanted.
+
+    :param call_factory: makes the `Call` with `previous` set; asked only where the type itself must decide.
+    :raises NotSupported: an immutable property would change.
+    """
+    schema = PropertySchema.of(kind.Properties)
+    changed = schema.changed(previous, desired)
+    if not changed:
+        return Change.NONE
+    declared = [schema.properties[name] for name in sorted(changed) if name in schema.properties]
+    immutable = [entry.name for entry in declared if entry.immutable]
+    if immutable:
+        raise NotSupported(
+            f'The properties {", ".join(immutable)} are immutable and may not be changed; '
+            'keep their values or give the resource a new name'
+        )
+    if any(not entry.update_allowed for entry in declared):
+        return Change.REPLACE
+    return Change.REPLACE if kind.needs_replacement(call_factory()) else Change.IN_PLACE

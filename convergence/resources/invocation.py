@@ -1,0 +1,69 @@
+"""Makes the `Call` that a method of a resource type is given, from what the engine stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from convergence.core.model import Json
+from convergence.errors import StackValidationFailed
+from convergence.resources.contract import Call, ResourceType, never_cancelled
+from convergence.resources.reading import Strictness
+from convergence.resources.schema import PropertySchema
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a call is about: a row of the engine. The fields mean what they mean in `Call`."""
+
+    name: str
+    stack_name: str
+    stack_id: str
+    project_id: str
+    resource_id: str
+    token: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+
+
+def build_call(
+    kind: ResourceType[Any],
+    subject: Subject,
+    properties: Mapping[str, Json],
+    *,
+    previous: Mapping[str, Json] | None = None,
+    strictness: Strictness = Strictness.STRICT,
+    cancelled: Callable[[], bool] = never_cancelled,
+) -> Call[Any]:
+    """The call for one method of `kind`.
+
+    :param properties: the wanted properties, all references resolved.
+    :param previous: the properties as last applied, for `update` and `needs_replacement`. Where they no longer fit
+        the schema (the type's package was upgraded) they are read as well as possible.
+    :param strictness: use `LENIENT` for a delete: wrong properties must not keep an object alive.
+    :raises StackValidationFailed: the properties are wrong; carries all problems.
+    """
+    schema = PropertySchema.of(kind.Properties)
+    return Call(
+        properties=schema.parse(properties, strictness),
+        name=subject.name,
+        stack_name=subject.stack_name,
+        stack_id=subject.stack_id,
+        project_id=subject.project_id,
+        resource_id=subject.resource_id,
+        token=subject.token,
+        physical_id=subject.physical_id,
+        data=subject.data,
+        metadata=subject.metadata,
+        previous=None if previous is None else _as_well_as_possible(schema, previous),
+        cancelled=cancelled,
+    )
+
+
+def _as_well_as_possible(schema: PropertySchema, previous: Mapping[str, Json]) -> Any:
+    try:
+        return schema.parse(previous)
+    except StackValidationFailed:
+        return schema.parse(previous, Strictness.LENIENT)

@@ -1,0 +1,127 @@
+"""Which resource types there are.
+
+Installed packages offer types as entry points of the group ``convergence.resource_types``; the entry point's name is
+the type's name in templates. A type that cannot be loaded is logged and left out: one broken package must not take
+an engine down.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from stevedore.extension import ExtensionManager
+
+from convergence.core.model import Json
+from convergence.errors import EntityNotFound
+from convergence.resources.attributes import describe_attributes
+from convergence.resources.builtin import builtin_types
+from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.builtin.local.types import local_types
+from convergence.resources.contract import ResourceType
+from convergence.resources.reading import did_you_mean
+from convergence.resources.schema import PropertySchema
+
+LOG = logging.getLogger(__name__)
+
+NAMESPACE = 'convergence.resource_types'
+
+Offered = ResourceType[Any] | type[ResourceType[Any]]
+"""A resource type as a class that can be made without arguments, or as a ready instance."""
+
+
+class Registry:
+    """The resource types of this process, by name. Immutable.
+
+    :param types: what there is, by type name. What is broken is logged and left out.
+    """
+
+    def __init__(self, types: Mapping[str, Offered]) -> None:
+        usable = {name: _usable(name, offered) for name, offered in types.items()}
+        self._types = {name: kind for name, kind in sorted(usable.items()) if kind is not None}
+
+    @classmethod
+    def installed(cls, *, local: LocalProvider | None = None, namespace: str = NAMESPACE) -> Registry:
+        """Everything that installed packages offer.
+
+        :param local: enables the types of the local provider, which touch this machine.
+        """
+        loaded = {extension.name: extension.plugin for extension in _Loader(namespace)}
+        return cls({**loaded, **(local_types(local) if local else {})})
+
+    @classmethod
+    def builtin(
+        cls, *, local: LocalProvider | None = None, more: Mapping[str, Offered] | None = None
+    ) -> Registry:
+        """The types that come with Convergence, whatever is installed.
+
+        :param more: further types; they win over the built-in ones of the same name.
+        """
+        return cls({**builtin_types(), **(local_types(local) if local else {}), **(more or {})})
+
+    def names(self) -> tuple[str, ...]:
+        """All type names, sorted."""
+        return tuple(self._types)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def get(self, name: str) -> ResourceType[Any]:
+        """The type called `name`.
+
+        :raises EntityNotFound: there is none; the text suggests a similar name.
+        """
+        kind = self._types.get(name)
+        if kind is None:
+            suggestion = did_you_mean(name, self._types) or '.'
+            raise EntityNotFound(f'The Resource Type ({name}) could not be found{suggestion}')
+        return kind
+
+    def describe(self, name: str) -> dict[str, Json]:
+        """The type as JSON: resource_type, properties, attributes, support_status, description.
+
+        :raises EntityNotFound: there is no such type.
+        """
+        kind = self.get(name)
+        return {
+            'resource_type': name,
+            'properties': PropertySchema.of(kind.Properties).describe(),
+            'attributes': describe_attributes(kind),
+            'support_status': {'status': 'SUPPORTED', 'version': None, 'message': None, 'previous_status': None},
+            'description': (type(kind).__doc__ or '').strip().partition('\n')[0],
+        }
+
+
+class _Loader(ExtensionManager[Any]):
+    """Loads entry points, and survives whatever a package does when it is imported."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(namespace, on_load_failure_callback=_log_failure)
+
+    def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
+        # stevedore lets AssertionError and SystemExit through, which would end the process.
+        try:
+            return super()._load_one_plugin(ep, *args, **kwargs)
+        except (AssertionError, SystemExit) as error:
+            raise ImportError(f'{type(error).__name__} while it was imported: {error}') from error
+
+
+def _log_failure(_manager: Any, entry_point: Any, error: BaseException) -> None:
+    LOG.error(
+        'The resource type %s (%s) cannot be loaded and is left out: %s', entry_point.name, entry_point.value, error
+    )
+
+
+def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
+    """The instance, if everything that the engine will ask of it works; otherwise None, and a log message."""
+    try:
+        kind = offered() if isinstance(offered, type) else offered
+        if not isinstance(kind, ResourceType):
+            raise TypeError(f'{type(kind).__qualname__} is not derived from ResourceType')
+        PropertySchema.of(kind.Properties).describe()
+        describe_attributes(kind)
+    except Exception as error:  # noqa: BLE001 - it is somebody else's code
+        LOG.error('The resource type %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
+        return None
+    return kind

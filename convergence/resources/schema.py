@@ -1,0 +1,262 @@
+"""Property schemas: a frozen dataclass says what a resource type wants to be told.
+
+A field is declared with `prop`; its annotation is its type. `PropertySchema.of` reads the dataclass, checks what a
+template says against it and turns the template's plain JSON into an instance.
+
+What the engine stores is the template's mapping, as JSON. Two such mappings are compared after both have been read
+through the schema: defaults filled in, texts turned into numbers. So ``port: 80`` and ``port: '80'`` are no change,
+nor is a default that somebody writes down.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from convergence.core.model import Json
+from convergence.errors import Place, Problem, StackValidationFailed
+from convergence.resources.constraints import Constraint
+from convergence.resources.reading import Finding, Reader, Strictness
+from convergence.resources.shapes import Shape, annotations_of, shape_of
+from convergence.template import UNKNOWN, preview
+
+_DECLARATION = 'convergence.property'
+
+Locate = Callable[..., Place | None]
+"""Where the property stands whose path (names and list positions) is given; None where nobody knows."""
+
+
+class _Nothing(Enum):
+    DEFAULT = 'no default'
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """What `prop` was told, kept in the metadata of the dataclass field."""
+
+    default: Any
+    description: str
+    update_allowed: bool
+    immutable: bool
+    constraints: tuple[Constraint, ...]
+    name: str | None
+    takes_the_rest: bool = False
+
+
+def prop(
+    default: Any = _Nothing.DEFAULT,
+    *,
+    description: str = '',
+    update_allowed: bool = False,
+    immutable: bool = False,
+    constraints: Sequence[Constraint] = (),
+    name: str | None = None,
+) -> Any:
+    """Declare a property: the right-hand side of a field of a frozen dataclass.
+
+    :param default: the value where the template has none. Without a default the property is required.
+    :param update_allowed: a change is made in place; otherwise it replaces the resource.
+    :param immutable: a change is refused.
+    :param constraints: see `convergence.resources.constraints`.
+    :param name: the name in templates, where that is not the field's name (``from``, ``Ref``).
+    """
+    declaration = _Declaration(default, description, update_allowed, immutable, tuple(constraints), name)
+    return _field(declaration)
+
+
+def remaining(*, description: str = '') -> Any:
+    """Declare a field of type ``dict[str, Json]`` that takes all properties which no other field declares.
+
+    They may be changed in place.
+    """
+    return _field(_Declaration({}, description, True, False, (), None, takes_the_rest=True))
+
+
+def _field(declaration: _Declaration) -> Any:
+    metadata = {_DECLARATION: declaration}
+    default = declaration.default
+    if default is _Nothing.DEFAULT:
+        return field(kw_only=True, metadata=metadata)
+    return field(kw_only=True, default_factory=lambda: copy.deepcopy(default), metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One property as the schema knows it.
+
+    :param name: its name in templates; `field` is its name in the dataclass.
+    """
+
+    name: str
+    field: str
+    shape: Shape
+    default: Any
+    required: bool
+    declaration: _Declaration
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What the value must satisfy beyond its type."""
+        return self.declaration.constraints
+
+    @property
+    def update_allowed(self) -> bool:
+        """Whether a change is made in place."""
+        return self.declaration.update_allowed
+
+    @property
+    def immutable(self) -> bool:
+        """Whether a change is refused."""
+        return self.declaration.immutable
+
+
+class PropertySchema:
+    """The properties of one dataclass. Made with `PropertySchema.of`.
+
+    :param properties: by their names in templates, in the order of the dataclass.
+    :param rest: the field that takes all other properties, or None: others are refused.
+    """
+
+    def __init__(self, declared: type[Any], properties: Mapping[str, Property], rest: str | None) -> None:
+        self.declared = declared
+        self.properties = properties
+        self.rest = rest
+
+    @staticmethod
+    def of(declared: type[Any]) -> PropertySchema:
+        """The schema of a dataclass.
+
+        :raises TypeError: it is not a frozen dataclass, or a field's annotation is no property type.
+        """
+        return _schema_of(declared)
+
+    def parse(self, mapping: Mapping[str, Any], strictness: Strictness = Strictness.STRICT) -> Any:
+        """An instance of the dataclass from the plain values of a template, without unresolved functions.
+
+        :param strictness: `STRICT`, or `LENIENT`, which replaces whatever cannot be read by its default or an empty value; for
+            deleting a resource whose properties were never right.
+        :raises StackValidationFailed: with all problems. Never when lenient.
+        """
+        reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=strictness)
+        canonical = reader.mapping(self, mapping, ())
+        instance = None
+        if not reader.findings or strictness is Strictness.LENIENT:
+            instance = reader.instance(self, canonical, ())
+        if reader.findings and strictness is Strictness.STRICT:
+            raise StackValidationFailed([Problem(finding.message) for finding in reader.findings])
+        return instance
+
+    def check(self, previewed: Any, place: Locate) -> list[Problem]:
+        """The problems of values that are partly `UNKNOWN`; what is unknown is taken to be right."""
+        if previewed is UNKNOWN:
+            return []
+        reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.STRICT)
+        if not isinstance(previewed, Mapping):
+            reader.findings.append(Finding((), 'the properties must be a map'))
+        else:
+            canonical = reader.mapping(self, previewed, ())
+            if not reader.findings and not reader.met_unknown:
+                reader.instance(self, canonical, ())
+        return [Problem(finding.message, place(*finding.path)) for finding in reader.findings]
+
+    def check_encoded(self, encoded: Json, place: Locate) -> list[Problem]:
+        """The problems of properties as `convergence.template` encodes them, as far as they can be known.
+
+        :param place: called with the path of a property for the place to report.
+        """
+        return self.check(preview(encoded, {}), place)
+
+    def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
+        """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""
+        reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.VERBATIM)
+        return reader.mapping(self, mapping, ())
+
+    def changed(self, previous: Mapping[str, Any], desired: Mapping[str, Any]) -> frozenset[str]:
+        """Names of the properties whose meaning differs."""
+        before, after = self.canonical(previous), self.canonical(desired)
+        return frozenset(
+            name for name in {*before, *after} if _exact(before.get(name)) != _exact(after.get(name))
+        )
+
+    def describe(self) -> dict[str, Json]:
+        """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints."""
+        return {name: _described(declared) for name, declared in self.properties.items()}
+
+
+def _schema_of(declared: type[Any]) -> PropertySchema:
+    return _read_schema(declared)  # type: ignore[arg-type]  # All classes are hashable.
+
+
+@cache
+def _read_schema(declared: type[Any]) -> PropertySchema:
+    if not (isinstance(declared, type) and is_dataclass(declared)):
+        raise TypeError(f'{declared!r} is not a dataclass; properties are declared as a frozen dataclass')
+    if not declared.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        raise TypeError(f'{declared.__qualname__} must be a frozen dataclass: @dataclass(frozen=True)')
+    annotations = annotations_of(declared)
+    properties: dict[str, Property] = {}
+    rest = None
+    for entry in fields(declared):
+        declaration = entry.metadata.get(_DECLARATION) or _plain(entry)
+        if declaration.takes_the_rest:
+            rest = entry.name
+            continue
+        name = declaration.name or entry.name
+        try:
+            shape = shape_of(annotations[entry.name])
+        except TypeError as error:
+            raise TypeError(f'{declared.__qualname__}.{entry.name}: {error}') from error
+        required = declaration.default is _Nothing.DEFAULT
+        properties[name] = Property(
+            name, entry.name, shape, None if required else declaration.default, required, declaration
+        )
+    return PropertySchema(declared, properties, rest)
+
+
+def _plain(entry: Any) -> _Declaration:
+    """The declaration of a field that was written without `prop`."""
+    default = entry.default
+    if default is MISSING:
+        default = _Nothing.DEFAULT if entry.default_factory is MISSING else entry.default_factory()
+    return _Declaration(default, '', False, False, (), None)
+
+
+def _exact(value: Any) -> str:
+    # As text, because Python takes True and 1, and 1 and 1.0, for equal.
+    return json.dumps(value, sort_keys=True)
+
+
+def _described(declared: Property) -> dict[str, Json]:
+    described: dict[str, Json] = {
+        'type': declared.shape.kind.value,
+        'required': declared.required,
+        'update_allowed': declared.update_allowed,
+        'immutable': declared.immutable,
+    }
+    if declared.declaration.description:
+        described['description'] = declared.declaration.description
+    if declared.default is not None:
+        described['default'] = copy.deepcopy(declared.default)
+    if declared.constraints:
+        described['constraints'] = [constraint.describe() for constraint in declared.constraints]
+    inner = _described_shape(declared.shape)
+    if inner is not None:
+        described['schema'] = inner
+    return described
+
+
+def _described_shape(shape: Shape) -> dict[str, Json] | None:
+    if shape.fields is not None:
+        return PropertySchema.of(shape.fields).describe()
+    if shape.items is None:
+        return None
+    items: dict[str, Json] = {'type': shape.items.kind.value, 'required': False}
+    inner = _described_shape(shape.items)
+    if inner is not None:
+        items['schema'] = inner
+    return {'*': items}

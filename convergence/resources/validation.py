@@ -1,0 +1,86 @@
+"""Checks a compiled template against the resource types, before anything is stored or made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convergence.core.model import Definition, Json
+from convergence.errors import EntityNotFound, Place, Problem, StackValidationFailed
+from convergence.resources.attributes import attribute_names, has_attribute
+from convergence.resources.contract import ResourceType
+from convergence.resources.reading import did_you_mean
+from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema
+from convergence.template import Compiled, references
+
+Path = tuple[str | int, ...]
+
+
+def validate(compiled: Compiled, registry: Registry) -> None:
+    """Check types, properties and the attributes that are asked for.
+
+    :raises StackValidationFailed: with every problem found, in the order of the document.
+    """
+    kinds: dict[str, ResourceType[Any]] = {}
+    problems: list[Problem] = []
+    for name, definition in compiled.goal.definitions.items():
+        try:
+            kinds[name] = registry.get(definition.type)
+        except EntityNotFound as error:
+            problems.append(Problem(str(error), compiled.place('resources', name, 'type')))
+    for name, kind in kinds.items():
+        problems.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
+    problems.extend(_wrong_attributes(compiled, kinds))
+    if problems:
+        raise StackValidationFailed(sorted(problems, key=_position))
+
+
+def _wrong_properties(compiled: Compiled, definition: Definition, kind: ResourceType[Any]) -> list[Problem]:
+    def place(*path: str | int) -> Place | None:
+        return compiled.place('resources', definition.name, 'properties', *path)
+
+    problems = PropertySchema.of(kind.Properties).check_encoded(definition.properties, place)
+    about = f'resources.{definition.name} ({definition.type}): '
+    return [Problem(about + problem.message, problem.place) for problem in problems]
+
+
+def _wrong_attributes(compiled: Compiled, kinds: dict[str, ResourceType[Any]]) -> Iterator[Problem]:
+    for encoded, path in _askers(compiled):
+        for name, keys in references(encoded)[1].items():
+            if name not in kinds:
+                continue
+            for key in sorted(keys):
+                if has_attribute(kinds[name], key):
+                    continue
+                suggestion = did_you_mean(key, attribute_names(kinds[name]))
+                yield Problem(
+                    f'The Referenced Attribute ({name} {key}) does not exist: '
+                    f'{compiled.goal.definitions[name].type} has no attribute {key}{suggestion}',
+                    compiled.place(*path),
+                )
+
+
+def _askers(compiled: Compiled) -> Iterator[tuple[Json, Path]]:
+    """Encoded values small enough to be found in the document, with their paths."""
+    for name, definition in compiled.goal.definitions.items():
+        yield from _parts(definition.properties, ('resources', name, 'properties'))
+        yield from _parts(definition.metadata, ('resources', name, 'metadata'))
+    for name, output in compiled.outputs.items():
+        yield from _parts(output.value, ('outputs', name, 'value'))
+
+
+def _parts(encoded: Json, path: Path) -> Iterator[tuple[Json, Path]]:
+    # A key with a dollar sign belongs to the encoding, not to the document: there the descent ends.
+    if isinstance(encoded, dict) and not any(key.startswith('$') for key in encoded):
+        for key, value in encoded.items():
+            yield from _parts(value, (*path, key))
+    elif isinstance(encoded, list):
+        for index, item in enumerate(encoded):
+            yield from _parts(item, (*path, index))
+    else:
+        yield encoded, path
+
+
+def _position(problem: Problem) -> tuple[int, int]:
+    return (problem.place.line, problem.place.column) if problem.place else (0, 0)
