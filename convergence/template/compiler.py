@@ -1,0 +1,172 @@
+"""From the text of a template to definitions that a traversal can be planned from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from convergence.core.model import Goal, Json
+from convergence.errors import InvalidTemplateSection, InvalidTemplateVersion, Place
+from convergence.template.assignment import Assignment, Require
+from convergence.template.declarations import check_groups, declared
+from convergence.template.definitions import Definitions
+from convergence.template.document import Document
+from convergence.template.environment import Environment, read_environment
+from convergence.template.folding import Folder
+from convergence.template.functions.base import Compiling
+from convergence.template.limits import STANDARD, Budget, Limits, exceeded
+from convergence.template.outputs import OutputDefinition, read_outputs
+from convergence.template.parameters import Identity, Parameter
+from convergence.template.problems import Problems
+from convergence.template.sources import Copier, read
+from convergence.template.versions import CONDITIONS_SINCE, FOREIGN_KEYS, KEY, VERSIONS, Version
+
+_SECTIONS = (KEY, 'description', 'parameter_groups', 'parameters', 'resources', 'outputs')
+_MAPS = ('parameters', 'resources', 'outputs')
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A template with its parameters filled in.
+
+    :param version: date of the template's version.
+    :param goal: the resources, in the order of the template, and which attributes are asked of them.
+    :param parameters: by name, pseudo parameters included.
+    :param outputs: by name.
+    """
+
+    version: str
+    description: str
+    goal: Goal
+    parameters: Mapping[str, Parameter]
+    outputs: Mapping[str, OutputDefinition]
+    _document: Document = field(repr=False, compare=False)
+
+    def place(self, *path: str | int) -> Place | None:
+        """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.
+
+        The nearest thing around it if it is not there itself; None if the template was not given as text.
+        """
+        return self._document.place(path)
+
+
+def compile(
+    source: str | Mapping[str, Any],
+    *,
+    identity: Identity,
+    environment: str | Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    limits: Limits = STANDARD,
+    require_parameters: Require = Require.ALL,
+) -> Compiled:
+    """Read a template, check it, and evaluate everything that does not depend on resources.
+
+    :param source: YAML or JSON text, or what such text describes (errors then have no lines).
+    :param identity: whose template it is.
+    :param environment: in the same forms; its values yield to `parameters`.
+    :param files: content by the name that `get_file` uses.
+    :param parameters: values that came with the request.
+    :param require_parameters: `Require.NONE` compiles without some values, to look at a template.
+    :raises StackValidationFailed: or a subclass, with every problem that was found.
+    :raises RequestLimitExceeded: a limit is exceeded; the text names it.
+    """
+    problems = Problems()
+    budget = Budget(limits)
+    document = read(source, 'template', limits, problems)
+    given = Copier('parameters of the request', limits, problems).copy(dict(parameters or {}))
+    assert isinstance(given, dict)
+    read_from = read_environment(environment, limits, problems)
+    return _Compilation(document, budget, identity).run(read_from, given, files or {}, require_parameters)
+
+
+class _Compilation:
+    """One call of `compile`, after the documents have been read."""
+
+    def __init__(self, document: Document, budget: Budget, identity: Identity) -> None:
+        self._document = document
+        self._problems = document.problems
+        self._budget = budget
+        self._identity = identity
+
+    def run(
+        self, environment: Environment, given: Mapping[str, Json], files: Mapping[str, str], require: Require
+    ) -> Compiled:
+        root, version = self._root_and_version()
+        self._check_sections(root, version)
+        sections = {name: self._section(root, name) for name in _MAPS}
+        self._check_count(len(sections['resources']))
+        declarations = declared(self._document, sections['parameters'], version, self._budget.limits)
+        check_groups(self._document, root.get('parameter_groups'), declarations)
+        values = Assignment(self._document, environment, given, self._budget).assign(declarations, require)
+        values |= self._identity.parameters()
+        scope = Compiling(values, files, sections['resources'], self._budget, self._problems.suggestion, '')
+        folder = Folder(self._document, version)
+        definitions = Definitions(self._document, version, folder)
+        goal = definitions.read(sections['resources'], scope)
+        outputs = read_outputs(self._document, version, folder, scope, definitions)
+        description = self._description(root)
+        self._problems.raise_any()
+        asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
+        return Compiled(version.date, description, Goal(goal, asked), values, outputs, self._document)
+
+    def _root_and_version(self) -> tuple[dict[str, Json], Version]:
+        """Without them nothing else can be understood.
+
+        :raises StackValidationFailed: they are not there.
+        """
+        root = self._document.root
+        if not isinstance(root, dict):
+            what = 'is empty' if root is None else 'is not a map'
+            self._document.problem(f'The template {what}; it must begin with {KEY}.', ())
+            self._problems.raise_any()
+            root = {}
+        found = root.get(KEY)
+        version = VERSIONS.get(found) if isinstance(found, str) else None
+        if version is None:
+            foreign = next((key for key in FOREIGN_KEYS if key in root), None)
+            what = f'{KEY}: {str(found)[:80]}' if KEY in root else foreign or f'there is no {KEY}'
+            self._document.problem(
+                f'The template version is invalid: "{what}". "{KEY}" should be one of: {", ".join(VERSIONS)}',
+                (KEY,),
+                InvalidTemplateVersion,
+            )
+            self._problems.raise_any()
+            version = next(iter(VERSIONS.values()))
+        return root, version
+
+    def _check_sections(self, root: Mapping[str, Json], version: Version) -> None:
+        for section in root:
+            if section in _SECTIONS:
+                continue
+            if section == 'conditions' and version.date >= CONDITIONS_SINCE:
+                message = 'The section conditions is not offered by this installation; do without it.'
+                self._document.key_problem(message, (section,))
+                continue
+            hint = self._problems.suggestion(section, _SECTIONS)
+            message = f'The template section is invalid: {section[:80]}{f".{hint}" if hint else ""}'
+            self._document.key_problem(message, (section,), InvalidTemplateSection)
+
+    def _section(self, root: Mapping[str, Json], name: str) -> dict[str, Json]:
+        section = root.get(name)
+        if section is None:
+            return {}
+        if isinstance(section, dict):
+            return section
+        self._document.problem(f'The section {name} must be a map.', (name,))
+        return {}
+
+    def _check_count(self, count: int) -> None:
+        limit = self._budget.limits.max_resources
+        if count > limit:
+            raise exceeded(
+                'max_resources', limit, f'the template has {count} resources', self._document.key_place(('resources',))
+            )
+
+    def _description(self, root: Mapping[str, Json]) -> str:
+        description = root.get('description')
+        if isinstance(description, dict | list):
+            self._document.problem('The description must be a string.', ('description',))
+            return ''
+        return '' if description is None else str(description)

@@ -1,0 +1,113 @@
+"""A document: values, and for every one of them the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from convergence.core.model import Json
+from convergence.errors import Place, StackValidationFailed
+from convergence.template.problems import Problems
+
+LONGEST_KEY = 255
+"""Characters of a key in the path of an error."""
+
+
+class Mark(Protocol):
+    """A position as the parser gives it. Lines and columns count from 0."""
+
+    line: int
+    column: int
+
+
+class Map(dict[str, Json]):
+    """A map read from text. `marks` has the positions of each key and its value."""
+
+    __slots__ = ('marks',)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks: dict[str, tuple[Mark, Mark]] = {}
+
+
+class Items(list[Json]):
+    """A list read from text. `marks` has the position of each item."""
+
+    __slots__ = ('marks',)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks: list[Mark] = []
+
+
+def short(path: Sequence[str | int]) -> tuple[str | int, ...]:
+    """A path as errors show it: a key may be as long as the document."""
+    return tuple(f'{key[:LONGEST_KEY]}…' if isinstance(key, str) and len(key) > LONGEST_KEY else key for key in path)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What was read, and the list in which its problems are collected.
+
+    :param root: values as JSON; maps and lists know positions if the document was text.
+    """
+
+    source: str
+    root: Json = field(repr=False)
+    problems: Problems = field(repr=False, compare=False)
+
+    def place(self, path: Sequence[str | int]) -> Place | None:
+        """Where the value at `path` stands, or the nearest thing around it that has a position.
+
+        A scalar has the position of its value, a map or a list that of its key. None if the document was not text.
+        """
+        node: Json = self.root
+        found: Mark | None = None
+        for index, element in enumerate(path):
+            if isinstance(node, Map) and isinstance(element, str) and element in node.marks:
+                key_mark, value_mark = node.marks[element]
+                node = node[element]
+                scalar = node is not None and not isinstance(node, dict | list)
+                # An unknown last element means that something is missing here: the key of the map is shown.
+                found = value_mark if scalar and index == len(path) - 1 else key_mark
+            elif isinstance(node, Items) and isinstance(element, int) and 0 <= element < len(node):
+                found = node.marks[element]
+                node = node[element]
+            else:
+                break
+        if found is None:
+            return Place(1, 1, self.source, short(path)) if isinstance(self.root, Map | Items) else None
+        return Place(found.line + 1, found.column + 1, self.source, short(path))
+
+    def key_place(self, path: Sequence[str | int]) -> Place | None:
+        """Where the key at the end of `path` stands; otherwise like `place`."""
+        node: Json = self.root
+        for element in path[:-1]:
+            if isinstance(node, dict) and isinstance(element, str):
+                node = node.get(element)
+            elif isinstance(node, list) and isinstance(element, int) and 0 <= element < len(node):
+                node = node[element]
+        last = path[-1] if path else None
+        if isinstance(node, Map) and isinstance(last, str) and last in node.marks:
+            mark = node.marks[last][0]
+            return Place(mark.line + 1, mark.column + 1, self.source, short(path))
+        return self.place(path)
+
+    def problem(
+        self,
+        message: str,
+        path: Sequence[str | int],
+        kind: type[StackValidationFailed] = StackValidationFailed,
+    ) -> None:
+        """Remember that the value at `path` is wrong."""
+        self.problems.add(message, self.place(path), kind)
+
+    def key_problem(
+        self,
+        message: str,
+        path: Sequence[str | int],
+        kind: type[StackValidationFailed] = StackValidationFailed,
+    ) -> None:
+        """Remember that the key at the end of `path` is wrong."""
+        self.problems.add(message, self.key_place(path), kind)

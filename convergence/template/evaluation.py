@@ -1,0 +1,125 @@
+"""Gives the remaining functions of a definition their values, or looks which they may be."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Final
+
+from convergence.core.model import Json, Output
+from convergence.template.encoding import entries_of, function_of
+from convergence.template.functions import BY_CODE
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, UnresolvedReference
+from convergence.template.functions.references import ParameterNotProvided
+from convergence.template.limits import STANDARD, Budget
+
+
+class Unknown(enum.Enum):
+    """The type of `UNKNOWN`."""
+
+    UNKNOWN = 'known after apply'
+
+    def __repr__(self) -> str:
+        return 'UNKNOWN'
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+"""Stands, in a preview, for a value that cannot be known yet."""
+
+
+def resolve(encoded: Json, inputs: Mapping[str, Output]) -> Json:
+    """The value, with every function evaluated.
+
+    :param encoded: `properties` or `metadata` of a definition, or the value of an output.
+    :param inputs: by name, the outputs of at least the resources that the value refers to.
+    :raises UnresolvedReference: an input is missing, or an attribute could not be read.
+    :raises EvaluationFailed: a function cannot work with what it was given.
+    :raises RequestLimitExceeded: the value would be too large.
+    """
+    return _resolve(encoded, Evaluating(inputs, Budget(STANDARD)))
+
+
+def preview(encoded: Json, inputs: Mapping[str, Output]) -> Any:
+    """The value as far as it can be known, with `UNKNOWN` in place of each function that cannot be evaluated yet.
+
+    :param inputs: outputs that are known already, by name; may be empty.
+    :raises EvaluationFailed: a function certainly cannot work with what it was given.
+    :raises RequestLimitExceeded: the value would be too large.
+    """
+    return _preview(encoded, Evaluating(inputs, Budget(STANDARD)))
+
+
+def references(encoded: Json) -> tuple[set[str], dict[str, set[str]]]:
+    """What the remaining functions refer to.
+
+    :return: names of resources whose reference id is used; for other names the attributes used, '' meaning all.
+    """
+    names: set[str] = set()
+    attributes: dict[str, set[str]] = {}
+    pending = [encoded]
+    while pending:
+        value = pending.pop()
+        found = function_of(value)
+        if found:
+            code, argument = found
+            reference = _function(code).reference(argument)
+            if reference:
+                resource, attribute = reference
+                if attribute is None:
+                    names.add(resource)
+                else:
+                    attributes.setdefault(resource, set()).add(attribute)
+            pending.append(argument)
+        elif isinstance(value, dict):
+            pending.extend((entries_of(value) or {}).values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return names, attributes
+
+
+def _function(code: str) -> Function:
+    function = BY_CODE.get(code)
+    if function is None:
+        raise EvaluationFailed(
+            f'The function {code} is not known to this version of Convergence; it was stored by a newer one. '
+            'Upgrade this process.'
+        )
+    return function
+
+
+def _resolve(encoded: Json, scope: Evaluating) -> Json:
+    found = function_of(encoded)
+    if found:
+        code, argument = found
+        return _function(code).evaluate(_resolve(argument, scope), scope)
+    if isinstance(encoded, dict):
+        return {key: _resolve(value, scope) for key, value in (entries_of(encoded) or {}).items()}
+    if isinstance(encoded, list):
+        return [_resolve(value, scope) for value in encoded]
+    return encoded
+
+
+def _preview(encoded: Json, scope: Evaluating) -> Any:
+    found = function_of(encoded)
+    if found:
+        code, argument = found
+        known = _preview(argument, scope)
+        if _has_unknown(known):
+            return UNKNOWN
+        try:
+            return _function(code).evaluate(known, scope)
+        except (UnresolvedReference, ParameterNotProvided):
+            return UNKNOWN
+    if isinstance(encoded, dict):
+        return {key: _preview(value, scope) for key, value in (entries_of(encoded) or {}).items()}
+    if isinstance(encoded, list):
+        return [_preview(value, scope) for value in encoded]
+    return encoded
+
+
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_unknown(inner) for inner in value.values())
+    if isinstance(value, list):
+        return any(_has_unknown(inner) for inner in value)
+    return value is UNKNOWN

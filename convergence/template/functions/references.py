@@ -1,0 +1,193 @@
+"""Functions that fetch something: a parameter, a file, another resource."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from convergence.core.model import Json
+from convergence.errors import StackValidationFailed, UserParameterMissing
+from convergence.template.encoding import call, decode, encode
+from convergence.template.functions.base import (
+    Compiling,
+    Evaluating,
+    EvaluationFailed,
+    Function,
+    ReferenceFailed,
+    UnresolvedReference,
+    is_call,
+)
+
+
+class ParameterNotProvided(EvaluationFailed):
+    """The parameter is not declared, or has no value."""
+
+    kind: type[StackValidationFailed] = UserParameterMissing
+
+
+class GetParameter(Function):
+    """The value of a parameter, or an element inside of it."""
+
+    name: ClassVar[str] = 'get_param'
+    code: ClassVar[str] = 'get_param'
+
+    def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
+        """The value, if the parameter has one."""
+        if not constant:
+            raise EvaluationFailed('get_param needs a name that is known in advance, not one of another resource.')
+        plain = decode(argument)
+        name, *path = plain if isinstance(plain, list) and plain else [plain]
+        if not isinstance(name, str):
+            raise EvaluationFailed('get_param needs the name of a parameter, or a list of the name and keys.')
+        parameter = scope.parameters.get(name)
+        if parameter is None:
+            hint = scope.suggestion(name, scope.parameters)
+            raise ParameterNotProvided(f'The Parameter ({name}) was not provided.{hint}')
+        if not parameter.has_value:
+            return call(self.code, argument)
+        value = select(parameter.value, path, missing='') if path else parameter.value
+        return encode(value, scope.budget, f'get_param of {name}')
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Only a parameter without a value is left over for later.
+
+        :raises ParameterNotProvided: always.
+        """
+        name = argument[0] if isinstance(argument, list) else argument
+        raise ParameterNotProvided(f'The Parameter ({name}) was not provided.')
+
+
+class GetFile(Function):
+    """The content of a file that was sent along."""
+
+    name: ClassVar[str] = 'get_file'
+    code: ClassVar[str] = 'get_file'
+
+    def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
+        """The content."""
+        if not isinstance(argument, str):
+            raise EvaluationFailed('get_file needs the name of a file.')
+        content = scope.files.get(argument)
+        if content is None:
+            raise ReferenceFailed(
+                f'No content found in the "files" section for get_file path: {argument}'
+                f'{scope.suggestion(argument, scope.files)}'
+            )
+        if not isinstance(content, str):
+            raise EvaluationFailed(f'The file {argument} is not text.')
+        return encode(content, scope.budget, f'get_file of {argument}')
+
+
+class GetResource(Function):
+    """The reference id of another resource."""
+
+    name: ClassVar[str] = 'get_resource'
+    code: ClassVar[str] = 'get_resource'
+
+    def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
+        """A call that remains, and a dependency."""
+        if not isinstance(argument, str):
+            raise EvaluationFailed('get_resource needs the name of a resource that is known in advance.')
+        require(argument, scope)
+        return call(self.code, argument)
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The reference id; null if the resource has none."""
+        name = str(argument)
+        output = scope.inputs.get(name)
+        if output is None:
+            raise UnresolvedReference(f'The reference id of the resource {name} is not known.', name)
+        return output.reference
+
+    def reference(self, argument: Json) -> tuple[str, str | None] | None:
+        """The resource."""
+        return str(argument), None
+
+
+class GetAttribute(Function):
+    """An attribute of another resource, or an element inside of it."""
+
+    name: ClassVar[str] = 'get_attr'
+    code: ClassVar[str] = 'get_attr'
+    least: ClassVar[int] = 2
+
+    def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
+        """A call that remains, a dependency, and the attribute to provide."""
+        if not isinstance(argument, list) or len(argument) < self.least:
+            raise EvaluationFailed('get_attr needs a list: the name of a resource, an attribute, and maybe keys.')
+        names = argument[:2]
+        if any(is_call(name) for name in names):
+            raise EvaluationFailed('get_attr needs names of resource and attribute that are known in advance.')
+        if not all(isinstance(name, str) for name in names):
+            raise EvaluationFailed('get_attr needs the name of a resource and the name of an attribute.')
+        resource, attribute = str(names[0]), str(names[1]) if len(names) > 1 else ''
+        if len(names) > 1 and not attribute:
+            raise EvaluationFailed('get_attr needs the name of an attribute, which cannot be empty.')
+        require(resource, scope)
+        scope.asked.add((resource, attribute))
+        return call(self.code, argument)
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The value; null if the path leads nowhere."""
+        assert isinstance(argument, list)
+        resource, attribute = str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
+        what = f'the attribute {attribute}' if attribute else 'all attributes'
+        output = scope.inputs.get(resource)
+        if output is None:
+            raise UnresolvedReference(f'{what} of the resource {resource}: not known.', resource, attribute)
+        if attribute in output.errors:
+            text = f'{what} of the resource {resource}: {output.errors[attribute]}'
+            raise UnresolvedReference(text, resource, attribute)
+        if attribute not in output.attributes:
+            raise UnresolvedReference(f'{what} of the resource {resource}: not provided.', resource, attribute)
+        return select(output.attributes[attribute], argument[2:], missing=None)
+
+    def reference(self, argument: Json) -> tuple[str, str | None] | None:
+        """The resource and the attribute."""
+        assert isinstance(argument, list)
+        return str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
+
+
+class GetAttributeOrAll(GetAttribute):
+    """As before; without the name of an attribute it gives all of them, as a map."""
+
+    least: ClassVar[int] = 1
+
+
+def require(name: str, scope: Compiling) -> None:
+    """Note that the present definition depends on a resource.
+
+    :raises ReferenceFailed: there is no such resource.
+    """
+    if name not in scope.resources:
+        raise ReferenceFailed(
+            f'The specified reference "{name}" (in {scope.subject}) is incorrect.'
+            f'{scope.suggestion(name, scope.resources)}'
+        )
+    scope.requires.add(name)
+
+
+def select(value: Json, path: list[Json], *, missing: Json) -> Json:
+    """The element of a value to which a path of keys and indices leads, or `missing`."""
+    for element in path:
+        if isinstance(value, dict) and isinstance(element, str | int):
+            key = element if isinstance(element, str) else str(element)
+            if key not in value:
+                return missing
+            value = value[key]
+        elif isinstance(value, list):
+            index = _index(element)
+            if index is None or not -len(value) <= index < len(value):
+                return missing
+            value = value[index]
+        else:
+            return missing
+    return value
+
+
+def _index(element: Json) -> int | None:
+    """A list index, which may also be written as text."""
+    if isinstance(element, int) and not isinstance(element, bool):
+        return element
+    if isinstance(element, str) and len(element) < 10 and element.removeprefix('-').isdecimal():
+        return int(element)
+    return None

@@ -1,0 +1,83 @@
+"""Parameters: what a template declares, what is given, and what comes of it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from convergence.core.model import Json
+from convergence.template.constraints import Constraint
+from convergence.template.values import ParameterType
+
+MASK = '******'
+"""Shown instead of a hidden value."""
+
+
+class Source(enum.Enum):
+    """Where the value of a parameter came from."""
+
+    REQUEST = 'request'
+    ENVIRONMENT = 'environment'
+    ENVIRONMENT_DEFAULT = 'environment parameter_defaults'
+    TEMPLATE = 'template default'
+    STACK = 'stack'
+    MISSING = 'missing'
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter, its declaration and its value. The representation shows neither value nor default.
+
+    :param value: typed; None while the source is `MISSING`.
+    :param default: typed; None where there is none.
+    :param hidden: never show the value to anybody; `masked` takes care of it.
+    :param immutable: an update may not change the value.
+    """
+
+    name: str
+    type: ParameterType = ParameterType.STRING
+    value: Json = field(default=None, repr=False)
+    source: Source = Source.MISSING
+    default: Json = field(default=None, repr=False)
+    description: str = ''
+    label: str = ''
+    hidden: bool = False
+    immutable: bool = False
+    tags: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def has_value(self) -> bool:
+        """Is there a value at all?"""
+        return self.source is not Source.MISSING
+
+    @property
+    def pseudo(self) -> bool:
+        """Does the stack itself provide the value?"""
+        return self.source is Source.STACK
+
+    def masked(self) -> Json:
+        """The value as it may be shown: `******` if it is hidden."""
+        return MASK if self.hidden and self.has_value else self.value
+
+    def masked_default(self) -> Json:
+        """The default as it may be shown."""
+        return MASK if self.hidden and self.default is not None else self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose template it is; gives the pseudo parameters."""
+
+    stack_id: str
+    stack_name: str
+    project_id: str
+
+    def parameters(self) -> dict[str, Parameter]:
+        """The pseudo parameters, by name."""
+        values = {
+            'OS::stack_id': self.stack_id,
+            'OS::stack_name': self.stack_name,
+            'OS::project_id': self.project_id,
+        }
+        return {name: Parameter(name, value=value, source=Source.STACK) for name, value in values.items()}

@@ -1,0 +1,314 @@
+"""Reads YAML text from the parser's events, and refuses what is hostile before anything large has been built.
+
+The parser itself keeps no tree and does not recurse, so a document can be given up at any event. Composing first and
+checking afterwards would not do: nesting alone can crash the C composer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import yaml
+
+from convergence.core.model import Json
+from convergence.errors import Place, StackValidationFailed
+from convergence.template import scalars
+from convergence.template.document import Document, Items, Map, Mark, short
+from convergence.template.limits import Limits, exceeded
+from convergence.template.problems import Problems
+
+_Loader: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)
+
+
+class _MergeKey(str):
+    """The unquoted key `<<`, told from the text "<<" by being this one object."""
+
+    __slots__ = ()
+
+
+_MERGE = _MergeKey('<<')
+
+
+class _Anchored:
+    """What an alias stands for, and what using it costs."""
+
+    __slots__ = ('height', 'nodes', 'text', 'value')
+
+    def __init__(self, value: Json, nodes: int, text: int, height: int) -> None:
+        self.value = value
+        self.nodes = nodes
+        self.text = text
+        self.height = height
+
+
+class _Frame:
+    """A map or list that is being read.
+
+    :ivar key: of the value that comes next; None while a map waits for a key.
+    :ivar height: levels of nesting inside.
+    :ivar merges: maps that `<<` names.
+    """
+
+    __slots__ = ('anchor', 'height', 'key', 'key_mark', 'mark', 'merges', 'nodes', 'text', 'value')
+
+    def __init__(self, value: Map | Items, mark: Mark, anchor: str | None, nodes: int, text: int) -> None:
+        self.value = value
+        self.mark = mark
+        self.anchor = anchor
+        self.nodes = nodes
+        self.text = text
+        self.height = 1
+        self.key: str | None = None
+        self.key_mark: Mark = mark
+        self.merges: list[Map] | None = None
+
+
+class Reader:
+    """Reads one document. Use `read_text`."""
+
+    def __init__(self, text: str, source: str, limits: Limits, problems: Problems) -> None:
+        self._text = text
+        self._source = source
+        self._limits = limits
+        self._problems = problems
+        self._dialect = scalars.Dialect.JSON if text.lstrip()[:1] == '{' else scalars.Dialect.YAML
+        self._frames: list[_Frame] = []
+        self._anchors: dict[str, _Anchored | None] = {}
+        self._root: Json = None
+        self._documents = 0
+        self._aliases = 0
+        self._nodes = 0
+        self._length = 0
+
+    def read(self) -> Json:
+        """The root of the document.
+
+        :raises yaml.YAMLError: not YAML.
+        :raises StackValidationFailed: something after which reading on makes no sense.
+        :raises RequestLimitExceeded: too large, too deep.
+        """
+        loader = _Loader(self._text)
+        try:
+            while loader.check_event():
+                event = loader.get_event()
+                kind = type(event)
+                if kind is yaml.ScalarEvent:
+                    self._scalar(event)
+                elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                    self._close()
+                elif kind is yaml.MappingStartEvent:
+                    self._open(Map(), event, 'map')
+                elif kind is yaml.SequenceStartEvent:
+                    self._open(Items(), event, 'seq')
+                elif kind is yaml.AliasEvent:
+                    self._alias(event)
+                elif kind is yaml.DocumentStartEvent:
+                    self._documents += 1
+                    if self._documents > 1:
+                        self._give_up('only one YAML document is expected here; remove the line with "---"', event)
+        finally:
+            loader.dispose()
+        return self._root
+
+    # --- events -----------------------------------------------------------------------------------------------
+
+    def _scalar(self, event: Any) -> None:
+        frame = self._frames[-1] if self._frames else None
+        text: str = event.value
+        self._count(1, len(text), event.start_mark)
+        if frame is not None and frame.key is None and type(frame.value) is Map:
+            if event.anchor:
+                self._anchors[event.anchor] = _Anchored(text, 1, len(text), 0)
+            if event.implicit[0] and (text in scalars.WORDS and scalars.WORDS[text] is None):
+                self._give_up('a key of a map is empty or null; name it, or put it in quotes', event)
+            self._key(frame, text, event.start_mark, plain=event.implicit[0])
+            return
+        value: Json = text
+        try:
+            if event.implicit[0]:
+                value = scalars.plain(text, self._limits.max_number_length, self._dialect)
+            elif event.tag is not None:
+                value = scalars.tagged(text, event.tag, self._limits.max_number_length, self._dialect)
+        except scalars.BadScalar as error:
+            self._problem(str(error), event.start_mark)
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, 1, len(text), 0)
+        self._add(value, event.start_mark)
+
+    def _open(self, value: Map | Items, event: Any, tag: str) -> None:
+        if self._frames:
+            frame = self._frames[-1]
+            if frame.key is None and type(frame.value) is Map:
+                self._give_up('a key must be text; to use { or [ in a key, put it in quotes', event)
+        if len(self._frames) >= self._limits.max_depth:
+            self._too_deep(event.start_mark)
+        if event.tag is not None and event.tag not in ('!', scalars.TAG + tag):
+            self._problem(f'the tag {event.tag[:80]} has no meaning here; remove it', event.start_mark)
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        self._frames.append(_Frame(value, event.start_mark, event.anchor, self._nodes, self._length))
+        self._count(1, 0, event.start_mark)
+
+    def _close(self) -> None:
+        frame = self._frames.pop()
+        value = frame.value
+        if type(value) is Map and frame.merges:
+            value = _merged(value, frame.merges)
+        if frame.anchor:
+            self._anchors[frame.anchor] = _Anchored(
+                value, self._nodes - frame.nodes, self._length - frame.text, frame.height
+            )
+        if self._frames:
+            outer = self._frames[-1]
+            outer.height = max(outer.height, frame.height + 1)
+        self._add(value, frame.mark)
+
+    def _alias(self, event: Any) -> None:
+        anchored = self._anchors.get(event.anchor)
+        if anchored is None:
+            if event.anchor in self._anchors:
+                self._give_up(f'the alias *{event.anchor} is used inside of what it stands for', event)
+            self._give_up(f'the alias *{event.anchor} stands for nothing; define it before with &{event.anchor}', event)
+        self._aliases += 1
+        if self._aliases > self._limits.max_aliases:
+            raise exceeded('max_aliases', self._limits.max_aliases, 'too many aliases', self._place(event.start_mark))
+        self._count(anchored.nodes, anchored.text, event.start_mark)
+        if not self._frames:
+            self._give_up('a document cannot be an alias', event)
+        frame = self._frames[-1]
+        if len(self._frames) + anchored.height > self._limits.max_depth:
+            self._too_deep(event.start_mark)
+        frame.height = max(frame.height, anchored.height + 1)
+        if frame.key is None and type(frame.value) is Map:
+            if not isinstance(anchored.value, str):
+                self._give_up('a key must be text', event)
+            self._key(frame, anchored.value, event.start_mark, plain=False)
+        else:
+            self._add(anchored.value, event.start_mark)
+
+    # --- building ---------------------------------------------------------------------------------------------
+
+    def _key(self, frame: _Frame, key: str, mark: Mark, *, plain: bool) -> None:
+        frame.key_mark = mark
+        if plain and key == _MERGE:
+            frame.key = _MERGE
+            if frame.merges is not None:
+                self._problem('"<<" is given twice; write it once, with a list of maps', mark)
+            else:
+                frame.merges = []
+            return
+        frame.key = key
+        assert isinstance(frame.value, Map)
+        if key in frame.value:
+            first = frame.value.marks[key][0]
+            self._problem(
+                f'the key "{key[:80]}" is given twice, first in line {first.line + 1}, again in line {mark.line + 1}',
+                mark,
+            )
+
+    def _add(self, value: Json, mark: Mark) -> None:
+        if not self._frames:
+            self._root = value
+            return
+        frame = self._frames[-1]
+        container = frame.value
+        if type(container) is Map:
+            key = frame.key
+            assert key is not None
+            frame.key = None
+            if key is _MERGE:
+                self._merge(frame, value, mark)
+                return
+            container[key] = value
+            container.marks[key] = (frame.key_mark, mark)
+        elif type(container) is Items:
+            container.append(value)
+            container.marks.append(mark)
+
+    def _merge(self, frame: _Frame, value: Json, mark: Mark) -> None:
+        merges = frame.merges
+        assert merges is not None
+        maps = value if isinstance(value, list) else [value]
+        for merged in maps:
+            if isinstance(merged, Map):
+                merges.append(merged)
+            else:
+                self._problem('"<<" must be followed by a map or a list of maps', mark)
+
+    # --- saying no --------------------------------------------------------------------------------------------
+
+    def _count(self, nodes: int, text: int, mark: Mark) -> None:
+        self._nodes += nodes
+        self._length += text
+        if self._nodes > self._limits.max_nodes:
+            subject = 'the document has too many values'
+            raise exceeded('max_nodes', self._limits.max_nodes, subject, self._place(mark))
+        if self._length > self._limits.max_expanded_bytes:
+            subject = 'the document has too much text after its aliases are expanded'
+            raise exceeded('max_expanded_bytes', self._limits.max_expanded_bytes, subject, self._place(mark))
+
+    def _too_deep(self, mark: Mark) -> NoReturn:
+        place = Place(mark.line + 1, mark.column + 1, self._source)
+        raise exceeded('max_depth', self._limits.max_depth, 'maps and lists are nested too deeply', place)
+
+    def _place(self, mark: Mark) -> Place:
+        path = [frame.key or '' if type(frame.value) is Map else len(frame.value) for frame in self._frames]
+        return Place(mark.line + 1, mark.column + 1, self._source, short([key for key in path if key != '']))
+
+    def _problem(self, message: str, mark: Mark) -> None:
+        self._problems.add(message, self._place(mark))
+
+    def _give_up(self, message: str, event: Any) -> NoReturn:
+        self._problem(message, event.start_mark)
+        self._problems.raise_any()
+        raise StackValidationFailed(message)
+
+
+def _merged(own: Map, merges: list[Map]) -> Map:
+    """The map with what it merges. Its own keys win, then those of the map that is named first."""
+    result = Map()
+    for merged in merges:
+        for key, value in merged.items():
+            if key not in result:
+                result[key] = value
+                result.marks[key] = merged.marks[key]
+    result.update(own)
+    result.marks.update(own.marks)
+    return result
+
+
+def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Document:
+    """The document that YAML (or JSON) text describes.
+
+    :param source: what to call it in errors, for example ``template``.
+    :raises StackValidationFailed: the text is not YAML. Lesser problems are added to `problems`.
+    :raises RequestLimitExceeded: too large, too deep.
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        line = text.count('\n', 0, error.start) + 1
+        column = error.start - text.rfind('\n', 0, error.start)
+        problem = 'half of a surrogate pair is not a character'
+        problems.add(problem, Place(line, column, source))
+        problems.raise_any()
+        raise
+    if size > limits.max_bytes:
+        raise exceeded('max_bytes', limits.max_bytes, f'the {source} has {size} bytes')
+    return Document(source, Reader(text, source, limits, problems).read(), problems)
+
+
+def syntax_problem(error: yaml.YAMLError, text: str, source: str) -> tuple[str, Place | None]:
+    """Message and place of an error that the YAML parser raised about `text`."""
+    mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
+    place = Place(mark.line + 1, mark.column + 1, source) if mark else None
+    what = getattr(error, 'problem', None) or getattr(error, 'reason', None) or 'it cannot be read'
+    context = getattr(error, 'context', None)
+    hint = '; indent with spaces, not with tabs' if mark and _character(text, mark) == '\t' else ''
+    return f'the {source} is not valid YAML: {what}{f" ({context})" if context else ""}{hint}', place
+
+
+def _character(text: str, mark: Mark) -> str:
+    """The character at a position, '' at the end of a line."""
+    lines = text.split('\n')
+    return lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ''
