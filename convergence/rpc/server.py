@@ -3,7 +3,7 @@
 What oslo.messaging does with a message, measured: it acknowledges *before* it hands the message on, and takes
 everything that the broker has, however many threads are busy. A message in the memory of a killed process is lost, and
 one server may sit on the work of all. So the guarantee is the row and the sweeper; the engine keeps only a window of
-casts outstanding; and a server that is told to stop gives back the casts that it has not begun.
+casts outstanding; and a worker that is told to stop gives back the checks that it has not begun.
 
 Each server has threads of its own: a cancel is heard while every thread of the checks is busy.
 """
@@ -88,8 +88,19 @@ class Server:
 
     def stop(self) -> None:
         """Take no more messages from the broker. What was taken is still worked on; see `wait`."""
-        if self._started:
-            self._server.stop()
+        listener = self._server.listener
+        if listener is None:  # never started, or stopped before
+            return
+        receive = listener.on_incoming_callback
+        self._server.stop()
+        # oslo.messaging would close it at the end of `wait`. Until then the broker goes on sending us what we no longer
+        # read, and it would be lost with the connection.
+        listener.cleanup()
+        self._server.listener = None
+        # What arrived while it was being closed is acknowledged too, but oslo.messaging does not look any more.
+        rest = getattr(listener, '_poll_style_listener', None)
+        while rest is not None and (incoming := rest.poll()):
+            receive(incoming)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """After `stop`: wait for the work to end. False when it had not within `timeout_s` seconds."""

@@ -1,0 +1,445 @@
+"""What clients and servers may rely on, on every transport: in memory and on RabbitMQ, native and green threads."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections import Counter
+
+import pytest
+from oslo_config import cfg
+from oslo_context.context import RequestContext
+
+from convergence import errors
+from convergence.concurrency import Executor, installed
+from convergence.rpc import messages
+from convergence.rpc.client import EngineClient, WorkerClient
+from convergence.rpc.messages import EventQuery, StackQuery
+from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
+from convergence.rpc.transport import connect
+
+LONG_S = 60.0
+"""Longer than any of this takes; reached only when something is broken."""
+
+CONTEXT = RequestContext(
+    user_id='alice',
+    project_id='acme',
+    roles=['member', 'reader'],
+    auth_token='a-token',
+    request_id='req-7',
+    overwrite=False,
+)
+IDENTITY = {'tenant': 'acme', 'stack_name': 'web', 'stack_id': '1234', 'path': ''}
+
+
+@pytest.fixture(params=['memory', 'rabbit'])
+def make_transport(request, exchange):
+    url = f'memory:///{exchange}' if request.param == 'memory' else request.getfixturevalue('rabbit_url')
+    made = []
+
+    def make(**options):
+        transport = connect(cfg.CONF, url, prefix=exchange, **options)
+        made.append(transport)
+        return transport
+
+    yield make
+    for transport in made:
+        transport.close()
+
+
+@pytest.fixture
+def transport(make_transport):
+    return make_transport()
+
+
+@pytest.fixture
+def serve():
+    """Start a server, and stop it at the end of the test if that was not done."""
+    started = []
+
+    def start(server):
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+class Checks:
+    """Notes what arrives; `hold` keeps the thread busy until the test lets it go."""
+
+    def __init__(self, hold: threading.Event | None = None) -> None:
+        self.arrived: queue.Queue = queue.Queue()
+        self.ended: queue.Queue = queue.Queue()
+        self.hold = hold
+
+    def check_resource(self, context, traversal_id, node):
+        self.arrived.put((context, traversal_id, node))
+        if self.hold is not None:
+            assert self.hold.wait(LONG_S)
+        self.ended.put(node)
+
+    def cancel(self, context, stack_id, traversal_id):
+        self.arrived.put((context, stack_id, traversal_id))
+
+    def next(self):
+        return self.arrived.get(timeout=LONG_S)
+
+
+class Engine:
+    """A service with some of the operations."""
+
+    def __init__(self) -> None:
+        self.settled: queue.Queue = queue.Queue()
+        self.release = threading.Event()
+
+    def identify_stack(self, context, stack_name):
+        raise errors.EntityNotFound('Stack', stack_name)
+
+    def show_stack(self, context, stack_identity, resolve_outputs=True):
+        return [{**stack_identity, 'resolved': resolve_outputs, 'asked_by': context.project_id}]
+
+    def create_stack(self, context, stack_name, template, params=None, files=None, args=None):
+        return {'name': stack_name, 'size': len(template), 'params': params, 'files': files, 'args': args}
+
+    def update_stack(self, context, stack_identity, template, **rest):
+        raise errors.InvalidTemplateReference('template, line 7, column 3: there is no resource "web"')
+
+    def delete_stack(self, context, stack_identity):
+        assert self.release.wait(LONG_S)
+
+    def list_stacks(self, context, query):
+        return [{'limit': query.limit, 'tags': query.tags, 'show_nested': query.show_nested}]
+
+    def list_events(self, context, stack_identity, query):
+        return [{'filters': query.filters, 'depth': query.nested_depth}]
+
+    def get_template(self, context, stack_identity):
+        raise KeyError('password=hunter2')
+
+    def get_revision(self, context):
+        return 'r1'
+
+    def get_files(self, context, stack_identity):
+        return {'not json': object()}
+
+    def settle(self, context, stack_id, traversal_id):
+        self.settled.put((stack_id, traversal_id))
+
+    def drop_everything(self, context):
+        raise AssertionError('must not be reached from outside')
+
+
+def engine_client(transport, serve, **options):
+    engine = Engine()
+    serve(EngineServer(transport, 'engine-1', engine, **options))
+    return engine, EngineClient(transport)
+
+
+# --- checks ---------------------------------------------------------------------------------------------------
+
+
+def test_a_check_reaches_a_worker_with_who_asked_but_without_a_token(transport, serve):
+    worker = Checks()
+    serve(WorkerServer(transport, 'worker-1', worker))
+    assert WorkerClient(transport).check_resource('t-1', 5, context=CONTEXT)
+    context, traversal_id, node = worker.next()
+    assert (traversal_id, node) == ('t-1', 5)
+    assert (context.user_id, context.project_id, context.roles, context.request_id) == (
+        'alice',
+        'acme',
+        ['member', 'reader'],
+        'req-7',
+    )
+    assert context.auth_token is None
+
+
+def test_checks_are_spread_over_the_workers_and_each_arrives_once(transport, serve):
+    workers = [Checks(), Checks()]
+    for number, worker in enumerate(workers):
+        serve(WorkerServer(transport, f'worker-{number}', worker))
+    client = WorkerClient(transport)
+    for node in range(40):
+        assert client.check_resource('t-1', node)
+    nodes: Counter = Counter()
+    for worker in workers:
+        for _ in range(20):
+            nodes[worker.next()[2]] += 1
+    assert nodes == Counter(range(40))
+
+
+def test_a_server_works_on_as_many_messages_at_a_time_as_it_has_threads(transport, serve):
+    hold = threading.Event()
+    worker = Checks(hold)
+    serve(WorkerServer(transport, 'worker-1', worker, threads=2))
+    client = WorkerClient(transport)
+    for node in range(5):
+        client.check_resource('t-1', node)
+    worker.next()
+    worker.next()
+    # A third would have to arrive before the first two are let go.
+    with pytest.raises(queue.Empty):
+        worker.arrived.get(timeout=0.2)
+    hold.set()
+    assert sorted(worker.ended.get(timeout=LONG_S) for _ in range(5)) == [0, 1, 2, 3, 4]
+
+
+def test_a_failing_handler_is_logged_and_the_server_goes_on(transport, serve, caplog):
+    class Broken(Checks):
+        def check_resource(self, context, traversal_id, node):
+            super().check_resource(context, traversal_id, node)
+            if node == 1:
+                raise ValueError('broken worker')
+
+    worker = Broken()
+    server = serve(WorkerServer(transport, 'worker-1', worker, threads=1))
+    client = WorkerClient(transport)
+    for node in (1, 2):
+        client.check_resource('t-1', node)
+    assert [worker.next()[2], worker.next()[2]] == [1, 2]
+    server.stop()
+    assert server.wait(LONG_S)
+    assert 'broken worker' in caplog.text
+    assert 'the sweeper will repeat it' in caplog.text
+
+
+def test_a_check_that_nobody_ever_listened_for_vanishes(transport, serve):
+    client = WorkerClient(transport)
+    assert client.check_resource('t-1', 1)
+    worker = Checks()
+    serve(WorkerServer(transport, 'worker-1', worker))
+    client.check_resource('t-1', 2)
+    assert worker.next()[2] == 2
+
+
+def test_checks_wait_for_the_next_worker_once_there_was_one(transport, serve):
+    first = serve(WorkerServer(transport, 'worker-1', Checks()))
+    first.stop()
+    assert first.wait(LONG_S)
+    client = WorkerClient(transport)
+    for node in range(3):
+        assert client.check_resource('t-1', node)
+    worker = Checks()
+    serve(WorkerServer(transport, 'worker-2', worker))
+    assert sorted(worker.next()[2] for _ in range(3)) == [0, 1, 2]
+
+
+def test_a_worker_that_stops_gives_back_what_it_has_not_begun(make_transport, serve):
+    transport, hold = make_transport(), threading.Event()
+    stopping, other = Checks(hold), Checks()
+    server = serve(WorkerServer(transport, 'worker-1', stopping, threads=1))
+    client = WorkerClient(make_transport())
+    for node in range(6):
+        client.check_resource('t-1', node)
+    assert stopping.next()[2] == 0
+    server.stop()
+    serve(WorkerServer(make_transport(), 'worker-2', other))
+    hold.set()
+    assert server.wait(LONG_S)
+    assert sorted(other.next()[2] for _ in range(5)) == [1, 2, 3, 4, 5]
+    assert stopping.ended.get(timeout=LONG_S) == 0
+    assert stopping.arrived.empty()
+
+
+def test_wait_tells_whether_the_work_has_ended(transport, serve):
+    hold = threading.Event()
+    worker = Checks(hold)
+    server = serve(WorkerServer(transport, 'worker-1', worker))
+    WorkerClient(transport).check_resource('t-1', 1)
+    worker.next()
+    server.stop()
+    assert not server.wait(0)
+    hold.set()
+    assert server.wait(LONG_S)
+    assert worker.ended.get(timeout=LONG_S) == 1
+
+
+# --- cancel ---------------------------------------------------------------------------------------------------
+
+
+def test_a_cancel_reaches_every_worker_while_all_their_threads_are_busy(transport, serve):
+    hold, workers = threading.Event(), []
+    client = WorkerClient(transport)
+    for number in range(3):
+        worker = Checks(hold)
+        workers.append((worker, Checks()))
+        serve(WorkerServer(transport, f'worker-{number}', worker, threads=1))
+        serve(CancelServer(transport, f'worker-{number}', workers[-1][1]))
+    for node in range(9):
+        client.check_resource('t-1', node)
+    for worker, _ in workers:
+        worker.next()
+    assert client.cancel('stack-1', 't-1', context=CONTEXT)
+    for _, canceller in workers:
+        context, stack_id, traversal_id = canceller.next()
+        assert (context.project_id, stack_id, traversal_id) == ('acme', 'stack-1', 't-1')
+        assert canceller.arrived.empty()
+    hold.set()
+
+
+def test_a_cancel_without_workers_is_nobodys_business(transport):
+    assert WorkerClient(transport).cancel('stack-1', 't-1')
+
+
+# --- calls ----------------------------------------------------------------------------------------------------
+
+
+def test_a_call_returns_what_the_engine_answers(transport, serve):
+    _, client = engine_client(transport, serve)
+    assert client.show_stack(CONTEXT, IDENTITY) == [{**IDENTITY, 'resolved': True, 'asked_by': 'acme'}]
+    assert client.show_stack(CONTEXT, IDENTITY, resolve_outputs=False)[0]['resolved'] is False
+    assert client.get_revision(CONTEXT) == 'r1'
+
+
+def test_many_callers_get_their_own_answers(transport, serve):
+    _, client = engine_client(transport, serve, threads=4)
+    answers = {}
+
+    def ask(number):
+        answers[number] = client.show_stack(CONTEXT, {**IDENTITY, 'stack_name': str(number)})[0]['stack_name']
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_S)
+    assert answers == {number: str(number) for number in range(12)}
+
+
+def test_arguments_that_were_not_given_are_left_to_the_engine(transport, serve):
+    _, client = engine_client(transport, serve)
+    answer = client.create_stack(CONTEXT, 'web', 'abc', params={'parameters': {'size': 2}})
+    assert answer == {'name': 'web', 'size': 3, 'params': {'parameters': {'size': 2}}, 'files': None, 'args': None}
+
+
+def test_a_template_may_be_large(transport, serve):
+    _, client = engine_client(transport, serve)
+    assert client.create_stack(CONTEXT, 'web', 'x' * 2_000_000)['size'] == 2_000_000
+
+
+def test_filters_arrive_as_one_query(transport, serve):
+    _, client = engine_client(transport, serve)
+    assert client.list_stacks(CONTEXT) == [{'limit': None, 'tags': None, 'show_nested': False}]
+    query = StackQuery(limit=3, tags=['a'], show_nested=True)
+    assert client.list_stacks(CONTEXT, query) == [{'limit': 3, 'tags': ['a'], 'show_nested': True}]
+    events = EventQuery(filters={'resource_name': 'web'}, nested_depth=2)
+    assert client.list_events(CONTEXT, IDENTITY, events) == [{'filters': {'resource_name': 'web'}, 'depth': 2}]
+
+
+def test_settle_reaches_one_engine(transport, serve):
+    engine, client = engine_client(transport, serve)
+    assert client.settle('stack-1', 't-1')
+    assert engine.settled.get(timeout=LONG_S) == ('stack-1', 't-1')
+
+
+def test_errors_of_the_engine_come_back_as_what_they_are(transport, serve, caplog):
+    _, client = engine_client(transport, serve)
+    with pytest.raises(errors.EntityNotFound) as missing:
+        client.identify_stack(CONTEXT, 'nowhere')
+    assert type(missing.value) is errors.EntityNotFound
+    assert str(missing.value) == 'The Stack (nowhere) could not be found.'
+    with pytest.raises(errors.InvalidTemplateReference) as invalid:
+        client.update_stack(CONTEXT, IDENTITY, {})
+    assert str(invalid.value) == 'template, line 7, column 3: there is no resource "web"'
+    assert 'Traceback' not in caplog.text, "a user's mistake is no fault of the engine"
+
+
+def test_an_unexpected_error_is_logged_there_and_tells_the_caller_where_to_look(transport, serve, caplog):
+    _, client = engine_client(transport, serve)
+    with pytest.raises(errors.ConvergenceError) as failed:
+        client.get_template(CONTEXT, IDENTITY)
+    assert type(failed.value) is errors.ConvergenceError
+    assert str(failed.value) == 'get_template failed in the engine; its log says why, look for req-7'
+    assert 'KeyError' in caplog.text
+
+
+def test_an_operation_that_the_engine_lacks_is_not_supported(transport, serve):
+    _, client = engine_client(transport, serve)
+    with pytest.raises(errors.NotSupported, match='list_services is not offered by this engine'):
+        client.list_services(CONTEXT)
+
+
+@pytest.mark.parametrize('method', ['drop_everything', 'target', '__init__', '_service'])
+def test_nothing_else_of_the_service_can_be_reached(transport, serve, method):
+    engine_client(transport, serve)
+    raw = transport.client(messages.ENGINE_TOPIC, messages.ENGINE_VERSION)
+    with pytest.raises(Exception, match='does not support RPC method'):
+        raw.call(CONTEXT, method)
+
+
+def test_fields_of_a_newer_caller_are_ignored_and_missing_ones_refused(transport, serve, caplog):
+    engine_client(transport, serve)
+    raw = transport.client(messages.ENGINE_TOPIC, messages.ENGINE_VERSION)
+    assert raw.call(CONTEXT, 'get_revision', colour='blue') == 'r1'
+    for _ in range(3):
+        with pytest.raises(errors.Invalid, match='stack_identity missing'):
+            raw.call(CONTEXT, 'show_stack', resolve_outputs=True)
+    assert caplog.text.count('show_stack: stack_identity missing') <= 1
+
+
+def test_a_call_without_an_engine_fails_at_once(transport):
+    with pytest.raises(errors.MessagingUnavailable, match='get_revision: no engine is listening'):
+        EngineClient(transport).get_revision(CONTEXT)
+
+
+def test_a_call_that_takes_too_long_says_that_it_may_still_be_carried_out(make_transport, serve):
+    engine, client = engine_client(make_transport(call_timeout_s=0.2), serve)
+    with pytest.raises(
+        errors.MessagingUnavailable, match='delete_stack: no engine answered within 0.2 s. It may still'
+    ):
+        client.delete_stack(CONTEXT, IDENTITY)
+    engine.release.set()
+
+
+def test_a_request_over_the_limit_is_not_sent(transport, serve):
+    engine_client(transport, serve)
+    client = EngineClient(transport, limit_bytes=100)
+    with pytest.raises(errors.RequestLimitExceeded, match='create_stack: the message would have .* the limit is 100'):
+        client.create_stack(CONTEXT, 'web', 'x' * 100)
+
+
+def test_a_newer_operation_asked_of_an_older_engine_says_who_must_be_upgraded(transport, serve, monkeypatch):
+    _, old = engine_client(transport, serve)
+    newer = dict(messages.OPERATIONS, get_revision=messages.Operation('get_revision', since='1.9'))
+    monkeypatch.setattr('convergence.rpc.client.OPERATIONS', newer)
+    with pytest.raises(errors.OperatorError, match='upgrade engines first'):
+        EngineClient(transport).get_revision(CONTEXT)
+    with pytest.raises(errors.OperatorError, match='version cap 1.0 is too low'):
+        EngineClient(transport, version_cap='1.0').get_revision(CONTEXT)
+    assert old.show_stack(CONTEXT, IDENTITY)
+
+
+def test_a_broker_that_answers_is_healthy(transport):
+    health = transport.health()
+    assert health.available
+    assert 'guest:' not in health.where
+
+
+# --- the other executor ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(installed() is not Executor.THREADING, reason='this is the other executor')
+@pytest.mark.parametrize('kind', ['memory', 'rabbit'])
+def test_all_of_this_on_green_threads(kind, request):
+    environment = dict(os.environ)
+    if kind == 'rabbit':
+        environment['CONVERGENCE_TEST_RABBIT_URL'] = request.getfixturevalue('rabbit_url')
+    code = (
+        'from convergence.concurrency import *; install(Executor.EVENTLET); import sys, pytest;'
+        f'sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "{kind}", {os.path.abspath(__file__)!r}]))'
+    )
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', code],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ' passed' in done.stdout
