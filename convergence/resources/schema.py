@@ -23,7 +23,7 @@ from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
 from convergence.resources.reading import Finding, Reader, Strictness
 from convergence.resources.shapes import Shape, annotations_of, shape_of
-from convergence.template import UNKNOWN, preview
+from convergence.template import UNKNOWN, EvaluationFailed, preview
 
 _DECLARATION = 'convergence.property'
 
@@ -169,7 +169,11 @@ class PropertySchema:
 
         :param place: called with the path of a property for the place to report.
         """
-        return self.check(preview(encoded, {}), place)
+        try:
+            previewed = preview(encoded, {})
+        except EvaluationFailed as error:
+            return [Problem(str(error), place())]
+        return self.check(previewed, place)
 
     def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""

@@ -1,0 +1,256 @@
+"""The cases every resource type has to pass.
+
+``conformance(fixture)`` gives a list of cases; each has a name and can be run. With pytest::
+
+    @pytest.mark.parametrize('case', conformance(Fixture(Motto, {'text': 'hello'})), ids=str)
+    def test_motto(case):
+        case.run()
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from convergence.errors import StackValidationFailed
+from convergence.resources.attributes import describe_attributes
+from convergence.resources.comparison import Change, compare
+from convergence.resources.contract import ObjectNotFound
+from convergence.resources.schema import PropertySchema
+from convergence.testing.faults import Boundary, Moment
+from convergence.testing.fixture import Fixture, Recovery
+from convergence.testing.life import Life
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that is tried.
+
+    :param check: raises where the type does not conform; an AssertionError says what is wrong.
+    """
+
+    name: str
+    check: Callable[[Fixture], None]
+    fixture: Fixture
+
+    def run(self) -> None:
+        """Try it.
+
+        :raises AssertionError: the type does not conform.
+        """
+        self.check(self.fixture)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def conformance(fixture: Fixture) -> list[Case]:
+    """The cases that apply to `fixture`, each on objects of its own."""
+    checks = [described, refuses_wrong_properties, lives, is_deleted_twice, is_deleted_before_it_exists]
+    if fixture.recovery is Recovery.EXPECTED:
+        checks += [is_found_after_a_crash, survives_lost_answers]
+    if fixture.make().token_enforced:
+        checks.append(is_created_twice)
+    if fixture.changed is not None:
+        checks += [compares, is_updated_twice]
+    if fixture.replaced is not None:
+        checks.append(is_replaced)
+    if fixture.boundaries:
+        checks.append(survives_faults)
+    return [Case(check.__name__, check, fixture) for check in checks]
+
+
+def described(fixture: Fixture) -> None:
+    """The schema and the attributes can be shown as JSON."""
+    kind = fixture.make()
+    json.dumps(PropertySchema.of(kind.Properties).describe(), allow_nan=False)
+    json.dumps(describe_attributes(kind), allow_nan=False)
+
+
+def refuses_wrong_properties(fixture: Fixture) -> None:
+    """Unknown properties, missing ones and those of `Fixture.wrong` are refused before anything is called."""
+    schema = PropertySchema.of(fixture.make().Properties)
+    schema.parse(fixture.properties)
+    wrong = list(fixture.wrong)
+    if schema.rest is None:
+        wrong.append({**fixture.properties, 'no_such_property': 1})
+    for name, declared in schema.properties.items():
+        if declared.required:
+            wrong.append({key: value for key, value in fixture.properties.items() if key != name})
+    for mapping in wrong:
+        try:
+            schema.parse(mapping)
+        except StackValidationFailed:
+            continue
+        raise AssertionError(f'the schema accepts {mapping}')
+
+
+def lives(fixture: Fixture) -> None:
+    """Create, read, delete; each in as many polls as it takes."""
+    life = Life(fixture, _token())
+    try:
+        life.create()
+        _assert(life.physical_id is not None, 'a create must end with a physical id')
+        life.attributes(fixture.properties)
+        life.kind().reference_id(life.call(fixture.properties))
+        life.kind().check(life.call(fixture.properties))
+        life.kind().observe(life.call(fixture.properties))
+    finally:
+        life.delete()
+    _assert_nothing_left(fixture)
+    try:
+        observed = life.kind().observe(life.call(fixture.properties))
+    except ObjectNotFound:
+        return
+    _assert(observed is None or fixture.make().token_enforced, 'observe() still sees the object after its delete')
+
+
+def is_created_twice(fixture: Fixture) -> None:
+    """`token_enforced` promises that a second create with the same token makes nothing new."""
+    life = Life(fixture, _token())
+    try:
+        life.create()
+        first = life.physical_id
+        life.create()
+        _assert(life.physical_id == first, f'a second create made {life.physical_id} besides {first}')
+    finally:
+        life.delete()
+    _assert_nothing_left(fixture)
+
+
+def compares(fixture: Fixture) -> None:
+    """`Fixture.changed` is an update in place, and equal properties are no change."""
+    _assert(_change(fixture, fixture.changed or {}) is Change.IN_PLACE, 'Fixture.changed is no update in place')
+    _assert(_change(fixture, fixture.properties) is Change.NONE, 'equal properties are seen as a change')
+
+
+def is_replaced(fixture: Fixture) -> None:
+    """`Fixture.replaced` asks for a new object."""
+    _assert(_change(fixture, fixture.replaced or {}) is Change.REPLACE, 'Fixture.replaced asks for no replacement')
+
+
+def is_updated_twice(fixture: Fixture) -> None:
+    """The same update can be made again and changes nothing more."""
+    life, changed = Life(fixture, _token()), fixture.changed or {}
+    try:
+        life.create()
+        life.update(changed)
+        physical_id, attributes = life.physical_id, life.attributes(changed)
+        life.update(changed)
+        _assert(life.physical_id == physical_id, 'the second update changed the physical id')
+        _assert(life.attributes(changed) == attributes, 'the second update changed the attributes')
+    finally:
+        life.delete()
+    _assert_nothing_left(fixture)
+
+
+def is_deleted_twice(fixture: Fixture) -> None:
+    """The second delete finds nothing, and that is a success."""
+    life = Life(fixture, _token())
+    try:
+        life.create()
+    finally:
+        life.delete()
+    life.delete()
+    _assert_nothing_left(fixture)
+
+
+def is_deleted_before_it_exists(fixture: Fixture) -> None:
+    """A resource whose create never began can be deleted, and so can one whose id was never stored."""
+    Life(fixture, _token()).delete()
+    if fixture.recovery is not Recovery.EXPECTED:
+        return
+    life = Life(fixture, _token())
+    life.create()
+    life.forget_physical_id()
+    life.find()
+    life.delete()
+    _assert_nothing_left(fixture)
+
+
+def is_found_after_a_crash(fixture: Fixture) -> None:
+    """After a create whose id was lost, find() gives the object, or a second create gives the same one."""
+    life = Life(fixture, _token())
+    try:
+        life.create()
+        first = life.physical_id
+        life.forget_physical_id()
+        if life.find() is None:
+            _assert(life.kind().token_enforced, 'find() does not find what was created under the token')
+            life.create()
+        _assert(life.physical_id == first, f'found {life.physical_id}, but {first} was created')
+    finally:
+        life.delete()
+    _assert_nothing_left(fixture)
+
+
+def survives_lost_answers(fixture: Fixture) -> None:
+    """The worker dies after each single call of a whole life in turn; another one takes over."""
+    number = 0
+    while True:
+        number += 1
+        life = Life(fixture, _token(), lose=number)
+        try:
+            life.create()
+            if fixture.changed is not None:
+                life.update(fixture.changed)
+        finally:
+            life.delete()
+        _assert_nothing_left(fixture)
+        if life.calls < number:
+            return
+
+
+def survives_faults(fixture: Fixture) -> None:
+    """Each call to the outside fails in turn: the create fails cleanly, and nothing real is left by the delete."""
+    boundary = Boundary(fixture.boundaries)
+    for moment in Moment:
+        number = 0
+        while True:
+            number += 1
+            life = Life(fixture, _token())
+            with boundary.failing(number, moment):
+                _try_to_live(life)
+                reached = boundary.count >= number
+            life.find()
+            life.delete()
+            _assert_nothing_left(fixture)
+            if not reached:
+                break
+
+
+def _try_to_live(life: Life) -> None:
+    try:
+        life.create()
+        if life.fixture.changed is not None:
+            life.update(life.fixture.changed)
+        life.delete()
+    except AssertionError:
+        raise
+    except Exception:  # noqa: BLE001 - any error of the type is fine here, the next steps look at what it left
+        return
+
+
+def _change(fixture: Fixture, properties: object) -> Change:
+    life = Life(fixture, _token())
+    assert isinstance(properties, dict)
+    return compare(
+        fixture.make(), fixture.properties, properties, lambda: life.call(properties, previous=fixture.properties)
+    )
+
+
+def _assert_nothing_left(fixture: Fixture) -> None:
+    left = sorted(fixture.leftovers())
+    _assert(not left, f'left over after the delete: {", ".join(left)}')
+
+
+def _assert(holds: bool, otherwise: str) -> None:
+    # Not the statement, which python -O would drop from a kit that lives outside of tests.
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _token() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,58 @@
+"""What the conformance kit has to know about a resource type to try it out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from convergence.core.model import Json
+from convergence.resources.contract import ResourceType
+
+
+class Recovery(Enum):
+    """How a type gets its object back when the answer to a create was lost."""
+
+    EXPECTED = 'by find(), or because a second create with the same token makes nothing new'
+    NONE = 'not at all: the engine makes a new object, and the author accepts that the first one stays'
+
+
+def pause(seconds: float) -> None:
+    """Wait between two polls, at most a tenth of a second: tests are in a hurry."""
+    time.sleep(min(seconds, 0.1))
+
+
+def nothing_left() -> Iterable[str]:
+    """The default of `Fixture.leftovers`: nothing can be left over."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A resource type and how to try it out.
+
+    :param make: makes the type. Called anew for every single call, as if each were made by another process.
+    :param properties: properties with which a create succeeds, as a template would give them.
+    :param changed: properties that differ and can be reached in place; None where the type has none.
+    :param replaced: properties whose change must make a new object; None where the type has none.
+    :param wrong: mappings of properties that the schema must refuse, beyond what the kit makes up itself.
+    :param recovery: see `Recovery`.
+    :param boundaries: functions by which the type reaches the outside, as (owner, attribute), for example
+        ``(os, 'mkdir')``; each call of each of them is made to fail once before and once after it took effect.
+    :param leftovers: names of the real objects that exist at the moment; must be empty after a delete.
+    :param wait: is given the seconds that the type wants to pass before the next poll.
+    :param poll_limit: polls after which an action counts as never ending.
+    """
+
+    make: Callable[[], ResourceType[Any]]
+    properties: Mapping[str, Json]
+    changed: Mapping[str, Json] | None = None
+    replaced: Mapping[str, Json] | None = None
+    wrong: Sequence[Mapping[str, Json]] = ()
+    recovery: Recovery = Recovery.EXPECTED
+    boundaries: Sequence[tuple[Any, str]] = ()
+    leftovers: Callable[[], Iterable[str]] = nothing_left
+    wait: Callable[[float], None] = field(default=pause)
+    poll_limit: int = 500

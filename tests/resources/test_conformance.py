@@ -1,0 +1,266 @@
+"""Every built-in type through the conformance kit, and the kit itself against types that are wrong."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass, replace
+
+import pytest
+
+from convergence.core.model import Json
+from convergence.resources.builtin import builtin_types
+from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.builtin.local.types import local_types
+from convergence.resources.contract import Done, FinalFailure, InProgress, ResourceType
+from convergence.resources.schema import prop
+from convergence.testing import Fixture, Recovery, conformance
+from tests.resources.clock import Clock
+
+CLOCK = Clock()
+
+
+def builtin(name, properties, **options):
+    return Fixture(lambda: builtin_types(CLOCK)[name], properties, wait=CLOCK.advance, **options)
+
+
+BUILTIN = {
+    'test_resource': builtin(
+        'OS::Heat::TestResource', {'value': 'a'}, changed={'value': 'b'},
+        replaced={'value': 'b', 'update_replace': True}, wrong=[{'wait_secs': -1}, {'action_wait_secs': {'stop': 1}}],
+    ),
+    'test_resource_that_waits': builtin(
+        'OS::Heat::TestResource',
+        {'value': 'a', 'wait_secs': 2, 'action_wait_secs': {'delete': 1.5}, 'attr_wait_secs': 1},
+        changed={'value': 'b', 'wait_secs': 3}, replaced={'value': 'a', 'wait_secs': 2, 'update_replace_value': 'x'},
+    ),
+    'random_string': builtin(
+        'OS::Heat::RandomString', {'length': 8}, replaced={'length': 9},
+        wrong=[{'length': 0}, {'length': 1, 'character_classes': [{'min': 2}]}, {'character_classes': [{'class': 'x'}]}],
+    ),
+    'value': builtin(
+        'OS::Heat::Value', {'value': '1'}, changed={'value': '1', 'type': 'number'},
+        wrong=[{'value': 'x', 'type': 'number'}, {'value': '{', 'type': 'json'}],
+    ),
+    'none': builtin('OS::Heat::None', {'anything': [1]}, changed={'other': {}}),
+    'delay': builtin(
+        'OS::Heat::Delay', {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'UPDATE', 'DELETE']},
+        changed={'min_wait': 1, 'actions': ['UPDATE']}, wrong=[{'min_wait': -1}, {'actions': ['DANCE']}],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ('name', 'case'), [(name, case) for name, fixture in BUILTIN.items() for case in conformance(fixture)], ids=str
+)
+def test_builtin_types_conform(name, case):
+    case.run()
+
+
+LOCAL = {
+    'Convergence::Local::Directory': {
+        'properties': {'path': 'place'}, 'changed': {'path': 'place', 'force': True}, 'replaced': {'path': 'other'},
+        'wrong': [{'path': '../x'}, {'path': '/x'}, {'path': ''}, {'path': '.convergence/x'}],
+        'boundaries': [(os, 'mkdir'), (os, 'rmdir')],
+    },
+    'Convergence::Local::File': {
+        'properties': {'path': 'note', 'content': 'a'}, 'changed': {'path': 'note', 'content': 'b', 'mode': '0600'},
+        'replaced': {'path': 'other'}, 'wrong': [{'path': 'a/../../x'}, {'path': 'x', 'mode': '4755'}],
+        'boundaries': [(os, 'rename'), (os, 'fsync'), (os, 'unlink')],
+    },
+    'Convergence::Local::Process': {
+        'properties': {'program': 'python', 'arguments': ['-S', '-c', 'import time; time.sleep(600)']},
+        'changed': {
+            'program': 'python', 'arguments': ['-S', '-c', 'import time; time.sleep(600)'], 'stop_timeout_s': 3,
+        },
+        'replaced': {'program': 'python', 'triggers': 1}, 'wrong': [{'program': 'python', 'environment': {'a=b': ''}}],
+        'boundaries': [(os, 'killpg')],
+    },
+}
+
+
+def real_objects(root):
+    """Files and directories of the templates, and processes that have a record."""
+    found = [str(path.relative_to(root)) for path in root.rglob('*') if '.convergence' not in path.parts]
+    return found + [path.name for path in root.glob('.convergence/processes/*')]
+
+
+def local_fixture(name, root):
+    provider = LocalProvider(root)
+    return Fixture(lambda: local_types(provider)[name], leftovers=lambda: real_objects(root), **LOCAL[name])
+
+
+def local_case_names():
+    fixtures = {name: Fixture(ResourceType, recovery=Recovery.NONE, **LOCAL[name]) for name in LOCAL}
+    for name, fixture in fixtures.items():
+        for case in conformance(replace(fixture, make=Enforced, recovery=Recovery.EXPECTED)):
+            yield name, str(case)
+
+
+class Enforced(ResourceType):
+    token_enforced = True
+
+
+@pytest.mark.parametrize(('name', 'case_name'), list(local_case_names()))
+def test_local_types_conform(name, case_name, tmp_path):
+    (case,) = [case for case in conformance(local_fixture(name, tmp_path)) if str(case) == case_name]
+    case.run()
+
+
+# --- the kit finds what is wrong ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Things:
+    text: str = prop(update_allowed=True)
+
+
+class Sound(ResourceType[Things]):
+    """Keeps its objects in a dictionary."""
+
+    Properties = Things
+    objects: dict[str, str] = {}  # noqa: RUF012 - the world outside is one for all instances
+
+    def create(self, call):
+        self.objects[call.token] = call.properties.text
+        return InProgress({'n': 1}, call.token)
+
+    def poll(self, call, action, progress):
+        return Done()
+
+    def update(self, call):
+        self.objects[call.physical_id] = call.properties.text
+        return Done()
+
+    def delete(self, call):
+        self.objects.pop(call.physical_id or call.token, None)
+        return Done()
+
+    def find(self, call):
+        return Done(call.token) if call.token in self.objects else None
+
+
+class Forgetful(Sound):
+    def find(self, call):
+        return None
+
+
+class Doubling(Sound):
+    token_enforced = True
+    numbers = itertools.count()
+
+    def create(self, call):
+        self.objects[f'{next(self.numbers)}'] = ''
+        return Done(max(self.objects))
+
+    def find(self, call):
+        return None
+
+
+class Leaving(Sound):
+    def delete(self, call):
+        return Done()
+
+
+class Counting(Sound):
+    def update(self, call):
+        return Done(f'{call.physical_id}x')
+
+
+class StrictAboutDeletes(Sound):
+    def delete(self, call):
+        if call.token not in self.objects:
+            raise FinalFailure('it is not there')
+        return super().delete(call)
+
+
+class Talkative(Sound):
+    def create(self, call):
+        return InProgress({'object': object()}, call.token)
+
+
+class Endless(Sound):
+    def poll(self, call, action, progress):
+        return InProgress()
+
+
+class Nameless(Sound):
+    def create(self, call):
+        return Done()
+
+
+class Late(Sound):
+    """Holds what it needs for a poll in memory, where another worker will not find it."""
+
+    def create(self, call):
+        self.started = True
+        return super().create(call)
+
+    def poll(self, call, action, progress):
+        return Done() if self.started else InProgress()
+
+
+def failing(kind):
+    Sound.objects.clear()
+    fixture = Fixture(
+        kind, {'text': 'a'}, changed={'text': 'b'}, leftovers=lambda: Sound.objects, wait=lambda s: None, poll_limit=5
+    )
+    failed = set()
+    for case in conformance(fixture):
+        Sound.objects.clear()
+        try:
+            case.run()
+        except Exception:  # noqa: BLE001 - which case fails is what counts
+            failed.add(str(case))
+    return failed
+
+
+@pytest.mark.parametrize(
+    ('kind', 'case'),
+    [
+        (Forgetful, 'is_found_after_a_crash'),
+        (Forgetful, 'survives_lost_answers'),
+        (Doubling, 'is_created_twice'),
+        (Leaving, 'lives'),
+        (Counting, 'is_updated_twice'),
+        (StrictAboutDeletes, 'is_deleted_twice'),
+        (StrictAboutDeletes, 'is_deleted_before_it_exists'),
+        (Talkative, 'lives'),
+        (Endless, 'lives'),
+        (Nameless, 'lives'),
+        (Late, 'lives'),
+    ],
+)
+def test_the_kit_finds_what_is_wrong(kind, case):
+    assert case in failing(kind)
+
+
+def test_the_kit_accepts_what_is_right():
+    assert failing(Sound) == set()
+
+
+def test_the_kit_finds_what_a_fault_leaves_behind(monkeypatch):
+    class Outside:
+        made: dict[str, Json] = {}  # noqa: RUF012 - as above
+
+        @classmethod
+        def make(cls, name):
+            cls.made[name] = True
+
+    class Careless(Sound):
+        def create(self, call):
+            Outside.make(call.token)
+            self.objects[call.token] = ''
+            return Done(call.token)
+
+        def delete(self, call):
+            if self.objects.pop(call.token, None) is not None:
+                Outside.made.pop(call.token)
+            return Done()
+
+    fixture = Fixture(
+        Careless, {'text': 'a'}, leftovers=lambda: Outside.made, boundaries=[(Outside, 'make')], wait=lambda s: None
+    )
+    (case,) = [case for case in conformance(fixture) if str(case) == 'survives_faults']
+    with pytest.raises(AssertionError, match='left over'):
+        case.run()
