@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from convergence.errors import StackValidationFailed
+from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.registry import Registry
+from convergence.resources.validation import validate
+from convergence.template import Identity, compile
+
+IDENTITY = Identity('stack-id', 'stack', 'project')
+
+
+def problems(text, **options):
+    compiled = compile(f'heat_template_version: 2018-08-31\n{text}', identity=IDENTITY, **options)
+    with pytest.raises(StackValidationFailed) as caught:
+        validate(compiled, Registry.builtin())
+    return [(problem.place.line, problem.message) for problem in caught.value.problems]
+
+
+def test_everything_wrong_is_found_in_one_go_and_in_order():
+    found = problems("""
+resources:
+  a:
+    type: OS::Heat::Vaule
+  b:
+    type: OS::Heat::RandomString
+    properties:
+      lenght: 5
+      length: many
+  c:
+    type: OS::Heat::Value
+outputs:
+  o:
+    value: {get_attr: [b, valu]}
+  p:
+    value:
+      deep: [{get_attr: [c, output]}]
+""")
+    assert [line for line, _ in found] == [5, 9, 10, 11, 15, 18]
+    texts = [text for _, text in found]
+    assert 'did you mean OS::Heat::Value?' in texts[0]
+    assert 'did you mean length?' in texts[1]
+    assert 'an integer is wanted' in texts[2]
+    assert 'Property value not assigned' in texts[3]
+    assert 'did you mean value?' in texts[4]
+    assert 'OS::Heat::Value has no attribute output' in texts[5]
+
+
+def test_values_that_are_known_only_later_are_not_held_against_the_template():
+    validate(compile("""
+heat_template_version: 2018-08-31
+resources:
+  text: {type: OS::Heat::RandomString}
+  test:
+    type: OS::Heat::TestResource
+    properties:
+      value: {get_attr: [text, value]}
+      wait_secs: {get_resource: text}
+      action_wait_secs: {create: {get_attr: [text, value]}, delete: 1}
+  anything:
+    type: OS::Heat::None
+    properties: {whatever: {get_attr: [test]}}
+outputs:
+  all: {value: {get_attr: [test]}}
+  any: {value: {get_attr: [anything, what, ever, 0]}}
+""", identity=IDENTITY), Registry.builtin())
+
+
+def test_attributes_asked_in_properties_and_metadata_are_checked():
+    found = problems("""
+resources:
+  a: {type: OS::Heat::Delay}
+  b:
+    type: OS::Heat::TestResource
+    metadata: {x: {get_attr: [a, y]}}
+    properties:
+      value: {list_join: ['', [{get_attr: [a, x]}, b]]}
+""")
+    assert [line for line, _ in found] == [7, 9]
+
+
+def test_the_examples_are_valid(tmp_path, request):
+    registry = Registry.builtin(local=LocalProvider(tmp_path))
+    examples = sorted((request.config.rootpath / 'examples').glob('*.yaml'))
+    assert [example.name for example in examples] == ['hello.yaml', 'site-update.yaml', 'site.yaml']
+    for example in examples:
+        validate(compile(example.read_text(), identity=IDENTITY), registry)
