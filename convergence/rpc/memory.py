@@ -7,9 +7,17 @@ goes back to the topic.
 
 Nothing polls: a sender hands the message to the receiving server's thread pool itself.
 
-Measured on a busy 2-core machine, Python 3.11, microseconds per message, median of 5 rounds (see the report of the
-benchmark in `tests/rpc/benchmark.py`):
+Measured by `tests/rpc/benchmark.py` on a 2-core machine, Python 3.11, sender and receiver in one process,
+microseconds per message:
 
+=================  ====  ======
+transport          cast  call
+=================  ====  ======
+`memory://`          79     157
+`fake://`            81  50,294
+`kombu+memory://`   284     925
+`rabbit://`         917   2,306
+=================  ====  ======
 """
 
 from __future__ import annotations
