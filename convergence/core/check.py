@@ -7,7 +7,7 @@ The store calls `begin` with the node's row locked and everything else read afte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from convergence.core import failure, states
@@ -80,6 +80,7 @@ class Wanted:
 
     properties: Mapping[str, Json]
     change: Change
+    metadata: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,14 @@ class Begun:
     """The verdict on a node.
 
     :param claim: set for the steps in `ACTING`.
+    :param stack_id: set for `REPLACE` and `FAIL`, which go on with the stack.
+    :param resource_id: set for `REPLACE`: the row to be replaced.
     """
 
     step: Step
     claim: Claim | None = None
+    stack_id: str = ''
+    resource_id: str = ''
 
 
 Assess = Callable[[NodeView], Wanted | Unwantable]
@@ -164,10 +169,11 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
 
 
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
-    if resource.status is Status.IN_PROGRESS and resource.action is not Action.DELETE:
+    unfinished = resource.status is Status.IN_PROGRESS or resource.progress is not None
+    if unfinished and resource.action is not Action.DELETE:
         return _resume(view, worker, resource)
     if resource.action is Action.DELETE:
-        return Decision(Begun(Step.REPLACE))
+        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
     wanted = assess(view)
     if isinstance(wanted, Unwantable):
         return _refuse(view, worker, resource, wanted.reason)
@@ -177,7 +183,7 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     definition = view.node.definition
     assert definition is not None
     if resource.type != definition.type or wanted.change is Change.REPLACE:
-        return Decision(Begun(Step.REPLACE))
+        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
     if resource.status is Status.FAILED:
         return _claim(view, worker, resource, Step.REPAIR, Action.UPDATE, {}, pending)
     if wanted.change is Change.IN_PLACE:
@@ -200,6 +206,7 @@ def _pending(view: NodeView, wanted: Wanted) -> Pending:
         requires=tuple(sorted({output.resource_id for output in view.inputs.values()})),
         template_id=view.traversal.template_id,
         digest=digest(definition, view.inputs),
+        metadata=wanted.metadata,
     )
 
 
@@ -255,7 +262,9 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begu
     same = pending is not None and pending.digest == digest(definition, view.inputs)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)
-    return _claim(view, worker, resource, Step.RESUME, resource.action, {}, pending, completes_node=same)
+    changes = {} if resource.status is Status.IN_PROGRESS else states.resource_state(
+        resource, resource.action, Status.IN_PROGRESS, 'resumed')
+    return _claim(view, worker, resource, Step.RESUME, resource.action, changes, pending, completes_node=same)
 
 
 def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
@@ -268,7 +277,7 @@ def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> 
         effects.append(UpdateResource(resource.id, None, resource.fence, changes))
     effects.append(InsertEvents((_event(view, worker, resource, action, Status.FAILED, reason),)))
     effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
-    return Decision(Begun(Step.FAIL), tuple(effects))
+    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
 
 
 # --- shared ---------------------------------------------------------------------------------------------------

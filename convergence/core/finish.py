@@ -126,7 +126,7 @@ def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
     )
 
 
-def release(view: FinishView, fence: int, reason: str, worker: Worker) -> Decision[End]:
+def release(view: FinishView, fence: int) -> Decision[End]:
     """Take a row from an owner that is not there any more; its action stays in the middle, to be resumed."""
     resource = view.resource
     if resource is None or resource.owner is None or resource.fence != fence:

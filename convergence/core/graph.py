@@ -43,7 +43,7 @@ class Graph:
     """The nodes of one traversal and what each requires."""
 
     def __init__(self) -> None:
-        self._graph = networkx.DiGraph()
+        self._graph: networkx.DiGraph[Key] = networkx.DiGraph()
 
     def add(self, key: Key, requires: Iterable[Key] = ()) -> None:
         """Add a node, or further requirements of a node."""
@@ -60,7 +60,7 @@ class Graph:
 
     def in_order(self) -> Sequence[Key]:
         """All nodes, requirements first; the same for the same template and rows."""
-        return list(reversed(list(networkx.topological_sort(self._graph))))
+        return list(networkx.topological_sort(self._graph.reverse(copy=False)))
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Take out nodes that need not be visited."""

@@ -132,6 +132,7 @@ class Pending:
     requires: tuple[str, ...]
     template_id: str | None
     digest: str
+    metadata: Json = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
         """As JSON, for a row. The inverse is `from_document`."""
@@ -141,6 +142,7 @@ class Pending:
             'requires': list(self.requires),
             'template_id': self.template_id,
             'digest': self.digest,
+            'metadata': self.metadata,
         }
 
     @classmethod
@@ -157,6 +159,7 @@ class Pending:
             requires=tuple(str(key) for key in requires),
             template_id=None if template_id is None else str(template_id),
             digest=str(document['digest']),
+            metadata=document['metadata'],
         )
 
 

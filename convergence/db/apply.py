@@ -1,0 +1,271 @@
+"""Carry out the effects of a decision: one function per effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from oslo_db import exception as db_exception
+from sqlalchemy import Table, Update, and_, bindparam, case, delete, insert, literal, select, update
+from sqlalchemy.engine import Connection
+
+from convergence.core import effects
+from convergence.core.model import NodeStatus, Phase
+from convergence.db.columns import database_now
+from convergence.db.load import chunks
+from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.errors import Conflict, StackExists
+
+Ready = list[tuple[str, int, Phase]]
+"""Nodes that became ready and are to be attended to: traversal, number and phase."""
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+
+
+def _values(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _field_names(type(row))}
+
+
+@cache
+def _update_by_id(table: Table, names: frozenset[str]) -> Update:
+    """UPDATE of some columns of the row with one id; built once for each set of columns."""
+    return update(table).where(table.c.id == bindparam('key')).values({name: bindparam(f'new_{name}') for name in names})
+
+
+_THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+_IS_READY = and_(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY)
+_SUCCESSORS = and_(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
+)
+
+_READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
+
+FINISH_NODE = update(SYNC_POINT).where(_IS_READY).values(status=NodeStatus.DONE, output=bindparam('new_output'))
+FAIL_NODE = update(SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
+POINT_NODE = update(SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
+LOCK_SUCCESSORS = (
+    select(SYNC_POINT.c.number, SYNC_POINT.c.waiting, SYNC_POINT.c.phase)
+    .where(_SUCCESSORS)
+    .order_by(SYNC_POINT.c.number)
+    .with_for_update()
+)
+# The order of the columns matters: MariaDB evaluates from left to right and sees what it has just assigned.
+ARRIVE = (
+    update(SYNC_POINT)
+    .where(_SUCCESSORS)
+    .ordered_values(
+        (SYNC_POINT.c.status, case((SYNC_POINT.c.waiting == 1, _READY), else_=SYNC_POINT.c.status)),
+        (SYNC_POINT.c.cast_at, case((SYNC_POINT.c.waiting == 1, database_now()), else_=SYNC_POINT.c.cast_at)),
+        (SYNC_POINT.c.waiting, SYNC_POINT.c.waiting - 1),
+    )
+)
+CHAIN = update(SYNC_POINT).where(_THIS_NODE).values(wakes=bindparam('new_wakes'))
+END_TRAVERSAL = (
+    update(TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
+    .values(
+        status=bindparam('new_status'),
+        finished_at=bindparam('new_finished_at'),
+        reason=bindparam('new_reason'),
+        failed_phase=bindparam('new_failed_phase'),
+    )
+)
+_HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
+_FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
+DELETE_RESOURCE = delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))
+DELETE_HELD, DELETE_FREE = DELETE_RESOURCE.where(_HELD_BY), DELETE_RESOURCE.where(_FREE)
+COUNT_NODE = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(node_count=TRAVERSAL.c.node_count + 1)
+ONE_MORE = (
+    update(SYNC_POINT)
+    .where(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.WAITING)
+    .values(waiting=SYNC_POINT.c.waiting + 1)
+)
+READ_REQUIRED_BY = select(SYNC_POINT.c.required_by).where(_THIS_NODE)
+SET_REQUIRED_BY = update(SYNC_POINT).where(_THIS_NODE).values(required_by=bindparam('new_required_by'))
+
+
+def _expect_one(count: int, what: str) -> None:
+    if count != 1:
+        raise Conflict(f'{what} is not as it was read')
+
+
+def _insert_stack(connection: Connection, effect: effects.InsertStack, ready: Ready) -> None:
+    stack = effect.stack
+    try:
+        connection.execute(insert(STACK), {**_values(stack), 'live_name': stack.name})
+    except db_exception.DBDuplicateEntry:
+        raise StackExists(f'The Stack ({stack.name}) already exists.') from None
+
+
+def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Ready) -> None:
+    changes = dict(effect.changes)
+    if changes.get('deleted_at') is not None:
+        changes['live_name'] = None
+    statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
+    values = {**_new(changes), 'key': effect.stack_id}
+    if effect.traversal_id is not None:
+        values['present'] = effect.traversal_id
+    _expect_one(connection.execute(statement, values).rowcount, f'stack {effect.stack_id}')
+
+
+@cache
+def _update_stack_of(names: frozenset[str], is_first: bool) -> Update:
+    present = STACK.c.traversal_id.is_(None) if is_first else STACK.c.traversal_id == bindparam('present')
+    return _update_by_id(STACK, names).where(present)
+
+
+def _insert_template(connection: Connection, effect: effects.InsertTemplate, ready: Ready) -> None:
+    connection.execute(insert(TEMPLATE), _values(effect.template))
+
+
+def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, ready: Ready) -> None:
+    connection.execute(
+        delete(TEMPLATE).where(TEMPLATE.c.stack_id == effect.stack_id, TEMPLATE.c.id.not_in(effect.keep))
+    )
+
+
+def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
+    connection.execute(insert(TRAVERSAL), {**_values(effect.traversal), 'swept': False})
+    now = effect.traversal.started_at
+    for some in chunks(effect.nodes, 1000):
+        rows = [
+            {**_values(node), 'cast_at': now if node.status is NodeStatus.READY else None} for node in some
+        ]
+        connection.execute(insert(SYNC_POINT), rows)
+
+
+def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
+    connection.execute(
+        END_TRAVERSAL,
+        {
+            'key': effect.traversal_id,
+            'expected': effect.expected,
+            'new_status': effect.status,
+            'new_finished_at': effect.at,
+            'new_reason': effect.reason,
+            'new_failed_phase': effect.failed_phase,
+        },
+    )
+
+
+def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:
+    for some in chunks(effect.resources, 1000):
+        connection.execute(insert(RESOURCE), [_values(row) for row in some])
+
+
+def _update_resource(connection: Connection, effect: effects.UpdateResource, ready: Ready) -> None:
+    statement = _update_resource_of(frozenset(effect.changes), effect.owner is None)
+    values = {**_new(effect.changes), **_guard(effect)}
+    _expect_one(connection.execute(statement, values).rowcount, f'resource {effect.resource_id}')
+
+
+def _guard(effect: effects.UpdateResource | effects.DeleteResource) -> dict[str, Any]:
+    guard = {'key': effect.resource_id, 'held_fence': effect.fence}
+    return guard if effect.owner is None else {**guard, 'holder': effect.owner}
+
+
+@cache
+def _update_resource_of(names: frozenset[str], is_free: bool) -> Update:
+    return _update_by_id(RESOURCE, names).where(_FREE if is_free else _HELD_BY)
+
+
+def _new(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {f'new_{name}': value for name, value in changes.items()}
+
+
+def _update_resources(connection: Connection, effect: effects.UpdateResources, ready: Ready) -> None:
+    for some in chunks(effect.resource_ids, 1000):
+        connection.execute(update(RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
+
+
+def _delete_resource(connection: Connection, effect: effects.DeleteResource, ready: Ready) -> None:
+    statement = DELETE_FREE if effect.owner is None else DELETE_HELD
+    _expect_one(connection.execute(statement, _guard(effect)).rowcount, f'resource {effect.resource_id}')
+
+
+def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
+    key = {'traversal': effect.traversal_id, 'node': effect.number}
+    done = connection.execute(FINISH_NODE, {**key, 'new_output': effect.output})
+    _expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')
+    became: list[tuple[int, Phase]] = []
+    for some in chunks(sorted(effect.required_by)):
+        successors = {'traversal': effect.traversal_id, 'numbers': list(some)}
+        locked = connection.execute(LOCK_SUCCESSORS, successors)
+        became += [(number, phase) for number, waiting, phase in locked if waiting == 1]
+        connection.execute(ARRIVE, successors)
+    _chain(connection, effect.traversal_id, [number for number, _ in became], effect.window)
+    ready += [(effect.traversal_id, number, phase) for number, phase in became[: effect.window]]
+
+
+def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:
+    """More became ready than are to be cast at once: each wakes the one `window` places after it."""
+    pairs = [
+        {'traversal': traversal_id, 'node': number, 'new_wakes': follower}
+        for number, follower in zip(numbers, numbers[window:], strict=False)
+    ]
+    if pairs:
+        connection.execute(CHAIN, pairs)
+
+
+def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:
+    connection.execute(FAIL_NODE, {'traversal': effect.traversal_id, 'node': effect.number})
+
+
+def _point_node(connection: Connection, effect: effects.PointNode, ready: Ready) -> None:
+    key = {'traversal': effect.traversal_id, 'node': effect.number}
+    pointed = connection.execute(POINT_NODE, {**key, 'new_resource': effect.resource_id})
+    _expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
+
+
+def _append_cleanup(connection: Connection, effect: effects.AppendCleanup, ready: Ready) -> None:
+    traversal_id = effect.node.traversal_id
+    after = {'traversal': traversal_id, 'node': effect.after}
+    present = connection.execute(READ_REQUIRED_BY, after).scalar_one()
+    connection.execute(SET_REQUIRED_BY, {**after, 'new_required_by': (*present, effect.node.number)})
+    more = connection.execute(ONE_MORE, {'traversal': traversal_id, 'node': effect.before})
+    _expect_one(more.rowcount, f'node {effect.before} of {traversal_id}')
+    connection.execute(insert(SYNC_POINT), {**_values(effect.node), 'cast_at': None})
+    connection.execute(COUNT_NODE, {'key': traversal_id})
+
+
+def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: Ready) -> None:
+    rows = [{name: value for name, value in _values(event).items() if name != 'sequence'} for event in effect.events]
+    connection.execute(insert(EVENT), rows)
+
+
+_APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
+    effects.InsertStack: _insert_stack,
+    effects.UpdateStack: _update_stack,
+    effects.InsertTemplate: _insert_template,
+    effects.PurgeTemplates: _purge_templates,
+    effects.InsertTraversal: _insert_traversal,
+    effects.EndTraversal: _end_traversal,
+    effects.InsertResources: _insert_resources,
+    effects.UpdateResource: _update_resource,
+    effects.UpdateResources: _update_resources,
+    effects.DeleteResource: _delete_resource,
+    effects.FinishNode: _finish_node,
+    effects.FailNode: _fail_node,
+    effects.PointNode: _point_node,
+    effects.AppendCleanup: _append_cleanup,
+    effects.InsertEvents: _insert_events,
+}
+
+
+def apply(connection: Connection, decided: Iterable[effects.Effect]) -> Ready:
+    """Carry out effects in their order, inside the caller's transaction.
+
+    :returns: the nodes that became ready and are to be cast.
+    :raises Conflict: something is not as it was when the decision was made.
+    :raises StackExists: a new stack has the name of a living one.
+    """
+    ready: Ready = []
+    for effect in decided:
+        _APPLIERS[type(effect)](connection, effect, ready)
+    return ready

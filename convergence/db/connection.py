@@ -1,0 +1,120 @@
+"""The way to the database: one engine per process, set up for the rules of the store.
+
+* SQLite: write-ahead log, and every writing transaction begins as one (`BEGIN IMMEDIATE`).
+* PostgreSQL, MariaDB, MySQL: READ COMMITTED, in which a statement sees what was committed before it began.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from oslo_db import exception as db_exception
+from oslo_db.sqlalchemy import engines
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Engine, make_url
+
+from convergence import errors
+
+LOG = logging.getLogger(__name__)
+
+DRIVERS = {
+    'postgresql': 'postgresql+psycopg2',
+    'mysql': 'mysql+pymysql',
+    'mariadb': 'mysql+pymysql',
+    'mariadb+pymysql': 'mysql+pymysql',
+}
+
+
+def normalise(url: str) -> URL:
+    """The URL with the drivers and options that Convergence uses.
+
+    :raises ConfigurationError: it is no database URL.
+    """
+    try:
+        parsed = make_url(url)
+    except sqlalchemy.exc.ArgumentError as error:
+        raise errors.ConfigurationError(f'[database] connection is not a database URL: {error}') from None
+    parsed = parsed.set(drivername=DRIVERS.get(parsed.drivername, parsed.drivername))
+    backend = parsed.get_backend_name()
+    if backend not in ('sqlite', 'postgresql', 'mysql'):
+        raise errors.ConfigurationError(
+            f'[database] connection: {backend} is not supported; use sqlite, postgresql or mysql'
+        )
+    if backend == 'mysql' and 'charset' not in parsed.query:
+        parsed = parsed.update_query_dict({'charset': 'utf8mb4'})
+    if backend == 'sqlite':
+        if parsed.database in (None, '', ':memory:'):
+            raise errors.ConfigurationError('[database] connection: SQLite needs a file, for example sqlite:///stacks.db')
+        parsed = parsed.update_query_dict({'check_same_thread': 'false', 'timeout': '60'})
+    return parsed
+
+
+def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: float = 1.0) -> Engine:
+    """An engine on the database at `url`, after it has answered once.
+
+    :param pool_size: connections kept open; each thread that works needs one for the length of a transaction.
+    :param attempts: how often to try before giving up, with `interval_s` seconds in between.
+    :raises DatabaseUnavailable: it did not answer.
+    """
+    parsed = normalise(url)
+    if parsed.get_backend_name() == 'sqlite' and parsed.database:
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+    last: Exception | None = None
+    for attempt in range(1, attempts + 1):
+        try:
+            return _connect(parsed, pool_size)
+        except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError, OSError) as error:
+            last = error
+            if attempt < attempts:
+                LOG.warning('Database %s does not answer (attempt %d of %d)', _shown(parsed), attempt, attempts)
+                time.sleep(interval_s)
+    raise errors.DatabaseUnavailable(
+        f'The database {_shown(parsed)} does not answer: {_first_line(last)}. '
+        'Check [database] connection and that the server runs.'
+    )
+
+
+def _connect(url: URL, pool_size: int) -> Engine:
+    engine: Engine = engines.create_engine(url, max_pool_size=pool_size, max_overflow=pool_size, max_retries=0)
+    backend = url.get_backend_name()
+    if backend == 'sqlite':
+        event.listen(engine, 'connect', _prepare_sqlite)
+        event.listen(engine, 'begin', _begin_immediate, insert=True)
+    elif backend == 'mysql':
+        event.listen(engine, 'connect', _prepare_mysql)
+    with engine.connect() as connection:
+        connection.exec_driver_sql('SELECT 1')
+    return engine
+
+
+def _prepare_sqlite(connection: Any, record: Any) -> None:
+    for pragma in ('journal_mode=WAL', 'synchronous=NORMAL', 'busy_timeout=60000'):
+        connection.execute(f'PRAGMA {pragma}')
+
+
+def _begin_immediate(connection: Any) -> None:
+    """Take the write lock at the beginning, where waiting is safe, not at the first write, where it may deadlock."""
+    if connection.get_execution_options().get('reads_only'):
+        return
+    if 'in_transaction' not in connection.info:
+        connection.info['in_transaction'] = True
+        connection.connection.dbapi_connection.execute('BEGIN IMMEDIATE')
+
+
+def _prepare_mysql(connection: Any, record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
+
+
+def _shown(url: URL) -> str:
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def _first_line(error: Exception | None) -> str:
+    cause = getattr(error, 'inner_exception', None) or getattr(error, 'orig', None) or error
+    lines = str(cause).strip().splitlines() or [type(cause).__name__]
+    return lines[0]

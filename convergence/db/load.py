@@ -1,0 +1,219 @@
+"""Lock and read: one function per scope. Every statement is built once, when the module is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Select, Table, and_, bindparam, func, literal, select
+from sqlalchemy.engine import Connection
+
+from convergence.core.model import NodeStatus, Output, Phase
+from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.core.views import FinishView, NodeView, PlanView
+from convergence.db.columns import database_now
+from convergence.db.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.scopes import HeldResource, LastNode, NewStack, OneNode, OneReplacement, Scope, StackAlone, WholeStack
+from convergence.errors import Conflict
+
+CHUNK = 500
+"""Members of one IN list."""
+
+
+class Missing(Exception):
+    """What the scope names is not there (any more)."""
+
+
+def columns(table: Table, kind: type[Any]) -> list[Any]:
+    """The columns that make up a row value, in the order of its fields."""
+    return [table.c[field.name] for field in fields(kind)]
+
+
+def chunks(members: Sequence[Any], size: int = CHUNK) -> Iterable[Sequence[Any]]:
+    """Cut a long list into pieces, in order."""
+    return (members[start : start + size] for start in range(0, len(members), size))
+
+
+STACK_COLUMNS = columns(STACK, Stack)
+TRAVERSAL_COLUMNS = columns(TRAVERSAL, Traversal)
+NODE_COLUMNS = columns(SYNC_POINT, Node)
+RESOURCE_COLUMNS = columns(RESOURCE, Resource)
+
+_AT = len(NODE_COLUMNS)
+_AT_STACK = _AT + len(TRAVERSAL_COLUMNS)
+_AT_NOW = _AT_STACK + len(STACK_COLUMNS)
+
+_THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+
+LOCK_STACK = select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack')).with_for_update()
+LOCK_STACK_OF_TRAVERSAL = (
+    select(STACK.c.id)
+    .where(
+        STACK.c.id
+        == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery()
+    )
+    .with_for_update()
+)
+LOCK_RESOURCES = (
+    select(*RESOURCE_COLUMNS)
+    .where(RESOURCE.c.stack_id == bindparam('stack'))
+    .order_by(RESOURCE.c.id)
+    .with_for_update()
+)
+LOCK_RESOURCE = select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
+LOCK_RESOURCE_OF_NODE = (
+    select(*RESOURCE_COLUMNS)
+    .where(RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery())
+    .with_for_update()
+)
+READ_TRAVERSAL = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal'))
+READ_NODE: Select[Any] = (
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .where(_THIS_NODE)
+)
+READ_HELD: Select[Any] = (
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    .select_from(STACK)
+    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
+    .join(SYNC_POINT, _THIS_NODE, isouter=True)
+    .where(STACK.c.id == bindparam('stack'))
+)
+READ_INPUTS = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
+    SYNC_POINT.c.status == NodeStatus.DONE,
+)
+IS_CHOSEN = select(literal(1)).where(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.resource_id == bindparam('resource'),
+    SYNC_POINT.c.phase == Phase.UPDATE,
+)
+READ_WAITING = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.resource_id == bindparam('resource'),
+        SYNC_POINT.c.status == NodeStatus.READY,
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+READ_NOW = select(database_now())
+COUNT_STACKS = select(func.count()).where(
+    STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None)
+)
+
+
+def _node(connection: Connection, traversal_id: str, number: int) -> tuple[Node, Traversal, Stack, float]:
+    row = connection.execute(READ_NODE, {'traversal': traversal_id, 'node': number}).first()
+    if row is None:
+        raise Missing
+    return Node(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
+
+
+def _inputs(connection: Connection, node: Node) -> dict[str, Output]:
+    inputs: dict[str, Output] = {}
+    for numbers in chunks(node.requires):
+        for name, output in connection.execute(
+            READ_INPUTS, {'traversal': node.traversal_id, 'numbers': list(numbers)}
+        ):
+            inputs[name] = output
+    return inputs
+
+
+def _one_node(connection: Connection, scope: OneNode) -> NodeView:
+    key = {'traversal': scope.traversal_id, 'node': scope.number}
+    locked = connection.execute(LOCK_RESOURCE_OF_NODE, key).first()
+    resource = Resource(*locked) if locked else None
+    # Only now, under the lock: a join with the locking read would answer with an older state of these rows.
+    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    if resource is not None and node.resource_id != resource.id:
+        raise Conflict(f'node {scope.number} of {scope.traversal_id} works on another row by now')
+    chosen_id = None
+    if node.phase is Phase.CLEANUP and resource is not None:
+        found = connection.execute(IS_CHOSEN, {'traversal': scope.traversal_id, 'resource': resource.id}).first()
+        chosen_id = resource.id if found else None
+    inputs = _inputs(connection, node) if node.requires else {}
+    return NodeView(now, node, traversal, stack, resource, inputs, chosen_id)
+
+
+def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
+    connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
+    locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
+    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    resource = Resource(*locked) if locked and node.resource_id == scope.resource_id else None
+    return NodeView(now, node, traversal, stack, resource)
+
+
+def _last_node(connection: Connection, scope: LastNode) -> NodeView:
+    connection.execute(LOCK_STACK_OF_TRAVERSAL, {'traversal': scope.traversal_id}).first()
+    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    return NodeView(now, node, traversal, stack)
+
+
+def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
+    locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
+    if locked is None:
+        return FinishView(0.0, None, None, None, None)
+    resource = Resource(*locked)
+    key = {'traversal': scope.traversal_id, 'node': scope.number, 'stack': resource.stack_id}
+    row = connection.execute(READ_HELD, key).first()
+    if row is None:
+        raise Missing
+    node = Node(*row[:_AT]) if row[0] is not None else None
+    traversal = Traversal(*row[_AT:_AT_STACK]) if row[_AT] is not None else None
+    stack = Stack(*row[_AT_STACK:_AT_NOW])
+    waiting: tuple[tuple[str, int], ...] = ()
+    if stack.traversal_id is not None and stack.traversal_id != scope.traversal_id:
+        found = connection.execute(READ_WAITING, {'traversal': stack.traversal_id, 'resource': resource.id})
+        waiting = tuple((traversal_id, number) for traversal_id, number in found)
+    return FinishView(row[_AT_NOW], resource, node, traversal, stack, waiting)
+
+
+def _stack_alone(connection: Connection, scope: StackAlone | WholeStack) -> PlanView:
+    locked = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
+    if locked is None:
+        raise Missing
+    stack, now = Stack(*locked[:-1]), locked[-1]
+    row = connection.execute(READ_TRAVERSAL, {'traversal': stack.traversal_id}).first()
+    return PlanView(now, stack, Traversal(*row) if row else None)
+
+
+def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
+    alone = _stack_alone(connection, scope)
+    locked = connection.execute(LOCK_RESOURCES, {'stack': scope.stack_id})
+    resources = tuple(Resource(*row) for row in locked)
+    # Read again: a worker may have failed the traversal while we waited for its rows.
+    assert alone.stack is not None
+    row = connection.execute(READ_TRAVERSAL, {'traversal': alone.stack.traversal_id}).first()
+    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources)
+
+
+def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
+    now = connection.execute(READ_NOW).scalar_one()
+    count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()
+    return PlanView(now, None, stack_count=count)
+
+
+_LOADERS: dict[type, Callable[[Connection, Any], Any]] = {
+    NewStack: _new_stack,
+    WholeStack: _whole_stack,
+    StackAlone: _stack_alone,
+    OneNode: _one_node,
+    OneReplacement: _one_replacement,
+    LastNode: _last_node,
+    HeldResource: _held_resource,
+}
+
+
+def load(connection: Connection, scope: Scope[Any]) -> Any:
+    """Lock and read what the scope says.
+
+    :returns: the scope's view.
+    :raises Missing: what the scope names is not there.
+    :raises Conflict: it changed between the look and the lock.
+    """
+    return _LOADERS[type(scope)](connection, scope)

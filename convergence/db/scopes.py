@@ -1,0 +1,74 @@
+"""What a transaction locks and reads before anything is decided.
+
+Locks are always taken in one order: the stack row, then resource rows by key, then sync points by key. Whoever holds
+a resource row never waits for a stack row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from convergence.core.views import FinishView, NodeView, PlanView
+
+ViewT = TypeVar('ViewT')
+
+
+class Scope(Generic[ViewT]):
+    """Base of the scopes; the parameter is the view that a decision on it gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewStack(Scope[PlanView]):
+    """A stack that is about to be stored."""
+
+    project_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WholeStack(Scope[PlanView]):
+    """A stack and all of its resources, locked."""
+
+    stack_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackAlone(Scope[PlanView]):
+    """A stack, locked, and its current traversal; the view holds no resources."""
+
+    stack_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneNode(Scope[NodeView]):
+    """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read."""
+
+    traversal_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneReplacement(Scope[NodeView]):
+    """An update node whose row is to be replaced: the stack row is locked, then the resource row."""
+
+    traversal_id: str
+    number: int
+    stack_id: str
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastNode(Scope[NodeView]):
+    """A node of phase `IN_SERVICE` or `COMPLETE`: the stack row is locked."""
+
+    traversal_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldResource(Scope[FinishView]):
+    """A resource row that somebody holds, and the node it is held for."""
+
+    resource_id: str
+    traversal_id: str | None = None
+    number: int | None = None

@@ -1,0 +1,174 @@
+"""What a sweeper looks for: work that nobody is attending to. Every query is bounded and uses an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import and_, bindparam, delete, or_, select, update
+from sqlalchemy.engine import Connection
+
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.db.columns import database_now
+from convergence.db.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyNode:
+    """A node that is ready and that nobody has been told about for a while."""
+
+    stack_id: str
+    traversal_id: str
+    number: int
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """A resource row held by a worker that is not there any more."""
+
+    resource_id: str
+    owner: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTraversal:
+    """A current traversal that has failed, or is late, while its stack still says that it is in progress."""
+
+    stack_id: str
+    traversal_id: str
+
+
+_UNATTENDED = (
+    select(TRAVERSAL.c.stack_id, SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
+    .where(
+        SYNC_POINT.c.status == NodeStatus.READY,
+        SYNC_POINT.c.cast_at < database_now() - bindparam('older_than_s'),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        RESOURCE.c.owner.is_(None),
+        or_(RESOURCE.c.wake_at.is_(None), RESOURCE.c.wake_at <= database_now()),
+    )
+    .order_by(SYNC_POINT.c.cast_at)
+    .limit(bindparam('limit'))
+)
+_CAST = (
+    update(SYNC_POINT)
+    .where(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+    .values(cast_at=database_now())
+)
+_ALIVE = (
+    select(SERVICE.c.id)
+    .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
+    .exists()
+)
+_ORPHANED = (
+    select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence)
+    .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
+    .limit(bindparam('limit'))
+)
+_CURRENT_IN_PROGRESS = and_(
+    STACK.c.id == TRAVERSAL.c.stack_id,
+    STACK.c.traversal_id == TRAVERSAL.c.id,
+    STACK.c.status == Status.IN_PROGRESS,
+)
+_UNSETTLED = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
+    .join(STACK, _CURRENT_IN_PROGRESS)
+    .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status == TraversalStatus.FAILED)
+    .limit(bindparam('limit'))
+)
+_OVERDUE = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.deadline < database_now(),
+    )
+    .limit(bindparam('limit'))
+)
+_OVER = (
+    select(TRAVERSAL.c.id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status != TraversalStatus.RUNNING,
+        or_(STACK.c.traversal_id != TRAVERSAL.c.id, STACK.c.status != Status.IN_PROGRESS),
+    )
+    .limit(bindparam('limit'))
+)
+_NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindparam('traversal')).limit(1000)
+
+
+class Sweeps:
+    """Finds, a limited number at a time, the rows that a sweeper has to attend to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def take_duty(self, name: str, holder: str, for_s: float) -> bool:
+        """Become, or stay, the one process that does something for the next `for_s` seconds."""
+        free = or_(DUTY.c.holder == holder, DUTY.c.until < database_now())
+        take = update(DUTY).where(DUTY.c.name == name, free).values(holder=holder, until=database_now() + for_s)
+        with self._store.writing() as connection:
+            taken = connection.execute(take).rowcount == 1
+            connection.commit()
+        return taken
+
+    def unattended(self, older_than_s: float, limit: int) -> list[ReadyNode]:
+        """Ready nodes of running traversals whose row is free and awake; from now on they count as told."""
+        with self._store.writing() as connection:
+            rows = connection.execute(_UNATTENDED, {'older_than_s': older_than_s, 'limit': limit})
+            found = [ReadyNode(*row) for row in rows]
+            if found:
+                keys = sorted((node.traversal_id, node.number) for node in found)
+                connection.execute(_CAST, [{'traversal': traversal, 'node': number} for traversal, number in keys])
+                connection.commit()
+        return found
+
+    def orphaned(self, limit: int) -> list[HeldRow]:
+        """Rows whose owner's lease has run out, by the database's clock."""
+        return [HeldRow(*row) for row in self._read(_ORPHANED, limit)]
+
+    def unsettled(self, limit: int) -> list[EndedTraversal]:
+        """Failed traversals whose stack has not been failed or rolled back yet."""
+        return [EndedTraversal(*row) for row in self._read(_UNSETTLED, limit)]
+
+    def overdue(self, limit: int) -> list[EndedTraversal]:
+        """Running traversals past their deadline."""
+        return [EndedTraversal(*row) for row in self._read(_OVERDUE, limit)]
+
+    def purge_nodes(self, limit: int) -> int:
+        """Remove the nodes of traversals that are over, at most 1,000 of each at a time.
+
+        :returns: how many nodes were removed.
+        """
+        removed = 0
+        for (traversal_id,) in self._read(_OVER, limit):
+            removed += self._purge(traversal_id)
+        return removed
+
+    def _purge(self, traversal_id: str) -> int:
+        with self._store.writing() as connection:
+            numbers = [row.number for row in connection.execute(_NODES_OF, {'traversal': traversal_id})]
+            if numbers:
+                garbage = and_(SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.number.in_(numbers))
+                connection.execute(delete(SYNC_POINT).where(garbage))
+            if len(numbers) < 1000:
+                connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id == traversal_id).values(swept=True))
+            connection.commit()
+        return len(numbers)
+
+    def _read(self, statement: Any, limit: int) -> list[Any]:
+        with self._store.reading() as connection:
+            return list(connection.execute(statement, {'limit': limit}))
+
+
+def ensure_duty(connection: Connection, name: str) -> None:
+    """Make sure that the row of a duty exists; it is held by nobody at first."""
+    if connection.execute(select(DUTY.c.name).where(DUTY.c.name == name)).first() is None:
+        connection.execute(DUTY.insert(), {'name': name, 'holder': None, 'until': 0.0})

@@ -1,0 +1,70 @@
+"""Tell somebody about the nodes that became ready.
+
+Nodes that need a worker are cast, one message each, and the broker hands them round. The two nodes that end a
+traversal need only the database; whoever sees them become ready finishes them on the spot.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from convergence import errors
+from convergence.core.complete import conclude
+from convergence.db.scopes import LastNode
+from convergence.db.store import Committed, Store
+
+LOG = logging.getLogger(__name__)
+
+
+class Messenger(Protocol):
+    """What is sent to the workers. A message is a hint: it may be lost, and False says that it was."""
+
+    def check_resource(self, traversal_id: str, node: int) -> bool:
+        """Somebody should look at this node."""
+
+    def cancel(self, stack_id: str, traversal_id: str) -> bool:
+        """Everybody should stop working on this traversal."""
+
+
+class Dispatcher:
+    """Attends to the nodes that a committed transaction made ready.
+
+    :param new_id: makes an id that was never used before.
+    """
+
+    def __init__(self, store: Store, messenger: Messenger, new_id: Callable[[], str]) -> None:
+        self._store = store
+        self._messenger = messenger
+        self._new_id = new_id
+
+    def attend(self, committed: Committed[Any]) -> None:
+        """Cast what needs a worker, finish what does not. Errors are logged: the sweeper comes back to the rows."""
+        self.cast(committed.cast)
+        self.conclude(committed.last)
+
+    def cast(self, nodes: Iterable[tuple[str, int]]) -> None:
+        """Tell the workers about nodes."""
+        for traversal_id, number in nodes:
+            self._messenger.check_resource(traversal_id, number)
+
+    def cancel(self, stack_id: str, traversal_id: str) -> None:
+        """Tell all workers to stop working on a traversal that the database says is over."""
+        self._messenger.cancel(stack_id, traversal_id)
+
+    def conclude(self, nodes: Iterable[tuple[str, int]]) -> None:
+        """Finish nodes of the phases `IN_SERVICE` and `COMPLETE`, and those that become ready by that."""
+        waiting = list(nodes)
+        while waiting:
+            waiting += self._conclude(*waiting.pop(0))
+
+    def _conclude(self, traversal_id: str, number: int) -> tuple[tuple[str, int], ...]:
+        try:
+            committed = self._store.transact(
+                LastNode(traversal_id, number), lambda view: conclude(view, self._new_id)
+            )
+        except errors.ConvergenceError as error:
+            LOG.error('Node %d of traversal %s is left to the sweeper: %s', number, traversal_id, error)
+            return ()
+        return committed.last if committed is not None else ()

@@ -1,0 +1,1 @@
+"""SERVICE: stack operations, planning, and the sweeper."""

@@ -1,0 +1,115 @@
+"""From what a user sends, or a row keeps, to a compiled template. Compiled templates are kept for a while."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from convergence import errors, template
+from convergence.concurrency import Lock
+from convergence.core.model import Json
+from convergence.core.rows import Stack, Template
+from convergence.db.queries import Reader
+from convergence.resources.registry import Registry
+from convergence.resources.validation import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a user sends to say what a stack should be.
+
+    :param template: HOT text, or the document already read.
+    :param environment: a mapping with the sections of an environment.
+    """
+
+    template: str | Mapping[str, Json]
+    environment: Mapping[str, Json] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def content(self) -> dict[str, Json]:
+        """As it is kept in a template row."""
+        source = self.template if isinstance(self.template, str) else dict(self.template)
+        return {'template': source, 'environment': dict(self.environment), 'files': dict(self.files)}
+
+    @classmethod
+    def from_content(cls, content: Mapping[str, Json]) -> Submission:
+        """What a template row keeps."""
+        source, environment, files = content['template'], content['environment'], content['files']
+        assert isinstance(source, (str, dict))
+        assert isinstance(environment, dict)
+        assert isinstance(files, dict)
+        return cls(source, environment, {name: str(text) for name, text in files.items()})
+
+
+class Goals:
+    """Compiles templates for stacks.
+
+    :param limits: what a template may hold.
+    """
+
+    def __init__(self, reader: Reader, registry: Registry, limits: template.Limits, *, kept: int = 64) -> None:
+        self._reader = reader
+        self._registry = registry
+        self._limits = limits
+        self._kept = kept
+        self._lock = Lock()
+        self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
+
+    def compile(self, stack: Stack, submission: Submission) -> template.Compiled:
+        """Compile what a user sent for `stack`, and check it against the resource types.
+
+        :raises StackValidationFailed: carries everything that is wrong with it.
+        """
+        compiled = self._compile(stack, submission)
+        validate(compiled, self._registry)
+        return compiled
+
+    def remember(self, template_id: str, compiled: template.Compiled) -> None:
+        """Keep a compiled template that has been stored under an id."""
+        with self._lock:
+            self._compiled[template_id] = compiled
+            self._compiled.move_to_end(template_id)
+            while len(self._compiled) > self._kept:
+                self._compiled.popitem(last=False)
+
+    def stored(self, stack: Stack, template_id: str) -> tuple[Template, template.Compiled]:
+        """A template of `stack` that was accepted before.
+
+        :raises EntityNotFound: there is none with that id (any more).
+        """
+        row = self._reader.template(template_id)
+        if row is None:
+            raise errors.EntityNotFound('Template', template_id)
+        with self._lock:
+            compiled = self._compiled.get(template_id)
+        if compiled is None:
+            compiled = self._compile(stack, Submission.from_content(row.content))
+            self.remember(template_id, compiled)
+        return row, compiled
+
+    def _compile(self, stack: Stack, submission: Submission) -> template.Compiled:
+        return template.compile(
+            submission.template,
+            identity=template.Identity(stack.id, stack.name, stack.project_id),
+            environment=submission.environment,
+            files=submission.files,
+            limits=self._limits,
+        )
+
+
+def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
+    """A partial update: what the user did not send stays as it is.
+
+    :param present: what the stack is now.
+    :param change: what the user sent; None where no template was sent.
+    :param changed: the sections of the environment that were sent.
+    """
+    environment: dict[str, Json] = dict(present.environment)
+    for section, value in changed.items():
+        before = environment.get(section)
+        environment[section] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+    if change is None:
+        return Submission(present.template, environment, present.files)
+    return Submission(change.template, environment, {**present.files, **change.files})

@@ -1,0 +1,358 @@
+"""Create, update, delete and cancel: what callers ask for, checked and turned into traversals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from convergence import errors, template
+from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.rows import Stack, Template
+from convergence.core.views import PlanView
+from convergence.db.queries import Reader
+from convergence.engine.goals import Goals, Submission, merged
+from convergence.engine.traversals import ROUNDS, Operation, Overtaken, Traversals
+
+NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
+Document = dict[str, Any]
+
+
+class Caller(Protocol):
+    """Who asks: the context of a request."""
+
+    request_id: str
+    project_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackLimits:
+    """What a project may use. None: no limit."""
+
+    max_stacks: int | None = 512
+    timeout_mins: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The arguments of an operation that are not part of the template. None: not given."""
+
+    timeout_mins: int | None = None
+    disable_rollback: bool | None = None
+    tags: tuple[str, ...] | None = None
+    existing: bool = False
+    clear_parameters: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, args: Mapping[str, Any] | None) -> Options:
+        """Read the `args` of a request.
+
+        :raises Invalid: an argument has a wrong type; the text names it.
+        """
+        args = args or {}
+        tags = args.get('tags')
+        if isinstance(tags, str):
+            tags = [tag.strip() for tag in tags.split(',') if tag.strip()]
+        for tag in tags or []:
+            if not isinstance(tag, str) or len(tag) > 80 or ',' in tag:
+                raise errors.Invalid(f'tags: {tag!r} must be a text of at most 80 characters without a comma')
+        return cls(
+            timeout_mins=_minutes(args.get('timeout_mins')),
+            disable_rollback=_flag(args, 'disable_rollback'),
+            tags=None if tags is None else tuple(tags),
+            existing=bool(_flag(args, 'existing')),
+            clear_parameters=tuple(args.get('clear_parameters') or ()),
+        )
+
+    def changes(self) -> dict[str, Any]:
+        """The columns of the stack that they set."""
+        columns = {
+            'timeout_mins': self.timeout_mins,
+            'disable_rollback': self.disable_rollback,
+            'tags': self.tags,
+        }
+        return {name: value for name, value in columns.items() if value is not None}
+
+
+def _minutes(value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        minutes = int(value)
+    except (TypeError, ValueError):
+        raise errors.Invalid(f'timeout_mins: {value!r} is not a whole number of minutes') from None
+    if minutes < 0:
+        raise errors.Invalid(f'timeout_mins: {minutes} is less than 0')
+    return minutes or None
+
+
+def _flag(args: Mapping[str, Any], name: str) -> bool | None:
+    value = args.get(name)
+    if value is None or isinstance(value, bool):
+        return value
+    words = {'true': True, 'false': False}
+    if str(value).lower() in words:
+        return words[str(value).lower()]
+    raise errors.Invalid(f'{name}: {value!r} is neither true nor false')
+
+
+class Stacks:
+    """Accepts operations. What was accepted is in the database before a method returns."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        goals: Goals,
+        traversals: Traversals,
+        limits: StackLimits,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._reader = reader
+        self._goals = goals
+        self._traversals = traversals
+        self._limits = limits
+        self._new_id = new_id
+
+    # --- operations -------------------------------------------------------------------------------------------
+
+    def create_stack(
+        self,
+        context: Caller,
+        stack_name: str,
+        template: str | Mapping[str, Json],
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> Document:
+        """Accept a new stack; its identity. Arguments as in the field's RPC of the same name."""
+        options = Options.of(args)
+        if not NAME.fullmatch(stack_name):
+            raise errors.Invalid(
+                f'Invalid stack name {stack_name!r}: it must start with a letter, then letters, digits, _ . - ; '
+                'at most 255 characters.'
+            )
+        if self._reader.stack_named(context.project_id, stack_name) is not None:
+            raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
+        stack = self._new_stack(context, stack_name, options)
+        submission = _submission(template, params, files, environment_files)
+        compiled = self._goals.compile(stack, submission)
+        operation = self._operation(Action.CREATE, stack, submission, compiled, options, context, self._may_create)
+        self._traversals.create(stack, operation)
+        self._keep(operation, compiled)
+        return identity(stack)
+
+    def update_stack(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        template: str | Mapping[str, Json] | None = None,
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> Document:
+        """Accept a new goal for a stack, at any time; its identity.
+
+        With ``existing`` in `args`, what is not given stays as it is.
+        """
+        options = Options.of(args)
+        for _ in range(ROUNDS):
+            stack = self.find(context, stack_identity)
+            _may_update(stack)
+            submission = self._submitted(stack, options, template, params, files, environment_files)
+            compiled = self._goals.compile(stack, submission)
+
+            def guard(view: PlanView, seen: Stack = stack) -> None:
+                assert view.stack is not None
+                _may_update(view.stack)
+                if options.existing and view.stack.template_id != seen.template_id:
+                    raise Overtaken(f'stack {seen.name} has got another goal')
+
+            operation = self._operation(Action.UPDATE, stack, submission, compiled, options, context, guard)
+            try:
+                self._traversals.start(stack, operation)
+            except Overtaken:
+                continue
+            self._keep(operation, compiled)
+            return identity(stack)
+        raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the update.')
+
+    def delete_stack(self, context: Caller, stack_identity: Document) -> None:
+        """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing."""
+        stack = self.find(context, stack_identity)
+        try:
+            planned = self._traversals.start(
+                stack,
+                Operation(Action.DELETE, Goal(), _not_deleting, request_id=context.request_id),
+            )
+        except _AlreadyDeleting:
+            return
+        if planned.superseded is not None:
+            self._traversals.stop_workers(stack, planned.superseded)
+
+    def stack_cancel_update(
+        self, context: Caller, stack_identity: Document, cancel_with_rollback: bool = True
+    ) -> None:
+        """Stop the operation in progress, and go back to the last good template if so wanted.
+
+        :raises NotSupported: there is nothing of the kind in progress.
+        """
+        stack = self.find(context, stack_identity)
+        allowed = (Action.UPDATE,) if cancel_with_rollback else (Action.UPDATE, Action.CREATE)
+        for _ in range(ROUNDS):
+            stack = self.find(context, stack_identity)
+            _may_cancel(stack, allowed)
+            if not cancel_with_rollback:
+                self._traversals.cancel(stack, lambda view: _may_cancel(view.stack, allowed))
+                return
+            traversal = self._reader.traversal(stack.traversal_id or '')
+            if traversal is None:
+                continue
+            try:
+                planned = self._traversals.roll_back(stack, traversal, request_id=context.request_id)
+            except Overtaken:
+                continue
+            self._traversals.stop_workers(stack, traversal.id)
+            assert planned.traversal.action is Action.ROLLBACK
+            return
+        raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def find(self, context: Caller, stack_identity: Document) -> Stack:
+        """The living stack that an identity means, if it belongs to the caller's project.
+
+        :raises EntityNotFound: there is none.
+        """
+        name = str(stack_identity.get('stack_name') or stack_identity.get('stack_id') or '')
+        stack = self._reader.stack(str(stack_identity.get('stack_id') or ''))
+        if stack is None or stack.project_id != context.project_id or stack.deleted_at is not None:
+            raise errors.EntityNotFound('Stack', name)
+        return stack
+
+    def _new_stack(self, context: Caller, name: str, options: Options) -> Stack:
+        return Stack(
+            id=self._new_id(),
+            name=name,
+            project_id=context.project_id,
+            action=Action.CREATE,
+            status=Status.IN_PROGRESS,
+            status_reason='',
+            template_id=None,
+            last_good_template_id=None,
+            traversal_id=None,
+            timeout_mins=options.timeout_mins or self._limits.timeout_mins,
+            disable_rollback=True if options.disable_rollback is None else options.disable_rollback,
+            created_at=0.0,
+            tags=options.tags or (),
+        )
+
+    def _may_create(self, view: PlanView) -> None:
+        most = self._limits.max_stacks
+        if most is not None and view.stack_count >= most:
+            raise errors.RequestLimitExceeded(
+                f'You have reached the maximum stacks per project, {most} '
+                '([limits] max_stacks_per_project). Please delete some stacks.'
+            )
+
+    def _submitted(
+        self,
+        stack: Stack,
+        options: Options,
+        source: str | Mapping[str, Json] | None,
+        params: Mapping[str, Json] | None,
+        files: Mapping[str, str] | None,
+        environment_files: list[str] | None,
+    ) -> Submission:
+        """What an update amounts to: all of it, or the present state with the changes put in."""
+        if not options.existing:
+            if source is None:
+                raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
+            return _submission(source, params, files, environment_files)
+        row = self._reader.template(stack.template_id or '')
+        if row is None:
+            raise Overtaken(f'stack {stack.name} has got another goal')
+        present = Submission.from_content(row.content)
+        sent = _submission(source, {}, files, environment_files) if source is not None else None
+        whole = merged(present, sent, dict(params or {}))
+        parameters = whole.environment.get('parameters')
+        kept = {
+            name: value
+            for name, value in (parameters.items() if isinstance(parameters, dict) else ())
+            if name not in options.clear_parameters
+        }
+        environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
+        return Submission(whole.template, environment, {**whole.files, **(files or {})})
+
+    def _operation(
+        self,
+        action: Action,
+        stack: Stack,
+        submission: Submission,
+        compiled: template.Compiled,
+        options: Options,
+        context: Caller,
+        guard: Callable[[PlanView], None],
+    ) -> Operation:
+        disabled = stack.disable_rollback if options.disable_rollback is None else options.disable_rollback
+        return Operation(
+            action=action,
+            goal=compiled.goal,
+            guard=guard,
+            template=Template(self._new_id(), stack.id, submission.content()),
+            is_new_template=True,
+            rollback_on_failure=not disabled,
+            request_id=context.request_id,
+            changes=options.changes(),
+        )
+
+    def _keep(self, operation: Operation, compiled: template.Compiled) -> None:
+        if operation.template is not None:
+            self._goals.remember(operation.template.id, compiled)
+
+
+class _AlreadyDeleting(errors.ConvergenceError):
+    """The stack is being deleted already."""
+
+
+def _not_deleting(view: PlanView) -> None:
+    stack = view.stack
+    if stack is not None and stack.deleted_at is not None:
+        raise errors.EntityNotFound('Stack', stack.name)
+    if stack is not None and stack.action is Action.DELETE and stack.status is Status.IN_PROGRESS:
+        raise _AlreadyDeleting
+
+
+def _may_update(stack: Stack) -> None:
+    if stack.action is not Action.DELETE:
+        return
+    if stack.status is Status.IN_PROGRESS:
+        raise errors.ActionInProgress(f'Stack {stack.name} already has an action (DELETE) in progress.')
+    raise errors.NotSupported(f'Updating a stack when it is being deleted is not supported; delete {stack.name} again.')
+
+
+def _may_cancel(stack: Stack | None, allowed: tuple[Action, ...]) -> None:
+    if stack is None or stack.status is not Status.IN_PROGRESS or stack.action not in allowed:
+        state = f'{stack.action}_{stack.status}' if stack is not None else 'gone'
+        raise errors.NotSupported(
+            f'Cancelling a stack that is {state} is not supported; '
+            f'only {" or ".join(f"{action}_IN_PROGRESS" for action in allowed)} can be cancelled.'
+        )
+
+
+def _submission(
+    source: str | Mapping[str, Json],
+    params: Mapping[str, Json] | None,
+    files: Mapping[str, str] | None,
+    environment_files: list[str] | None,
+) -> Submission:
+    if environment_files:
+        raise errors.NotSupported('environment_files: merge the environment files before sending the request.')
+    return Submission(source, dict(params or {}), dict(files or {}))
+
+
+def identity(stack: Stack) -> Document:
+    """How the field's RPC names a stack."""
+    return {'tenant': stack.project_id, 'stack_name': stack.name, 'stack_id': stack.id, 'path': ''}

@@ -1,0 +1,202 @@
+"""Start, settle and stop traversals. Every operation on a stack, whoever asks for it, comes through here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from convergence import errors, logs
+from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
+from convergence.core.effects import Decision
+from convergence.core.model import Action, Goal
+from convergence.core.plan import Planned, Request, plan
+from convergence.core.rows import Stack, Template, Traversal
+from convergence.core.views import PlanView
+from convergence.db.queries import Reader
+from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
+from convergence.db.store import LAST, Store
+from convergence.dispatch import Dispatcher
+from convergence.engine.goals import Goals
+
+LOG = logging.getLogger(__name__)
+
+ROUNDS = 5
+"""How often an operation is prepared anew because the stack has moved on in the meantime."""
+
+
+class Overtaken(errors.Conflict):
+    """The stack is not what the operation was prepared for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is to happen to a stack.
+
+    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
+    :param template: the goal's template row; None for an empty goal.
+    :param is_new_template: whether the row has to be stored.
+    """
+
+    action: Action
+    goal: Goal
+    guard: Callable[[PlanView], None]
+    template: Template | None = None
+    is_new_template: bool = False
+    rollback_on_failure: bool = False
+    request_id: str = ''
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Traversals:
+    """Plans traversals and ends them early.
+
+    :param window: how many nodes of a stack are cast at once.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        reader: Reader,
+        goals: Goals,
+        dispatcher: Dispatcher,
+        new_id: Callable[[], str],
+        *,
+        window: int = 64,
+    ) -> None:
+        self._store = store
+        self._reader = reader
+        self._goals = goals
+        self._dispatcher = dispatcher
+        self._new_id = new_id
+        self._window = window
+
+    # --- starting ---------------------------------------------------------------------------------------------
+
+    def create(self, stack: Stack, operation: Operation) -> Planned:
+        """Store a stack together with its first traversal.
+
+        :raises StackExists: a living stack of the project has the name.
+        """
+        return self._start(NewStack(stack.project_id), stack, operation)
+
+    def start(self, stack: Stack, operation: Operation) -> Planned:
+        """Give a stack a new traversal; it takes over from whatever runs.
+
+        :raises EntityNotFound: the stack has gone.
+        :raises ConvergenceError: whatever the operation's guard raises.
+        """
+        return self._start(WholeStack(stack.id), stack, operation)
+
+    def _start(self, scope: Scope[PlanView], stack: Stack, operation: Operation) -> Planned:
+        request = Request(
+            action=operation.action,
+            goal=operation.goal,
+            traversal_id=self._new_id(),
+            new_id=self._new_id,
+            template=operation.template,
+            is_new_template=operation.is_new_template,
+            rollback_on_failure=operation.rollback_on_failure,
+            request_id=operation.request_id,
+            reason=f'Stack {operation.action} started',
+            window=self._window,
+            stack_changes=operation.changes,
+        )
+
+        def decide(view: PlanView) -> Decision[Planned]:
+            operation.guard(view)
+            return plan(view, view.stack or stack, request)
+
+        committed = self._store.transact(scope, decide)
+        if committed is None:
+            raise errors.EntityNotFound('Stack', stack.name)
+        self._announce(stack, committed.verdict)
+        return committed.verdict
+
+    def _announce(self, stack: Stack, planned: Planned) -> None:
+        traversal = planned.traversal
+        with logs.bind(stack=stack.name, traversal=traversal.id):
+            LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
+            self._dispatcher.cast((traversal.id, node.number) for node in planned.ready if node.phase not in LAST)
+            self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
+
+    # --- ending early -----------------------------------------------------------------------------------------
+
+    def settle(self, stack_id: str, traversal_id: str) -> Outcome:
+        """A traversal has failed: fail its stack, or plan the rollback. Does nothing where that is done already."""
+        for _ in range(ROUNDS):
+            stack, traversal = self._reader.stack(stack_id), self._reader.traversal(traversal_id)
+            if stack is None or traversal is None:
+                return Outcome.NOTHING
+            wanted = outcome(stack, traversal)
+            try:
+                if wanted is Outcome.ROLL_BACK:
+                    self.roll_back(stack, traversal)
+                elif wanted is Outcome.FAIL:
+                    self._fail(stack)
+            except Overtaken:
+                continue
+            return wanted
+        return Outcome.NOTHING
+
+    def _fail(self, stack: Stack) -> None:
+        committed = self._store.transact(StackAlone(stack.id), lambda view: fail_stack(view, self._new_id))
+        if committed is not None and committed.verdict is Outcome.FAIL:
+            LOG.info('Stack %s has failed', stack.name)
+
+    def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '') -> Planned:
+        """Plan the way back to the last good template, or to nothing where there is none.
+
+        :param failed: the traversal to be rolled back; it must still be the current one.
+        :raises Overtaken: it is not, or the last good template is another one by now.
+        """
+        template_id = stack.last_good_template_id
+        row, goal = None, Goal()
+        if template_id is not None:
+            row, compiled = self._goals.stored(stack, template_id)
+            goal = compiled.goal
+
+        def guard(view: PlanView) -> None:
+            now = view.stack
+            same = now is not None and now.traversal_id == failed.id and now.last_good_template_id == template_id
+            if not same or now is None or now.status.value != 'IN_PROGRESS':
+                raise Overtaken(f'stack {stack.name} has moved on')
+
+        return self.start(
+            stack,
+            Operation(Action.ROLLBACK, goal, guard, template=row, request_id=request_id or failed.request_id),
+        )
+
+    def time_out(self, stack_id: str, traversal_id: str) -> None:
+        """A traversal is past its deadline: it fails, its workers are stopped, its stack is settled."""
+
+        def decide(view: PlanView) -> Decision[bool]:
+            traversal = view.traversal
+            if traversal is None or traversal.id != traversal_id or traversal.deadline > view.now:
+                return Decision(False)
+            return Decision(True, (timed_out(traversal, view.now),))
+
+        committed = self._store.transact(StackAlone(stack_id), decide)
+        if committed is not None and committed.verdict:
+            self._dispatcher.cancel(stack_id, traversal_id)
+            self.settle(stack_id, traversal_id)
+
+    def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
+        """Stop the running traversal without a rollback; the traversal that was stopped."""
+
+        def decide(view: PlanView) -> Decision[str | None]:
+            guard(view)
+            return cancel_stack(view, self._new_id)
+
+        committed = self._store.transact(StackAlone(stack.id), decide)
+        stopped = committed.verdict if committed is not None else None
+        if stopped is not None:
+            self._dispatcher.cancel(stack.id, stopped)
+        return stopped
+
+    def stop_workers(self, stack: Stack, traversal_id: str) -> None:
+        """Tell the workers that nobody wants the rest of a superseded traversal."""
+        self._dispatcher.cancel(stack.id, traversal_id)
+
+

@@ -1,0 +1,1 @@
+"""DOES: checks one node at a time per thread, drives resource types, stops when told to."""

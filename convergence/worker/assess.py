@@ -1,0 +1,65 @@
+"""What the template wants of a resource, resolved, and what it takes to get there. Pure."""
+
+from __future__ import annotations
+
+from convergence import errors, template
+from convergence.core.check import Unwantable, Wanted
+from convergence.core.model import Change, Json
+from convergence.core.rows import Resource
+from convergence.core.views import NodeView
+from convergence.resources.comparison import compare
+from convergence.resources.invocation import Subject, build_call
+from convergence.resources.registry import Registry
+
+
+class Assessor:
+    """Assesses nodes with the resource types of this process."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def __call__(self, view: NodeView) -> Wanted | Unwantable:
+        """The wanted properties, and the change from the row's, or why they cannot be had."""
+        definition, resource = view.node.definition, view.resource
+        assert definition is not None
+        assert resource is not None
+        try:
+            properties = template.resolve(definition.properties, view.inputs)
+            if not isinstance(properties, dict):
+                return Unwantable(f'properties must be a map, not {type(properties).__name__}')
+            metadata = template.resolve(definition.metadata, view.inputs)
+            return Wanted(properties, self._change(view, resource, properties), metadata)
+        except errors.ConvergenceError as error:
+            return Unwantable(str(error))
+        except Exception as error:  # a type's own code was asked
+            return Unwantable(f'{type(error).__name__}: {error}')
+
+    def _change(self, view: NodeView, resource: Resource, properties: dict[str, Json]) -> Change:
+        definition = view.node.definition
+        assert definition is not None
+        kind = self._registry.get(definition.type)
+        subject = subject_of(view, resource)
+        build_call(kind, subject, properties)  # refuses values that the schema does not allow
+        if resource.definition is None:
+            return Change.IN_PLACE
+        if resource.type != definition.type:
+            return Change.REPLACE
+        previous = resource.properties
+        change = compare(
+            kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous)
+        )
+        return Change(change.name)
+
+
+def subject_of(view: NodeView, resource: Resource) -> Subject:
+    """The row that a call is about."""
+    return Subject(
+        name=resource.name,
+        stack_name=view.stack.name,
+        stack_id=view.stack.id,
+        project_id=view.stack.project_id,
+        resource_id=resource.id,
+        token=resource.token or '',
+        physical_id=resource.physical_id,
+        data=resource.data,
+    )

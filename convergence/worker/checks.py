@@ -1,0 +1,147 @@
+"""Check one node: begin, act, finish. Follow this file to see how a resource converges."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from convergence import logs
+from convergence.concurrency import Task
+from convergence.core.check import ACTING, Assess, Begun, Claim, Step, Worker, begin, replacement
+from convergence.core.finish import End, Parked, Result, Unsuitable, escalate, finish, record
+from convergence.db.scopes import HeldResource, OneNode, OneReplacement
+from convergence.db.store import Store
+from convergence.dispatch import Dispatcher
+from convergence.resources.registry import Registry
+from convergence.worker.runner import Fenced, Pace, Runner
+
+LOG = logging.getLogger(__name__)
+
+ROUNDS = 8
+"""How often one message may lead to another look at the same node before it is left to the next one."""
+
+
+class Settler(Protocol):
+    """Whoever decides, on the side of the engine, what the failure of a traversal means for its stack."""
+
+    def settle(self, stack_id: str, traversal_id: str) -> bool:
+        """A node of the traversal has failed. A hint, like every message: the sweeper finds it as well."""
+
+
+class Checks:
+    """Checks nodes for one worker.
+
+    :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
+    :param later: asked to have a node cast again after some seconds.
+    :param draining: whether the process is about to end.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        worker: Worker,
+        pace: Pace,
+        *,
+        assess: Assess,
+        settler: Settler,
+        later: Callable[[float, str, int], None],
+        draining: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._worker = worker
+        self._assess = assess
+        self._settler = settler
+        self._later = later
+        self._runner = Runner(registry, pace, self._record, self._escalate, draining)
+
+    def check(self, traversal_id: str, number: int, task: Task) -> None:
+        """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
+
+        :param task: what a cancel of the traversal stops; it was registered before the row is claimed, and the claim
+            reads whether the traversal still runs, so a cancel cannot slip in between the two.
+        """
+        for _ in range(ROUNDS):
+            begun = self._begin(traversal_id, number)
+            if begun is None:
+                return
+            if begun.step is Step.REPLACE:
+                if not self._replace(begun.stack_id, traversal_id, number, begun.resource_id):
+                    return
+                continue
+            if begun.step is Step.FAIL:
+                self._settler.settle(begun.stack_id, traversal_id)
+            if begun.step not in ACTING or begun.claim is None:
+                return
+            result = self._act(begun.claim, task)
+            if not isinstance(result, Unsuitable):
+                return
+            stack_id, resource_id = begun.claim.stack.id, begun.claim.resource.id
+            if not self._replace(stack_id, traversal_id, number, resource_id):
+                return
+
+    def _begin(self, traversal_id: str, number: int) -> Begun | None:
+        committed = self._store.transact(
+            OneNode(traversal_id, number), lambda view: begin(view, self._worker, self._assess)
+        )
+        if committed is None:
+            LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
+            return None
+        self._dispatcher.attend(committed)
+        LOG.debug('node %d: %s', number, committed.verdict.step)
+        return committed.verdict
+
+    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> bool:
+        """Make a new row for the node; False where the decision has been overtaken.
+
+        The transaction may have been refused because another worker or another traversal has moved on. Nothing is
+        lost then: whoever did, casts the node that the row belongs to now.
+        """
+        committed = self._store.transact(
+            OneReplacement(traversal_id, number, stack_id, resource_id),
+            lambda view: replacement(view, self._worker, resource_id),
+        )
+        if committed is None or committed.verdict is None:
+            return False
+        LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
+        return True
+
+    def _act(self, claim: Claim, task: Task) -> Result | None:
+        """Call the plugin and store what came of it; None where the row was not ours any more."""
+        with logs.bind(stack=claim.stack.name, traversal=claim.traversal.id, node=claim.resource.name):
+            LOG.info('%s %s', claim.step, claim.resource.type)
+            try:
+                result = self._runner.run(claim, task)
+            except Fenced:
+                LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
+                return None
+            end = self._finish(claim, result)
+            LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
+            return None if end is End.FENCED else result
+
+    def _finish(self, claim: Claim, result: Result) -> End:
+        scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
+        committed = self._store.transact(scope, lambda view: finish(view, claim, result, self._worker))
+        if committed is None:
+            return End.FENCED
+        self._dispatcher.attend(committed)
+        if committed.verdict is End.FAILED:
+            self._settler.settle(claim.stack.id, claim.traversal.id)
+        elif isinstance(result, Parked):
+            self._later(result.after_s, claim.node.traversal_id, claim.node.number)
+        return committed.verdict
+
+    def _record(self, claim: Claim, known: Parked) -> bool:
+        scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
+        committed = self._store.transact(scope, lambda view: record(view, claim, known))
+        return committed is not None and committed.verdict
+
+    def _escalate(self, claim: Claim) -> bool:
+        scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
+        committed = self._store.transact(scope, lambda view: escalate(view, claim, self._worker))
+        return committed is not None and committed.verdict
+
+

@@ -1,0 +1,319 @@
+"""Drive a resource type from the beginning, or the middle, of an action to an end that can be stored."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from convergence.concurrency import Task, TaskKilled
+from convergence.core.check import Claim, Step
+from convergence.core.finish import Failed, Parked, Result, Succeeded, Unsuitable
+from convergence.core.model import Action, Change, Json, Output
+from convergence.resources.attributes import attribute_names
+from convergence.resources.comparison import compare
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    InProgress,
+    ObjectNotFound,
+    ReplacementNeeded,
+    ResourceType,
+    TransientFailure,
+)
+from convergence.resources.invocation import Subject, build_call
+from convergence.resources.reading import Strictness
+from convergence.resources.registry import Registry
+
+LOG = logging.getLogger(__name__)
+
+
+class Fenced(Exception):
+    """Somebody else holds the row by now: stop, write nothing."""
+
+
+class Handover(StrEnum):
+    """Why a thread lets go of an action that is still in progress."""
+
+    CANCELLED = 'CANCELLED'
+    DRAINING = 'DRAINING'
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How patiently actions are polled. All times in seconds.
+
+    :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
+    :param attempts: how often a call that fails for the moment is tried.
+    """
+
+    poll_min_s: float = 0.2
+    poll_max_s: float = 30.0
+    park_after_s: float = 2.0
+    attempts: int = 5
+
+
+@dataclass(slots=True)
+class Course:
+    """An action under way: what is known so far of the object and of the action."""
+
+    claim: Claim
+    kind: ResourceType[Any]
+    task: Task
+    call: Call[Any]
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    progress: Mapping[str, Json] | None = None
+    waited_s: float = 0.0
+
+    def learn(self, answer: Answer) -> bool:
+        """Take in what an answer says; whether that is worth storing before the action goes on."""
+        news = answer.physical_id is not None and answer.physical_id != self.physical_id
+        if answer.physical_id is not None:
+            self.physical_id = answer.physical_id
+        if answer.data is not None:
+            news = news or answer.data != self.data
+            self.data = answer.data
+        self.call = replace(self.call, physical_id=self.physical_id, data=self.data)
+        return news
+
+
+Record = Callable[[Claim, Parked], bool]
+"""Stores what has become known while an action goes on; False: the row is not held any more."""
+Escalate = Callable[[Claim], bool]
+"""Stores that a repair goes on as an update; False: the row is not held any more."""
+
+
+class Runner:
+    """Runs claimed steps with the resource types of this process."""
+
+    def __init__(
+        self, registry: Registry, pace: Pace, record: Record, escalate: Escalate, draining: Callable[[], bool]
+    ) -> None:
+        self._registry = registry
+        self._pace = pace
+        self._record = record
+        self._escalate = escalate
+        self._draining = draining
+        self._random = random.Random()
+
+    def run(self, claim: Claim, task: Task) -> Result:
+        """Do what the row was claimed for.
+
+        Whatever a resource type raises, the result is an answer; only `TaskKilled` and `Fenced` come through.
+
+        :raises Fenced: the row is not ours any more.
+        """
+        course: Course | None = None
+        try:
+            course = self._begin(claim, task)
+            return self._run(course)
+        except (Fenced, TaskKilled):
+            raise
+        except ReplacementNeeded as error:
+            return self._with_known(course, Unsuitable(str(error) or 'the resource type asks for a replacement'))
+        except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
+            LOG.info('%s of %s failed', claim.action, claim.resource.name, exc_info=True)
+            physical_id = getattr(error, 'physical_id', None)
+            return self._with_known(course, Failed(_text(error), physical_id=physical_id))
+
+    def _begin(self, claim: Claim, task: Task) -> Course:
+        resource = claim.resource
+        kind = self._registry.get(resource.type)
+        subject = Subject(
+            name=resource.name,
+            stack_name=claim.stack.name,
+            stack_id=claim.stack.id,
+            project_id=claim.stack.project_id,
+            resource_id=resource.id,
+            token=resource.token or '',
+            physical_id=resource.physical_id,
+            data=resource.data,
+            metadata=claim.pending.metadata if claim.pending is not None else {},
+        )
+        pending = claim.pending
+        deleting = claim.action is Action.DELETE
+        properties = pending.properties if pending is not None and not deleting else resource.properties
+        call = build_call(
+            kind,
+            subject,
+            properties,
+            previous=resource.properties if claim.action is Action.UPDATE else None,
+            strictness=Strictness.LENIENT if deleting else Strictness.STRICT,
+            cancelled=task.cancelled.is_set,
+        )
+        return Course(claim, kind, task, call, resource.physical_id, resource.data, resource.progress)
+
+    def _run(self, course: Course) -> Result:
+        claim, call, kind = course.claim, course.call, course.kind
+        match claim.step:
+            case Step.CREATE:
+                return self._drive(course, lambda: kind.create(course.call))
+            case Step.UPDATE:
+                return self._drive(course, lambda: kind.update(course.call))
+            case Step.DELETE:
+                return self._delete(course)
+            case Step.RESUME:
+                return self._resume(course)
+            case Step.REPAIR:
+                return self._repair(course)
+            case Step.READ:
+                return Succeeded(self._output(course), call.physical_id, call.data)
+        raise AssertionError(f'{claim.step} needs no plugin')
+
+    # --- the steps --------------------------------------------------------------------------------------------
+
+    def _delete(self, course: Course) -> Result:
+        kind = course.kind
+        try:
+            if course.physical_id is None:
+                found = self._patiently(course, lambda: kind.find(course.call))
+                if found is None:
+                    return Succeeded(None)
+                course.learn(found)
+            return self._drive(course, lambda: kind.delete(course.call))
+        except ObjectNotFound:
+            return Succeeded(None)
+
+    def _resume(self, course: Course) -> Result:
+        """Go on where somebody stopped: by polling, or by finding out how far the action got."""
+        kind, action, progress = course.kind, course.claim.action, course.progress
+        if progress is not None:
+            try:
+                return self._drive(course, lambda: kind.poll(course.call, action, progress))
+            except ObjectNotFound:
+                if action is Action.DELETE:
+                    return Succeeded(None)
+                raise
+        if action is Action.DELETE:
+            return self._delete(course)
+        if action is Action.UPDATE:
+            return self._drive(course, lambda: kind.update(course.call))
+        found = self._patiently(course, lambda: kind.find(course.call))
+        if found is not None:
+            return self._drive(course, lambda: found)
+        if kind.token_enforced:
+            return self._drive(course, lambda: kind.create(course.call))
+        return Unsuitable('its creation was interrupted, and whether it made anything is unknown')
+
+    def _repair(self, course: Course) -> Result:
+        """The row says FAILED. Look at what is really there before throwing it away."""
+        kind, claim = course.kind, course.claim
+        try:
+            if course.physical_id is None:
+                found = self._patiently(course, lambda: kind.find(course.call))
+                if found is None:
+                    return Unsuitable('nothing was found of it')
+                course.learn(found)
+            observed = self._patiently(course, lambda: kind.observe(course.call))
+        except ObjectNotFound:
+            return self._with_known(course, Unsuitable('it does not exist any more'))
+        was_updated = claim.resource.action is Action.UPDATE
+        if (observed is None and not was_updated) or (observed is not None and not observed.healthy):
+            return self._with_known(course, Unsuitable('it failed'))
+        previous, wanted = claim.resource.properties, claim.pending.properties if claim.pending else {}
+        change = compare(kind, previous, wanted, lambda: course.call)
+        if change.name == Change.REPLACE:
+            return self._with_known(course, Unsuitable('it failed, and its properties have changed'))
+        if change.name == Change.NONE and not was_updated:
+            return Succeeded(self._output(course), course.physical_id, course.data)
+        if not self._escalate(claim):
+            raise Fenced
+        return self._drive(course, lambda: kind.update(course.call))
+
+    # --- driving ----------------------------------------------------------------------------------------------
+
+    def _drive(self, course: Course, first: Callable[[], Answer]) -> Result:
+        """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
+        kind, action = course.kind, course.claim.action
+        answer = self._patiently(course, first)
+        interval_s = self._pace.poll_min_s
+        while isinstance(answer, InProgress):
+            first_progress = course.progress is None
+            news = course.learn(answer)
+            course.progress = answer.progress
+            wait_s = min(answer.poll_after_s if answer.poll_after_s is not None else interval_s, self._pace.poll_max_s)
+            if course.waited_s + wait_s > self._pace.park_after_s or self._draining():
+                return self._with_known(course, Parked(answer.progress, 0.0 if self._draining() else wait_s))
+            if (news or first_progress) and not self._record(
+                course.claim, self._with_known(course, Parked(answer.progress, wait_s))
+            ):
+                raise Fenced
+            if course.task.cancelled.wait(wait_s):
+                return self._let_go(course)
+            course.waited_s += wait_s
+            interval_s = min(interval_s * 1.5, self._pace.poll_max_s)
+            progress = answer.progress
+            answer = self._patiently(course, lambda: kind.poll(course.call, action, progress))
+        course.learn(answer)
+        if action is Action.DELETE:
+            return Succeeded(None)
+        return Succeeded(self._output(course), course.physical_id, course.data)
+
+    def _let_go(self, course: Course) -> Result:
+        """Nobody wants the action any more, or the process ends."""
+        if self._draining():
+            return self._with_known(course, Parked(course.progress, 0.0))
+        action, progress = course.claim.action, course.progress or {}
+        try:
+            with course.task.killable():
+                course.kind.cancel(course.call, action, progress)
+        except Exception:
+            LOG.warning('Cancelling %s of %s failed', action, course.call.name, exc_info=True)
+        resumable = type(course.kind).cancel is ResourceType.cancel
+        return self._with_known(course, Failed(f'{action} cancelled', progress=progress if resumable else None))
+
+    def _patiently(self, course: Course, call: Callable[[], Any]) -> Any:
+        """Make a call; while it says that it may work later, repeat it a few times."""
+        for attempt in range(1, self._pace.attempts + 1):
+            try:
+                with course.task.killable():
+                    return call()
+            except TransientFailure as error:
+                if attempt == self._pace.attempts or course.task.cancelled.is_set():
+                    raise
+                LOG.info('%s of %s is repeated: %s', course.claim.action, course.call.name, error)
+                limit_s = min(self._pace.poll_min_s * 2**attempt, self._pace.poll_max_s)
+                course.task.cancelled.wait(self._random.uniform(limit_s / 2, limit_s))
+        raise AssertionError('unreachable')
+
+    # --- results ----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _with_known(course: Course | None, result: Any) -> Any:
+        """The result, together with what is known of the physical object."""
+        if course is None:
+            return result
+        return replace(result, physical_id=result.physical_id or course.physical_id, data=course.data)
+
+    def _output(self, course: Course) -> Output:
+        """Reference and the attributes that the template asks for, each read once.
+
+        An attribute that cannot be read fails whoever uses it, not this resource.
+        """
+        kind, call = course.kind, course.call
+        attributes: dict[str, Json] = {}
+        failures: dict[str, str] = {}
+        for name in course.claim.node.asked:
+            wanted = (name,) if name else attribute_names(kind)
+            try:
+                with course.task.killable():
+                    read = {key: kind.attribute(call, key) for key in wanted}
+                attributes[name] = read[name] if name else read
+            except Exception as error:
+                failures[name] = _text(error)
+        with course.task.killable():
+            reference = kind.reference_id(call)
+        return Output(course.claim.resource.id, reference, attributes, failures)
+
+
+def _text(error: BaseException) -> str:
+    """The error as its author meant it to be read; with its class where that was not meant to be raised."""
+    text = str(error).strip()
+    if isinstance(error, Exception) and type(error).__module__.startswith('convergence.') and text:
+        return text
+    return f'{type(error).__name__}: {text}' if text else type(error).__name__

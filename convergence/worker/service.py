@@ -1,0 +1,175 @@
+"""The worker of one process: takes checks and cancels, shows that it is alive, and ends in good order."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from convergence import errors, logs
+from convergence.concurrency import Event, GroupStopped, start_thread
+from convergence.core.check import Worker
+from convergence.core.finish import release
+from convergence.core.model import Action, TraversalStatus
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster
+from convergence.db.scopes import HeldResource
+from convergence.db.store import Store
+from convergence.dispatch import Dispatcher
+from convergence.resources.registry import Registry
+from convergence.worker.assess import Assessor
+from convergence.worker.checks import Checks, Settler
+from convergence.worker.groups import ThreadGroups
+from convergence.worker.runner import Pace
+from convergence.worker.timers import Timers
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What a worker needs to know. Times in seconds.
+
+    :param lease_s: after so long without a heartbeat the others take its work; it stops by itself then.
+    """
+
+    host: str
+    version: str
+    pace: Pace = Pace()
+    heartbeat_interval_s: float = 5.0
+    lease_s: float = 30.0
+    cancel_grace_s: float = 10.0
+    dispatch_window: int = 64
+
+
+class WorkerService:
+    """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        settler: Settler,
+        options: WorkerOptions,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.id = new_id()
+        self._store = store
+        self._options = options
+        self._roster = Roster(store)
+        self._reader = Reader(store)
+        self._dispatcher = dispatcher
+        self._worker = Worker(self.id, new_id, options.dispatch_window)
+        self._groups = ThreadGroups()
+        self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
+        self._stopping = Event()
+        self._held_before: frozenset[tuple[str, int]] = frozenset()
+        self._checks = Checks(
+            store,
+            dispatcher,
+            registry,
+            self._worker,
+            options.pace,
+            assess=Assessor(registry),
+            settler=settler,
+            later=self._timers.after,
+            draining=self._stopping.is_set,
+        )
+
+    # --- messages ---------------------------------------------------------------------------------------------
+
+    def check_resource(self, context: Any, traversal_id: str, node: int) -> None:
+        """Look at a node and do what it needs."""
+        try:
+            with (
+                logs.bind(traversal=traversal_id, node=node, worker=self.id),
+                self._groups.enter(traversal_id, str(node)) as task,
+            ):
+                self._checks.check(traversal_id, node, task)
+        except GroupStopped:
+            LOG.debug('node %d of the cancelled traversal %s is left alone', node, traversal_id)
+
+    def cancel(self, context: Any, stack_id: str, traversal_id: str) -> None:
+        """Stop what runs here for a traversal."""
+        tasks = self._groups.stop(traversal_id, self._options.cancel_grace_s)
+        if tasks:
+            LOG.info('Cancelling %d tasks of traversal %s', tasks, traversal_id)
+
+    # --- life -------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Become known, before the first message is taken."""
+        options = self._options
+        self._roster.register(self.id, 'worker', options.host, options.version, options.lease_s)
+        self._timers.start()
+        start_thread('heartbeat', self._keep_alive)
+
+    def begin_to_stop(self) -> None:
+        """Hand back actions that wait, let calls that run come to their end. Take no messages from now on."""
+        self._stopping.set()
+        self._timers.stop()
+        self._groups.stop_all(self._options.cancel_grace_s)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until nothing runs any more; whether that came true in time."""
+        ends = time.monotonic() + timeout_s
+        while self._groups.busy() and time.monotonic() < ends:
+            Event().wait(0.05)
+        return not self._groups.busy()
+
+    def leave(self) -> None:
+        """Be gone. What is still held here is taken over by others at once."""
+        try:
+            self._roster.leave(self.id)
+        except errors.ConvergenceError as error:
+            LOG.warning('Could not sign off: %s', error)
+
+    def _keep_alive(self) -> None:
+        last = time.monotonic()
+        while not self._stopping.wait(self._options.heartbeat_interval_s):
+            try:
+                known = self._roster.beat(self.id)
+                if known:
+                    last = time.monotonic()
+                    self._reconcile()
+            except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
+                LOG.warning('No heartbeat: %s', error)
+                known = True
+            if not known or time.monotonic() - last > self._options.lease_s:
+                LOG.error('This worker has lost its lease and stops its work')
+                self._groups.stop_all(0.0)
+                last = time.monotonic()
+
+    def _reconcile(self) -> None:
+        """Give back rows that nobody works on here, and stop work that nobody wants: a message may have been lost.
+
+        A row counts as forgotten only when it is seen twice in a row under the same fence while nothing runs.
+        """
+        if self._groups.busy():
+            self._held_before = frozenset()
+            self._stop_unwanted()
+            return
+        held = self._roster.held_by(self.id)
+        for resource in held:
+            if (resource.id, resource.fence) in self._held_before:
+                LOG.warning('Giving back resource %s, which nothing works on', resource.id)
+                self._give_back(resource.id, resource.fence)
+        self._held_before = frozenset((resource.id, resource.fence) for resource in held)
+
+    def _give_back(self, resource_id: str, fence: int) -> None:
+        committed = self._store.transact(HeldResource(resource_id), lambda view: release(view, fence))
+        if committed is not None:
+            self._dispatcher.attend(committed)
+
+    def _stop_unwanted(self) -> None:
+        for traversal_id in self._groups.traversals():
+            traversal = self._reader.traversal(traversal_id)
+            if traversal is None or traversal.status is TraversalStatus.RUNNING:
+                continue
+            stack = self._reader.stack(traversal.stack_id)
+            deleting = stack is not None and stack.action is Action.DELETE and stack.traversal_id != traversal_id
+            if traversal.status is TraversalStatus.CANCELLED or deleting:
+                self.cancel(None, traversal.stack_id, traversal_id)
