@@ -7,6 +7,7 @@ in another process: it must survive that. Make the resource type with `adapt`.
 
 from __future__ import annotations
 
+import copy
 import json
 import keyword
 from collections.abc import Callable, Mapping
@@ -78,7 +79,8 @@ class AdaptedType(ResourceType[Any]):
     def poll(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> Answer:
         """``check_<action>_complete`` with what the handler returned."""
         one = self._instance(call)
-        return self._guarded(one, action, lambda: self._checked(one, action, progress['cookie']))
+        cookie = copy.deepcopy(progress['cookie'])  # The check may change it; what was stored stays as it was.
+        return self._guarded(one, action, lambda: self._checked(one, action, cookie))
 
     def needs_replacement(self, call: Call[Any]) -> bool:
         """``needs_replace_with_prop_diff``."""
@@ -163,8 +165,9 @@ def _attributes_class(plugin: type[Any]) -> type[Any]:
     schema = getattr(plugin, 'attributes_schema', {})
     entries = []
     for key, entry in schema.items():
+        annotation = Json if isinstance(entry, str) else _annotation(entry)
         description = entry if isinstance(entry, str) else _told(entry, 'description', '')
-        entries.append((_identifier(key), Json, attr(str(description or ''), name=key)))
+        entries.append((_identifier(key), annotation, attr(str(description or ''), name=key)))
     return make_dataclass(f'{plugin.__name__}Attributes', entries, frozen=True)
 
 

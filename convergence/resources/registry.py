@@ -89,7 +89,7 @@ class Registry:
             'properties': PropertySchema.of(kind.Properties).describe(),
             'attributes': describe_attributes(kind),
             'support_status': {'status': 'SUPPORTED', 'version': None, 'message': None, 'previous_status': None},
-            'description': (type(kind).__doc__ or '').strip().partition('\n')[0],
+            'description': (kind.__doc__ or '').strip().partition('\n')[0],
         }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -70,13 +71,22 @@ def annotations_of(declared: type[Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for base in reversed(declared.__mro__):
-        try:
-            found.update(inspect.get_annotations(base, eval_str=True))
-        except NameError as error:
-            raise TypeError(
-                f'{declared.__qualname__}: {error}; types used in annotations must stand at the top of a module'
-            ) from error
+        module = sys.modules.get(base.__module__)
+        for name, annotation in inspect.get_annotations(base).items():
+            try:
+                found[name] = _evaluated(annotation, vars(module) if module else {}, dict(vars(base)))
+            except NameError as error:
+                raise TypeError(
+                    f'{declared.__qualname__}: {error}; types used in annotations must stand at the top of a module'
+                ) from error
     return found
+
+
+def _evaluated(annotation: Any, module: dict[str, Any], declared: dict[str, Any]) -> Any:
+    # The source text of an imported module. `Json` is itself a text, because it contains itself: it stands for itself and is not looked into.
+    if not isinstance(annotation, str) or annotation == Json:
+        return annotation
+    return eval(annotation, module, declared)
 
 
 def shape_of(annotation: Any) -> Shape:

@@ -104,7 +104,7 @@ def lives(fixture: Fixture) -> None:
         observed = life.kind().observe(life.call(fixture.properties))
     except ObjectNotFound:
         return
-    _assert(observed is None or fixture.make().token_enforced, 'observe() still sees the object after its delete')
+    _assert(observed is None or not observed.healthy, 'observe() still sees the object after its delete')
 
 
 def is_created_twice(fixture: Fixture) -> None:

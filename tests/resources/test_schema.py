@@ -1,11 +1,11 @@
+# ruff: noqa: RUF009 - prop() makes a dataclass field, like field()
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies
+from hypothesis import HealthCheck, given, settings, strategies
 
 from convergence.core.model import Json
 from convergence.errors import Place, StackValidationFailed
@@ -28,11 +28,11 @@ class Server:
     ratio: float = prop(0.5)
     public: bool = prop(False, update_allowed=True)
     zone: str | None = prop(None, immutable=True)
-    tags: list[str] = prop([], constraints=[Length(maximum=3)])  # noqa: RUF009 - a dataclass field
-    labels: dict[str, str] = prop({})  # noqa: RUF009 - a dataclass field
-    rules: list[Rule] = prop([])  # noqa: RUF009 - a dataclass field
-    first: Rule | None = prop(None)  # noqa: RUF009 - a dataclass field
-    extra: Json = prop(None)  # noqa: RUF009 - a dataclass field
+    tags: list[str] = prop([], constraints=[Length(maximum=3)])
+    labels: dict[str, str] = prop({})
+    rules: list[Rule] = prop([])
+    first: Rule | None = prop(None)
+    extra: Json = prop(None)
     from_: str = prop('', name='from')
 
 
