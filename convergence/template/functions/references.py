@@ -130,15 +130,19 @@ class GetAttribute(Function):
         """The value; null if the path leads nowhere."""
         assert isinstance(argument, list)
         resource, attribute = str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
-        what = f'the attribute {attribute}' if attribute else 'all attributes'
+        what = (
+            f'The attribute {attribute} of the resource {resource}'
+            if attribute
+            else f'The map of all attributes of {resource}'
+        )
         output = scope.inputs.get(resource)
         if output is None:
-            raise UnresolvedReference(f'{what} of the resource {resource}: not known.', resource, attribute)
+            raise UnresolvedReference(f'{what} is not known.', resource, attribute)
         if attribute in output.errors:
-            text = f'{what} of the resource {resource}: {output.errors[attribute]}'
+            text = f'{what} could not be read: {output.errors[attribute]}'
             raise UnresolvedReference(text, resource, attribute)
         if attribute not in output.attributes:
-            raise UnresolvedReference(f'{what} of the resource {resource}: not provided.', resource, attribute)
+            raise UnresolvedReference(f'{what} was not provided.', resource, attribute)
         return select(output.attributes[attribute], argument[2:], missing=None)
 
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
