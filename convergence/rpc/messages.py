@@ -46,9 +46,10 @@ def check_size(method: str, arguments: Mapping[str, object], limit_bytes: int) -
     except (TypeError, ValueError, RecursionError) as error:
         raise Invalid(f'{method}: the arguments cannot be sent, they are not plain JSON: {error}') from None
     if size > limit_bytes:
+        only_ids = limit_bytes <= CAST_LIMIT_BYTES
+        advice = 'only ids belong in it' if only_ids else 'make the template or its files smaller'
         raise RequestLimitExceeded(
-            f'{method}: the message would have {size} bytes, the limit is {limit_bytes} bytes '
-            f'({"only ids belong in it" if limit_bytes <= CAST_LIMIT_BYTES else "make the template or its files smaller"})'
+            f'{method}: the message would have {size} bytes, the limit is {limit_bytes} bytes ({advice})'
         )
 
 
