@@ -67,7 +67,7 @@ class AdaptedType(ResourceType[Any]):
 
     def update(self, call: Call[Any]) -> Answer:
         """``handle_update`` with what has changed, then ``check_update_complete``."""
-        after, changes = self._difference(call)
+        after, changes = _difference(call)
         snippet = Snippet(call.name, type(self).__name__, after, call.metadata)
         template_changes = {'Properties': after} if changes else {}
         return self._handle(call, Action.UPDATE, lambda one: one.handle_update(snippet, template_changes, changes))
@@ -80,12 +80,12 @@ class AdaptedType(ResourceType[Any]):
         """``check_<action>_complete`` with what the handler returned."""
         one = self._instance(call)
         cookie = copy.deepcopy(progress['cookie'])  # The check may change it; what was stored stays as it was.
-        return self._guarded(one, action, lambda: self._checked(one, action, cookie))
+        return _guarded(one, action, lambda: self._checked(one, action, cookie))
 
     def needs_replacement(self, call: Call[Any]) -> bool:
         """``needs_replace_with_prop_diff``."""
-        after, changes = self._difference(call)
-        before = self._named(call.previous) if call.previous is not None else {}
+        after, changes = _difference(call)
+        before = _named(call.previous) if call.previous is not None else {}
         return bool(self._instance(call).needs_replace_with_prop_diff(set(changes), after, before))
 
     def observe(self, call: Call[Any]) -> Observed | None:
@@ -118,12 +118,12 @@ class AdaptedType(ResourceType[Any]):
 
     def _instance(self, call: Call[Any]) -> Any:
         one: Any = object.__new__(self._plugin)
-        one.begin(call, self._named(call.properties))
+        one.begin(call, _named(call.properties))
         return one
 
     def _handle(self, call: Call[Any], action: Action, handler: Callable[[Any], Any]) -> Answer:
         one = self._instance(call)
-        return self._guarded(one, action, lambda: self._checked(one, action, handler(one)))
+        return _guarded(one, action, lambda: self._checked(one, action, handler(one)))
 
     def _checked(self, one: Any, action: Action, cookie: Any) -> Answer:
         complete = getattr(one, f'check_{action.value.lower()}_complete')(cookie)
@@ -133,27 +133,31 @@ class AdaptedType(ResourceType[Any]):
         carried = _as_json(cookie, f'what handle_{action.value.lower()} returned')
         return InProgress({'cookie': carried}, one.resource_id, one.changed_data())
 
-    @staticmethod
-    def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
-        try:
-            return step()
-        except PluginFailure as error:
-            error.physical_id = error.physical_id or one.resource_id
-            raise
-        except Exception as error:
-            if action is Action.DELETE and _says_not_found(error):
-                raise ObjectNotFound(str(error)) from error
-            # With the id that the handler may have set before it failed: nothing real may be lost sight of.
-            raise FinalFailure(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
 
-    def _named(self, properties: Any) -> dict[str, Any]:
-        schema = PropertySchema.of(self.Properties)
-        return {name: getattr(properties, declared.field) for name, declared in schema.properties.items()}
+def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
+    try:
+        return step()
+    except PluginFailure as error:
+        error.physical_id = error.physical_id or one.resource_id
+        raise
+    except Exception as error:
+        if action is Action.DELETE and _says_not_found(error):
+            raise ObjectNotFound(str(error)) from error
+        # With the id that the handler may have set before it failed: nothing real may be lost sight of.
+        raise FinalFailure(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
 
-    def _difference(self, call: Call[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        after = self._named(call.properties)
-        before = self._named(call.previous) if call.previous is not None else {}
-        return after, {name: value for name, value in after.items() if name not in before or before[name] != value}
+
+def _named(properties: Any) -> dict[str, Any]:
+    """The values of properties, by their names in templates."""
+    schema = PropertySchema.of(type(properties))
+    return {name: getattr(properties, declared.field) for name, declared in schema.properties.items()}
+
+
+def _difference(call: Call[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All wanted values, and those of them that differ from the previous ones."""
+    after = _named(call.properties)
+    before = _named(call.previous) if call.previous is not None else {}
+    return after, {name: value for name, value in after.items() if name not in before or before[name] != value}
 
 
 def _properties_class(name: str, schema: Mapping[str, Any]) -> type[Any]:

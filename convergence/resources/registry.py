@@ -8,8 +8,8 @@ an engine down.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from stevedore.extension import ExtensionManager
 
@@ -27,8 +27,8 @@ LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'convergence.resource_types'
 
-Offered = ResourceType[Any] | type[ResourceType[Any]]
-"""A resource type as a class that can be made without arguments, or as a ready instance."""
+Offered: TypeAlias = ResourceType[Any] | Callable[[], ResourceType[Any]]
+"""A resource type: a ready instance, or a class or function that gives one without arguments."""
 
 
 class Registry:
@@ -116,12 +116,12 @@ def _log_failure(_manager: Any, entry_point: Any, error: BaseException) -> None:
 def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
     """The instance, if everything that the engine will ask of it works; otherwise None, and a log message."""
     try:
-        kind = offered() if isinstance(offered, type) else offered
+        kind = offered if isinstance(offered, ResourceType) else offered()
         if not isinstance(kind, ResourceType):
             raise TypeError(f'{type(kind).__qualname__} is not derived from ResourceType')
         PropertySchema.of(kind.Properties).describe()
         describe_attributes(kind)
-    except Exception as error:  # noqa: BLE001 - it is somebody else's code
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
         LOG.error('The resource type %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
         return None
     return kind

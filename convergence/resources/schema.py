@@ -138,8 +138,8 @@ class PropertySchema:
     def parse(self, mapping: Mapping[str, Any], strictness: Strictness = Strictness.STRICT) -> Any:
         """An instance of the dataclass from the plain values of a template, without unresolved functions.
 
-        :param strictness: `STRICT`, or `LENIENT`, which replaces whatever cannot be read by its default or an empty value; for
-            deleting a resource whose properties were never right.
+        :param strictness: `STRICT`, or `LENIENT`, which replaces whatever cannot be read by its default or an empty
+            value; for deleting a resource whose properties were never right.
         :raises StackValidationFailed: with all problems. Never when lenient.
         """
         reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=strictness)

@@ -83,7 +83,8 @@ def annotations_of(declared: type[Any]) -> dict[str, Any]:
 
 
 def _evaluated(annotation: Any, module: dict[str, Any], declared: dict[str, Any]) -> Any:
-    # The source text of an imported module. `Json` is itself a text, because it contains itself: it stands for itself and is not looked into.
+    # The source text of an imported module. `Json` is itself a text, because it contains itself: it stands for
+    # itself and is not looked into.
     if not isinstance(annotation, str) or annotation == Json:
         return annotation
     return eval(annotation, module, declared)

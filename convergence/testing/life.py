@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from convergence.core.model import Action, Json
@@ -92,15 +93,16 @@ class Life:
             answer = self._begin(action, properties)
         except AnswerLost:
             answer = take_over()
+        previous = self.fixture.properties if action is Action.UPDATE else None
         for _ in range(self.fixture.poll_limit):
             if isinstance(answer, Done):
                 return
             self.fixture.wait(answer.poll_after_s if answer.poll_after_s is not None else DEFAULT_PAUSE_S)
-            progress = answer.progress
+            poll = partial(self.kind().poll, self.call(properties, previous), action, answer.progress)
             try:
-                answer = self._poll(action, properties, progress)
+                answer = self._made(poll)
             except AnswerLost:
-                answer = self._poll(action, properties, progress)
+                answer = self._made(poll)
         raise AssertionError(f'{action} is not done after {self.fixture.poll_limit} polls')
 
     def _begin(self, action: Action, properties: Mapping[str, Json]) -> Answer:
@@ -110,10 +112,6 @@ class Life:
         if action is Action.DELETE:
             return self._made(lambda: kind.delete(self.call(properties, strictness=Strictness.LENIENT)))
         return self._made(lambda: kind.update(self.call(properties, previous=self.fixture.properties)))
-
-    def _poll(self, action: Action, properties: Mapping[str, Json], progress: Mapping[str, Json]) -> Answer:
-        previous = self.fixture.properties if action is Action.UPDATE else None
-        return self._made(lambda: self.kind().poll(self.call(properties, previous), action, progress))
 
     def _made(self, call: Callable[[], Answer]) -> Answer:
         self.calls += 1

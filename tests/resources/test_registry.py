@@ -53,6 +53,10 @@ def test_a_broken_type_is_logged_and_left_out(caplog):
         assert name in caplog.text
 
 
+def test_a_function_may_give_the_type():
+    assert Registry({'Example::Value': lambda: Value()}).names() == ('Example::Value',)
+
+
 def test_more_types_win_over_builtin_ones():
     class Mine(Value):
         def create(self, call):

@@ -104,9 +104,8 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
         if problem is None:
             return Done(physical_id)
         if waiting is None:
-            raise FinalFailure(
-                f'{wanted.shown()} did not pass the check within {wanted.timeout_s} s: {problem}', physical_id=physical_id
-            )
+            text = f'{wanted.shown()} did not pass the check within {wanted.timeout_s} s: {problem}'
+            raise FinalFailure(text, physical_id=physical_id)
         return InProgress(waiting.progress, physical_id, poll_after_s=wanted.interval_s)
 
 

@@ -151,9 +151,8 @@ class Process(ResourceType[ProcessProperties]):
         wanted = call.properties
         executable = self._provider.programs.get(wanted.program)
         if executable is None:
-            raise FinalFailure(
-                f'the program {wanted.program} is not allowed here; allowed: {", ".join(sorted(self._provider.programs))}'
-            )
+            allowed = ', '.join(sorted(self._provider.programs))
+            raise FinalFailure(f'the program {wanted.program} is not allowed here; allowed: {allowed}')
         port = wanted.port or self._table.free_port()
         log = _log(call)
         self._ownership.claim(Owner.of(call, log, 'log'), occupied=self._sandbox.exists(log))
