@@ -79,7 +79,9 @@ def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: flo
 
 
 def _connect(url: URL, pool_size: int) -> Engine:
-    engine: Engine = engines.create_engine(url, max_pool_size=pool_size, max_overflow=pool_size, max_retries=0)
+    engine: Engine = engines.create_engine(
+        url, max_pool_size=pool_size, max_overflow=pool_size, max_retries=0, mysql_sql_mode='TRADITIONAL'
+    )
     backend = url.get_backend_name()
     if backend == 'sqlite':
         event.listen(engine, 'connect', _prepare_sqlite)

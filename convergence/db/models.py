@@ -6,6 +6,8 @@ for a stack row (see docs/decisions). What belongs together is written and remov
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
 
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
@@ -22,7 +24,7 @@ METADATA = MetaData(
 
 ID = String(36)
 NAME = String(255)
-OPTIONS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4', 'mysql_collate': 'utf8mb4_bin'}
+OPTIONS: dict[str, Any] = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4', 'mysql_collate': 'utf8mb4_bin'}
 
 STACK = Table(
     'stack',

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true
 
 from convergence.core.model import Phase
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.db.inspection import Inspector, in_states
 from convergence.db.load import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, columns
 from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
-from convergence.db.store import Store
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,
@@ -26,7 +26,8 @@ STACK_SORT_KEYS = {
 class StackQuery:
     """Which stacks of a project are asked for.
 
-    :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list.
+    :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
+        filter ``state`` has a list of pairs of action and status, of which None stands for any.
     :param sort_keys: names of `STACK_SORT_KEYS`.
     :param marker: id of the last stack of the page before.
     """
@@ -40,11 +41,8 @@ class StackQuery:
     descending: bool = True
 
 
-class Reader:
+class Reader(Inspector):
     """Answers questions about stacks."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -56,8 +54,11 @@ class Reader:
         return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
 
     def stacks(self, query: StackQuery) -> list[Stack]:
-        """The stacks that a query asks for, newest first unless it says otherwise."""
-        statement = self._filtered(select(*STACK_COLUMNS), query)
+        """The stacks that a query asks for, newest first unless it says otherwise.
+
+        A marker keeps its place in the order when it does not satisfy the filters (any more).
+        """
+        statement = self._filtered(select(*STACK_COLUMNS), query, also=query.marker)
         keys = [STACK_SORT_KEYS[key] for key in query.sort_keys] or [STACK.c.created_at]
         statement = statement.order_by(*(key.desc() if query.descending else key.asc() for key in [*keys, STACK.c.id]))
         found = self._many(Stack, statement)
@@ -122,23 +123,17 @@ class Reader:
             return {name: resource_id for name, resource_id in connection.execute(statement)}
 
     @staticmethod
-    def _filtered(statement: Select[Any], query: StackQuery) -> Select[Any]:
-        statement = statement.where(STACK.c.project_id == query.project_id)
-        if not query.show_deleted:
-            statement = statement.where(STACK.c.live_name.is_not(None))
+    def _filtered(statement: Select[Any], query: StackQuery, *, also: str | None = None) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [] if query.show_deleted else [STACK.c.live_name.is_not(None)]
         for name, wanted in query.filters.items():
             values = list(wanted) if isinstance(wanted, (list, tuple, set)) else [wanted]
-            statement = statement.where(STACK.c[name].in_(values))
-        return statement
-
-    def _one(self, kind: type[Any], statement: Select[Any]) -> Any:
-        with self._store.reading() as connection:
-            row = connection.execute(statement).first()
-        return kind(*row) if row is not None else None
-
-    def _many(self, kind: type[Any], statement: Select[Any]) -> Any:
-        with self._store.reading() as connection:
-            return [kind(*row) for row in connection.execute(statement)]
+            if name == 'state':
+                conditions.append(in_states(STACK.c.action, STACK.c.status, values))
+            else:
+                conditions.append(STACK.c[name].in_(values))
+        matches = and_(true(), *conditions)
+        wanted_rows = matches if also is None else or_(matches, STACK.c.id == also)
+        return statement.where(STACK.c.project_id == query.project_id, wanted_rows)
 
 
 def in_service(rows: Sequence[Resource], template_id: str | None) -> dict[str, Resource]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, or_, select, update
-from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.columns import database_now
@@ -166,9 +165,3 @@ class Sweeps:
     def _read(self, statement: Any, limit: int) -> list[Any]:
         with self._store.reading() as connection:
             return list(connection.execute(statement, {'limit': limit}))
-
-
-def ensure_duty(connection: Connection, name: str) -> None:
-    """Make sure that the row of a duty exists; it is held by nobody at first."""
-    if connection.execute(select(DUTY.c.name).where(DUTY.c.name == name)).first() is None:
-        connection.execute(DUTY.insert(), {'name': name, 'holder': None, 'until': 0.0})

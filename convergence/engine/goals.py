@@ -14,6 +14,8 @@ from convergence.core.rows import Stack, Template
 from convergence.db.queries import Reader
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
+from convergence.template.problems import Problems
+from convergence.template.sources import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,32 @@ class Goals:
         compiled = self._compile(stack, submission)
         validate(compiled, self._registry)
         return compiled
+
+    def inspect(self, project_id: str, submission: Submission) -> template.Compiled:
+        """Compile a template of no stack, as far as that is possible without the values of some parameters.
+
+        :raises StackValidationFailed: carries everything that is wrong with it.
+        """
+        compiled = template.compile(
+            submission.template,
+            identity=template.Identity('', '', project_id),
+            environment=submission.environment,
+            files=submission.files,
+            limits=self._limits,
+            require_parameters=template.Require.NONE,
+        )
+        validate(compiled, self._registry)
+        return compiled
+
+    def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
+        """A template as a map, whatever form it was sent in.
+
+        :raises StackValidationFailed: it is not even a document.
+        """
+        problems = Problems()
+        root = read(source, 'template', self._limits, problems).root
+        problems.raise_any()
+        return dict(root) if isinstance(root, dict) else {}
 
     def remember(self, template_id: str, compiled: template.Compiled) -> None:
         """Keep a compiled template that has been stored under an id."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from convergence import errors, logs
-from convergence.concurrency import Event, GroupStopped, start_thread
+from convergence import logs
+from convergence.concurrency import Event, GroupStopped
 from convergence.core.check import Worker
 from convergence.core.finish import release
 from convergence.core.model import Action, TraversalStatus
@@ -18,6 +18,7 @@ from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
 from convergence.db.store import Store
 from convergence.dispatch import Dispatcher
+from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.registry import Registry
 from convergence.worker.assess import Assessor
 from convergence.worker.checks import Checks, Settler
@@ -67,6 +68,13 @@ class WorkerService:
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
         self._held_before: frozenset[tuple[str, int]] = frozenset()
+        self._heartbeat = Heartbeat(
+            self._roster,
+            Presence(self.id, 'worker', options.host, options.version, options.lease_s),
+            options.heartbeat_interval_s,
+            on_beat=self._reconcile,
+            on_lost=self._lost,
+        )
         self._checks = Checks(
             store,
             dispatcher,
@@ -102,10 +110,8 @@ class WorkerService:
 
     def start(self) -> None:
         """Become known, before the first message is taken."""
-        options = self._options
-        self._roster.register(self.id, 'worker', options.host, options.version, options.lease_s)
+        self._heartbeat.start()
         self._timers.start()
-        start_thread('heartbeat', self._keep_alive)
 
     def begin_to_stop(self) -> None:
         """Hand back actions that wait, let calls that run come to their end. Take no messages from now on."""
@@ -122,26 +128,11 @@ class WorkerService:
 
     def leave(self) -> None:
         """Be gone. What is still held here is taken over by others at once."""
-        try:
-            self._roster.leave(self.id)
-        except errors.ConvergenceError as error:
-            LOG.warning('Could not sign off: %s', error)
+        self._heartbeat.stop()
 
-    def _keep_alive(self) -> None:
-        last = time.monotonic()
-        while not self._stopping.wait(self._options.heartbeat_interval_s):
-            try:
-                known = self._roster.beat(self.id)
-                if known:
-                    last = time.monotonic()
-                    self._reconcile()
-            except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
-                LOG.warning('No heartbeat: %s', error)
-                known = True
-            if not known or time.monotonic() - last > self._options.lease_s:
-                LOG.error('This worker has lost its lease and stops its work')
-                self._groups.stop_all(0.0)
-                last = time.monotonic()
+    def _lost(self) -> None:
+        """The others take our work by now: stop it. What we write late is refused by its fence."""
+        self._groups.stop_all(0.0)
 
     def _reconcile(self) -> None:
         """Give back rows that nobody works on here, and stop work that nobody wants: a message may have been lost.

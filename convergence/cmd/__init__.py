@@ -1,0 +1,1 @@
+"""Composition roots: the programs. The only place that reads the configuration."""

@@ -1,0 +1,169 @@
+"""Put the parts together: from settings to a worker, an engine, or both in one process."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Engine
+
+from convergence import __version__, template
+from convergence.config import LocalProviderSettings, Settings
+from convergence.db.connection import connect as connect_database
+from convergence.db.migration import require_newest
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster
+from convergence.db.store import Store
+from convergence.dispatch import Dispatcher
+from convergence.engine.goals import Goals
+from convergence.engine.reads import InstallationReads, ResourceReads, StackReads
+from convergence.engine.preview import Previews
+from convergence.engine.service import EngineService
+from convergence.engine.stacks import StackLimits, Stacks
+from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.traversals import Traversals
+from convergence.heartbeat import Heartbeat, Presence
+from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.registry import Registry
+from convergence.rpc.client import EngineClient, WorkerClient
+from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
+from convergence.rpc.transport import Transport
+from convergence.worker.runner import Pace
+from convergence.worker.service import WorkerOptions, WorkerService
+
+
+def new_id() -> str:
+    """An id that was never used before."""
+    return str(uuid.uuid4())
+
+
+def open_database(settings: Settings) -> Engine:
+    """Connect to the configured database.
+
+    :raises DatabaseUnavailable: it does not answer.
+    """
+    database = settings.database
+    return connect_database(
+        database.connection,
+        pool_size=database.max_pool_size,
+        attempts=max(database.max_retries, 0) + 1,
+        interval_s=database.retry_interval,
+    )
+
+
+def registry(local: LocalProviderSettings) -> Registry:
+    """The resource types that are installed, with the local provider where that is enabled."""
+    if not local.enabled:
+        return Registry.installed()
+    programs = {name: str(path) for name, path in local.programs.items()}
+    provider = LocalProvider(local.root, programs) if programs else LocalProvider(local.root)
+    return Registry.installed(local=provider)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What every process has.
+
+    :param types: the resource types of this process.
+    """
+
+    settings: Settings
+    store: Store
+    transport: Transport
+    types: Registry
+
+    @classmethod
+    def of(cls, settings: Settings, engine: Engine, transport: Transport, types: Registry | None = None) -> Parts:
+        """The parts on a database and a broker that answer.
+
+        :raises DatabaseUnavailable: the schema is not the one that this version needs.
+        """
+        require_newest(engine)
+        return cls(settings, Store(engine), transport, types or registry(settings.local_provider))
+
+    def dispatcher(self) -> Dispatcher:
+        """Casts to the workers."""
+        return Dispatcher(self.store, WorkerClient(self.transport), new_id)
+
+
+class WorkerProcess:
+    """A worker with its servers."""
+
+    def __init__(self, parts: Parts) -> None:
+        settings = parts.settings.worker
+        pace = Pace(settings.poll_interval_min_s, settings.poll_interval_max_s, settings.park_after_s)
+        options = WorkerOptions(
+            host=parts.settings.host,
+            version=__version__,
+            pace=pace,
+            heartbeat_interval_s=settings.heartbeat_interval_s,
+            lease_s=settings.lease_s,
+            cancel_grace_s=settings.cancel_grace_s,
+            dispatch_window=settings.dispatch_window,
+        )
+        self._drain_timeout_s = settings.drain_timeout_s
+        self.service = WorkerService(
+            parts.store, parts.dispatcher(), parts.types, EngineClient(parts.transport), options, new_id
+        )
+        self._checks = WorkerServer(parts.transport, self.service.id, self.service, threads=settings.threads)
+        self._cancels = CancelServer(parts.transport, self.service.id, self.service)
+
+    def start(self) -> None:
+        """Take work."""
+        self.service.start()
+        self._cancels.start()
+        self._checks.start()
+
+    def stop(self) -> bool:
+        """Take no more work, hand back what waits, finish what runs; whether all of it ended in time."""
+        self._checks.stop()
+        self.service.begin_to_stop()
+        drained = self.service.wait(self._drain_timeout_s)
+        self._cancels.stop()
+        self._checks.wait(1.0)
+        self._cancels.wait(1.0)
+        self.service.leave()
+        return drained
+
+
+class EngineProcess:
+    """An engine with its server."""
+
+    def __init__(self, parts: Parts) -> None:
+        settings, limits = parts.settings.engine, parts.settings.limits
+        engine_id = new_id()
+        reader, roster, dispatcher = Reader(parts.store), Roster(parts.store), parts.dispatcher()
+        most = limits.max_resources_per_stack
+        allowed = template.Limits(
+            max_bytes=limits.max_template_bytes, max_resources=most if most is not None else 1_000_000_000
+        )
+        goals = Goals(reader, parts.types, allowed)
+        traversals = Traversals(
+            parts.store, reader, goals, dispatcher, new_id, window=settings.dispatch_window
+        )
+        stacks = Stacks(
+            reader, goals, traversals, StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins), new_id
+        )
+        sweep = SweepOptions(settings.sweep_interval_s, settings.sweep_interval_s)
+        sweeper = Sweeper(parts.store, roster, dispatcher, traversals, sweep, engine_id)
+        presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
+        heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
+        reads = (
+            StackReads(reader, goals),
+            ResourceReads(reader, goals),
+            InstallationReads(goals, parts.types, roster, __version__),
+            Previews(reader, goals, stacks),
+        )
+        self.service = EngineService((stacks, *reads), traversals, sweeper, heartbeat)
+        self._server = EngineServer(parts.transport, engine_id, self.service, threads=settings.threads)
+
+    def start(self) -> None:
+        """Take requests."""
+        self.service.start()
+        self._server.start()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Take no more requests, finish those that were taken."""
+        self._server.stop()
+        self._server.wait(timeout_s)
+        self.service.stop()

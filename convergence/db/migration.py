@@ -1,0 +1,89 @@
+"""The schema's versions: bring a database up to date, tell its version, compare it with the tables of this code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import convergence
+from alembic import autogenerate, command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import select
+from sqlalchemy.engine import Engine
+
+from convergence.db.models import DUTY, METADATA
+from convergence.errors import DatabaseUnavailable
+
+MIGRATIONS = Path(convergence.__file__).parent / 'migrations'
+
+DUTIES = ('sweeper',)
+"""What one process does for all; each has a row in the table ``duty``."""
+
+
+def _config(connection: Any = None) -> Config:
+    config = Config()
+    config.set_main_option('script_location', str(MIGRATIONS))
+    config.attributes['connection'] = connection
+    return config
+
+
+def newest() -> str:
+    """The revision that this code needs."""
+    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    assert revision is not None
+    return revision
+
+
+def version(engine: Engine) -> str | None:
+    """The revision of a database; None where it has no schema yet."""
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def sync(engine: Engine, revision: str = 'head') -> str | None:
+    """Bring a database to a revision, upwards or, where an older one is named, downwards.
+
+    :returns: the revision that it has now.
+    """
+    with engine.connect() as connection:
+        config = _config(connection)
+        if revision == 'head' or _is_newer(version(engine), revision):
+            command.upgrade(config, revision)
+        else:
+            command.downgrade(config, revision)
+        if revision == 'head':
+            present = {row.name for row in connection.execute(select(DUTY.c.name))}
+            rows = [{'name': name, 'holder': None, 'until': 0.0} for name in DUTIES if name not in present]
+            if rows:
+                connection.execute(DUTY.insert(), rows)
+        connection.commit()
+    return version(engine)
+
+
+def _is_newer(present: str | None, wanted: str) -> bool:
+    if wanted == 'base':
+        return False
+    script = ScriptDirectory.from_config(_config())
+    return present not in {each.revision for each in script.iterate_revisions(wanted, 'base')} or present is None
+
+
+def differences(engine: Engine) -> list[str]:
+    """Where a database differs from the tables of this code, a line each."""
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={'compare_type': True})
+        return [str(difference) for difference in autogenerate.compare_metadata(context, METADATA)]
+
+
+def require_newest(engine: Engine) -> None:
+    """Refuse to work on a schema of another version.
+
+    :raises DatabaseUnavailable: the text says what to run.
+    """
+    present, wanted = version(engine), newest()
+    if present != wanted:
+        raise DatabaseUnavailable(
+            f'The database schema is at {present or "no version"}, this program needs {wanted}. '
+            'Run "convergence-manage db sync" with the same configuration.'
+        )

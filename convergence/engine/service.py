@@ -1,0 +1,45 @@
+"""The engine of one process: the operations that callers reach by name, its heartbeat and its sweeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from convergence import errors
+from convergence.engine.sweeper import Sweeper
+from convergence.engine.traversals import Traversals
+from convergence.heartbeat import Heartbeat
+from convergence.rpc.messages import OPERATIONS
+
+
+class EngineService:
+    """All operations of an engine, each carried out by the part that has a method of that name.
+
+    :param parts: objects whose methods are named like operations; no two may offer the same one.
+    """
+
+    def __init__(self, parts: Iterable[object], traversals: Traversals, sweeper: Sweeper, heartbeat: Heartbeat) -> None:
+        self._traversals = traversals
+        self._sweeper = sweeper
+        self._heartbeat = heartbeat
+        for part in parts:
+            for name in OPERATIONS:
+                if not hasattr(part, name):
+                    continue
+                if hasattr(self, name):
+                    raise errors.ConfigurationError(f'the operation {name} is offered twice')
+                setattr(self, name, getattr(part, name))
+
+    def settle(self, context: Any, stack_id: str, traversal_id: str) -> None:
+        """A worker says that a traversal has failed."""
+        self._traversals.settle(stack_id, traversal_id)
+
+    def start(self) -> None:
+        """Become known and begin to sweep."""
+        self._heartbeat.start()
+        self._sweeper.start()
+
+    def stop(self) -> None:
+        """End the sweeps and sign off."""
+        self._sweeper.stop()
+        self._heartbeat.stop()

@@ -1,0 +1,204 @@
+"""The first tables.
+
+Revision: 0001. Follows: nothing.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+revision = '0001'
+down_revision = None
+branch_labels = None
+depends_on = None
+
+LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(), 'mysql', 'mariadb')
+
+
+def upgrade() -> None:
+    """Forwards."""
+    op.create_table(
+        'duty',
+        sa.Column('name', sa.String(length=64), nullable=False),
+        sa.Column('holder', sa.String(length=36), nullable=True),
+        sa.Column('until', sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint('name', name=op.f('pk_duty')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_table(
+        'event',
+        sa.Column('sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('action', sa.String(16), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('reason', LONG_TEXT, nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('resource_name', sa.String(length=255), nullable=True),
+        sa.Column('resource_type', sa.String(length=255), nullable=True),
+        sa.Column('physical_id', LONG_TEXT, nullable=True),
+        sa.PrimaryKeyConstraint('sequence', name=op.f('pk_event')),
+        sa.UniqueConstraint('id', name=op.f('uq_event_id')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_event_stack_id_sequence', 'event', ['stack_id', 'sequence'], unique=False)
+    op.create_table(
+        'resource',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('type', sa.String(length=255), nullable=False),
+        sa.Column('action', sa.String(16), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('status_reason', LONG_TEXT, nullable=False),
+        sa.Column('physical_id', LONG_TEXT, nullable=True),
+        sa.Column('definition', LONG_TEXT, nullable=True),
+        sa.Column('properties', LONG_TEXT, nullable=False),
+        sa.Column('pending', LONG_TEXT, nullable=True),
+        sa.Column('data', LONG_TEXT, nullable=False),
+        sa.Column('output', LONG_TEXT, nullable=True),
+        sa.Column('digest', sa.String(length=64), nullable=True),
+        sa.Column('requires', LONG_TEXT, nullable=False),
+        sa.Column('replaces', sa.String(length=36), nullable=True),
+        sa.Column('replaced_by', sa.String(length=36), nullable=True),
+        sa.Column('template_id', sa.String(length=36), nullable=True),
+        sa.Column('owner', sa.String(length=36), nullable=True),
+        sa.Column('fence', sa.Integer(), nullable=False),
+        sa.Column('token', sa.String(length=36), nullable=True),
+        sa.Column('progress', LONG_TEXT, nullable=True),
+        sa.Column('wake_at', sa.Double(), nullable=True),
+        sa.Column('updated_at', sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_resource_owner', 'resource', ['owner'], unique=False)
+    op.create_index(op.f('ix_resource_stack_id'), 'resource', ['stack_id'], unique=False)
+    op.create_table(
+        'service',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('kind', sa.String(length=16), nullable=False),
+        sa.Column('host', sa.String(length=255), nullable=False),
+        sa.Column('version', sa.String(length=32), nullable=False),
+        sa.Column('started_at', sa.Double(), nullable=False),
+        sa.Column('beat_at', sa.Double(), nullable=False),
+        sa.Column('lease_s', sa.Double(), nullable=False),
+        sa.Column('stopped', sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_service')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_table(
+        'stack',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('live_name', sa.String(length=255), nullable=True),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('action', sa.String(16), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('status_reason', LONG_TEXT, nullable=False),
+        sa.Column('template_id', sa.String(length=36), nullable=True),
+        sa.Column('last_good_template_id', sa.String(length=36), nullable=True),
+        sa.Column('traversal_id', sa.String(length=36), nullable=True),
+        sa.Column('timeout_mins', sa.Integer(), nullable=False),
+        sa.Column('disable_rollback', sa.Boolean(), nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('updated_at', sa.Double(), nullable=True),
+        sa.Column('deleted_at', sa.Double(), nullable=True),
+        sa.Column('tags', LONG_TEXT, nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
+        sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_stack_project_id_created_at', 'stack', ['project_id', 'created_at'], unique=False)
+    op.create_table(
+        'sync_point',
+        sa.Column('traversal_id', sa.String(length=36), nullable=False),
+        sa.Column('number', sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column('phase', sa.String(16), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=True),
+        sa.Column('resource_id', sa.String(length=36), nullable=True),
+        sa.Column('definition', LONG_TEXT, nullable=True),
+        sa.Column('asked', LONG_TEXT, nullable=False),
+        sa.Column('waiting', sa.Integer(), nullable=False),
+        sa.Column('requires', LONG_TEXT, nullable=False),
+        sa.Column('required_by', LONG_TEXT, nullable=False),
+        sa.Column('output', LONG_TEXT, nullable=True),
+        sa.Column('wakes', sa.Integer(), nullable=True),
+        sa.Column('cast_at', sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint('traversal_id', 'number', name=op.f('pk_sync_point')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_sync_point_status_cast_at', 'sync_point', ['status', 'cast_at'], unique=False)
+    op.create_index(
+        'ix_sync_point_traversal_id_resource_id', 'sync_point', ['traversal_id', 'resource_id'], unique=False
+    )
+    op.create_table(
+        'template',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('content', LONG_TEXT, nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_template')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index(op.f('ix_template_stack_id'), 'template', ['stack_id'], unique=False)
+    op.create_table(
+        'traversal',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('action', sa.String(16), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('template_id', sa.String(length=36), nullable=True),
+        sa.Column('rollback_on_failure', sa.Boolean(), nullable=False),
+        sa.Column('started_at', sa.Double(), nullable=False),
+        sa.Column('deadline', sa.Double(), nullable=False),
+        sa.Column('node_count', sa.Integer(), nullable=False),
+        sa.Column('complete_number', sa.Integer(), nullable=False),
+        sa.Column('unchanged', sa.Integer(), nullable=False),
+        sa.Column('finished_at', sa.Double(), nullable=True),
+        sa.Column('reason', LONG_TEXT, nullable=False),
+        sa.Column('failed_phase', sa.String(16), nullable=True),
+        sa.Column('request_id', sa.String(length=64), nullable=False),
+        sa.Column('swept', sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_traversal_stack_id_started_at', 'traversal', ['stack_id', 'started_at'], unique=False)
+    op.create_index('ix_traversal_swept_status', 'traversal', ['swept', 'status'], unique=False)
+
+
+def downgrade() -> None:
+    """Back."""
+    op.drop_index('ix_traversal_swept_status', table_name='traversal')
+    op.drop_index('ix_traversal_stack_id_started_at', table_name='traversal')
+    op.drop_table('traversal')
+    op.drop_index(op.f('ix_template_stack_id'), table_name='template')
+    op.drop_table('template')
+    op.drop_index('ix_sync_point_traversal_id_resource_id', table_name='sync_point')
+    op.drop_index('ix_sync_point_status_cast_at', table_name='sync_point')
+    op.drop_table('sync_point')
+    op.drop_index('ix_stack_project_id_created_at', table_name='stack')
+    op.drop_table('stack')
+    op.drop_table('service')
+    op.drop_index(op.f('ix_resource_stack_id'), table_name='resource')
+    op.drop_index('ix_resource_owner', table_name='resource')
+    op.drop_table('resource')
+    op.drop_index('ix_event_stack_id_sequence', table_name='event')
+    op.drop_table('event')
+    op.drop_table('duty')
