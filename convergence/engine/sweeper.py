@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from convergence.concurrency import Event, start_thread
 from convergence.core.finish import release
-from convergence.db.scopes import HeldResource
 from convergence.db.roster import Roster
+from convergence.db.scopes import HeldResource
 from convergence.db.store import LAST, Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import errors, logs
-from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
 from convergence.core.effects import Decision
+from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
 from convergence.core.model import Action, Goal
 from convergence.core.plan import Planned, Request, plan
 from convergence.core.rows import Stack, Template, Traversal

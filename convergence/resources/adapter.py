@@ -26,6 +26,7 @@ from convergence.resources.contract import (
     ObjectNotFound,
     Observed,
     PluginFailure,
+    ReplacementNeeded,
     ResourceType,
 )
 from convergence.resources.handlers import Handlers, Snippet
@@ -143,6 +144,9 @@ def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
     except Exception as error:
         if action is Action.DELETE and _says_not_found(error):
             raise ObjectNotFound(str(error)) from error
+        if action is Action.UPDATE and type(error).__name__ == 'UpdateReplace':
+            # The field's way to say, in the middle of an update, that only a new object will do.
+            raise ReplacementNeeded(str(error), physical_id=one.resource_id) from error
         # With the id that the handler may have set before it failed: nothing real may be lost sight of.
         raise FinalFailure(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any
 
-from convergence.core.model import Json
+from convergence.core.model import Change, Json
 from convergence.errors import NotSupported
 from convergence.resources.contract import Call, ResourceType
 from convergence.resources.schema import PropertySchema
-
-
-class Change(Enum):
-    """How a resource gets from its previous to its desired properties."""
-
-    NONE = 'nothing changes'
-    IN_PLACE = 'the object is changed'
-    REPLACE = 'a new object is made'
 
 
 def compare(

@@ -14,9 +14,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from convergence.core.model import Change
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import describe_attributes
-from convergence.resources.comparison import Change, compare
+from convergence.resources.comparison import compare
 from convergence.resources.contract import ObjectNotFound
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment

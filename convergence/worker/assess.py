@@ -45,10 +45,7 @@ class Assessor:
         if resource.type != definition.type:
             return Change.REPLACE
         previous = resource.properties
-        change = compare(
-            kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous)
-        )
-        return Change(change.name)
+        return compare(kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous))
 
 
 def subject_of(view: NodeView, resource: Resource) -> Subject:

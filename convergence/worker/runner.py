@@ -217,9 +217,9 @@ class Runner:
             return self._with_known(course, Unsuitable('it failed'))
         previous, wanted = claim.resource.properties, claim.pending.properties if claim.pending else {}
         change = compare(kind, previous, wanted, lambda: course.call)
-        if change.name == Change.REPLACE:
+        if change is Change.REPLACE:
             return self._with_known(course, Unsuitable('it failed, and its properties have changed'))
-        if change.name == Change.NONE and not was_updated:
+        if change is Change.NONE and not was_updated:
             return Succeeded(self._output(course), course.physical_id, course.data)
         if not self._escalate(claim):
             raise Fenced

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.model import Action
+from convergence.core.model import Action, Change
 from convergence.errors import StackValidationFailed
 from convergence.resources.adapter import adapt
 from convergence.resources.attributes import attribute_names
-from convergence.resources.comparison import Change, compare
+from convergence.resources.comparison import compare
 from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound
 from convergence.resources.registry import Registry
 from convergence.testing import Fixture, Recovery, conformance

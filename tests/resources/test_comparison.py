@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from convergence.core.model import Change
 from convergence.errors import NotSupported
-from convergence.resources.comparison import Change, compare
+from convergence.resources.comparison import compare
 from convergence.resources.contract import ResourceType
 from convergence.resources.schema import prop
 from tests.resources.calls import Row

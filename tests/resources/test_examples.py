@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from convergence.core.model import Action, Output
+from convergence.core.model import Action, Change, Output
 from convergence.resources.attributes import attribute_names
 from convergence.resources.builtin.local.process_table import is_running
 from convergence.resources.builtin.local.provider import LocalProvider
-from convergence.resources.comparison import Change, compare
+from convergence.resources.comparison import compare
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template import Identity, compile, resolve
