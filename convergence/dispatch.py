@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from convergence import errors
 from convergence.core.complete import conclude
 from convergence.db.scopes import LastNode
-from convergence.db.store import Committed, Store
+from convergence.db.transaction import Committed, Transactions
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Dispatcher:
     :param new_id: makes an id that was never used before.
     """
 
-    def __init__(self, store: Store, messenger: Messenger, new_id: Callable[[], str]) -> None:
+    def __init__(self, store: Transactions, messenger: Messenger, new_id: Callable[[], str]) -> None:
         self._store = store
         self._messenger = messenger
         self._new_id = new_id

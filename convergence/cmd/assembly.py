@@ -14,6 +14,7 @@ from convergence.db.migration import require_newest
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.store import Store
+from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
 from convergence.engine.goals import Goals
 from convergence.engine.reads import InstallationReads, ResourceReads, StackReads
@@ -29,7 +30,7 @@ from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import Transport
 from convergence.worker.runner import Pace
-from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.service import Rows, WorkerOptions, WorkerService
 
 
 def new_id() -> str:
@@ -103,7 +104,10 @@ class WorkerProcess:
         )
         self._drain_timeout_s = settings.drain_timeout_s
         self.service = WorkerService(
-            parts.store, parts.dispatcher(), parts.types, EngineClient(parts.transport), options, new_id
+            Rows(parts.store, Reader(parts.store), Roster(parts.store)),
+            parts.dispatcher(),
+            parts.types,
+            EngineClient(parts.transport), options, new_id
         )
         self._checks = WorkerServer(parts.transport, self.service.id, self.service, threads=settings.threads)
         self._cancels = CancelServer(parts.transport, self.service.id, self.service)
@@ -145,7 +149,7 @@ class EngineProcess:
             reader, goals, traversals, StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins), new_id
         )
         sweep = SweepOptions(settings.sweep_interval_s, settings.sweep_interval_s)
-        sweeper = Sweeper(parts.store, roster, dispatcher, traversals, sweep, engine_id)
+        sweeper = Sweeper(parts.store, Sweeps(parts.store), roster, dispatcher, traversals, sweep, engine_id)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
         reads = (

@@ -16,10 +16,8 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.db.columns import database_now
 from convergence.db.load import chunks
 from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.transaction import Ready
 from convergence.errors import Conflict, StackExists
-
-Ready = list[tuple[str, int, Phase]]
-"""Nodes that became ready and are to be attended to: traversal, number and phase."""
 
 
 @cache

@@ -14,15 +14,21 @@ from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView
 from convergence.db.columns import database_now
 from convergence.db.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.scopes import HeldResource, LastNode, NewStack, OneNode, OneReplacement, Scope, StackAlone, WholeStack
+from convergence.db.scopes import (
+    HeldResource,
+    LastNode,
+    NewStack,
+    OneNode,
+    OneReplacement,
+    Scope,
+    StackAlone,
+    WholeStack,
+)
+from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 
 CHUNK = 500
 """Members of one IN list."""
-
-
-class Missing(Exception):
-    """What the scope names is not there (any more)."""
 
 
 def columns(table: Table, kind: type[Any]) -> list[Any]:

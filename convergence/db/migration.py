@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import convergence
 from alembic import autogenerate, command
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -13,6 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import select
 from sqlalchemy.engine import Engine
 
+import convergence
 from convergence.db.models import DUTY, METADATA
 from convergence.errors import DatabaseUnavailable
 

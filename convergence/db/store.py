@@ -10,18 +10,17 @@ import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from oslo_db import exception as db_exception
 from sqlalchemy.engine import Connection, Engine
 
 from convergence import concurrency
 from convergence.core.effects import Decision
-from convergence.core.model import Phase
 from convergence.db.apply import apply
-from convergence.db.load import Missing, load
+from convergence.db.load import load
 from convergence.db.scopes import Scope
+from convergence.db.transaction import Committed, Missing
 from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
@@ -35,22 +34,6 @@ TRANSIENT = (
     db_exception.DBConnectionError,
     db_exception.RetryRequest,
 )
-
-
-LAST = frozenset({Phase.IN_SERVICE, Phase.COMPLETE})
-
-
-@dataclass(frozen=True, slots=True)
-class Committed(Generic[V]):
-    """What a committed transaction came to.
-
-    :param cast: the nodes ``(traversal_id, number)`` that workers have to be told about now.
-    :param last: nodes of the phases `IN_SERVICE` and `COMPLETE` that became ready; they need no worker.
-    """
-
-    verdict: V
-    cast: tuple[tuple[str, int], ...] = ()
-    last: tuple[tuple[str, int], ...] = ()
 
 
 class Store:
@@ -94,12 +77,10 @@ class Store:
             decision = decide(load(connection, scope))
             if not decision.effects:
                 connection.rollback()
-                return Committed(decision.verdict, decision.wake)
+                return Committed.of(decision, ())
             ready = apply(connection, decision.effects)
             connection.commit()
-        cast = [(traversal_id, number) for traversal_id, number, phase in ready if phase not in LAST]
-        last = [(traversal_id, number) for traversal_id, number, phase in ready if phase in LAST]
-        return Committed(decision.verdict, (*decision.wake, *cast), tuple(last))
+        return Committed.of(decision, ready)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -13,8 +13,8 @@ from convergence.concurrency import Event, start_thread
 from convergence.core.finish import release
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
-from convergence.db.store import LAST, Store
 from convergence.db.sweeps import Sweeps
+from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.traversals import Traversals
 
@@ -44,7 +44,8 @@ class Sweeper:
 
     def __init__(
         self,
-        store: Store,
+        store: Transactions,
+        sweeps: Sweeps,
         roster: Roster,
         dispatcher: Dispatcher,
         traversals: Traversals,
@@ -52,7 +53,7 @@ class Sweeper:
         holder: str,
     ) -> None:
         self._store = store
-        self._sweeps = Sweeps(store)
+        self._sweeps = sweeps
         self._roster = roster
         self._dispatcher = dispatcher
         self._traversals = traversals

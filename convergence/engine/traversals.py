@@ -16,7 +16,7 @@ from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
 from convergence.db.queries import Reader
 from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
-from convergence.db.store import LAST, Store
+from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.goals import Goals
 
@@ -57,7 +57,7 @@ class Traversals:
 
     def __init__(
         self,
-        store: Store,
+        store: Transactions,
         reader: Reader,
         goals: Goals,
         dispatcher: Dispatcher,

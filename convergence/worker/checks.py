@@ -11,10 +11,10 @@ from convergence.concurrency import Task
 from convergence.core.check import ACTING, Assess, Begun, Claim, Step, Worker, begin, replacement
 from convergence.core.finish import End, Parked, Result, Unsuitable, escalate, finish, record
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement
-from convergence.db.store import Store
+from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.resources.registry import Registry
-from convergence.worker.runner import Fenced, Pace, Runner
+from convergence.worker.runner import Fenced, Pace, Runner, Surroundings, wait
 
 LOG = logging.getLogger(__name__)
 
@@ -39,12 +39,13 @@ class Checks:
 
     def __init__(
         self,
-        store: Store,
+        store: Transactions,
         dispatcher: Dispatcher,
         registry: Registry,
         worker: Worker,
         pace: Pace,
         *,
+        wait: Callable[[Task, float], bool] = wait,
         assess: Assess,
         settler: Settler,
         later: Callable[[float, str, int], None],
@@ -56,7 +57,7 @@ class Checks:
         self._assess = assess
         self._settler = settler
         self._later = later
-        self._runner = Runner(registry, pace, self._record, self._escalate, draining)
+        self._runner = Runner(registry, pace, Surroundings(self._record, self._escalate, draining, wait))
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.

@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from convergence.concurrency import Task, TaskKilled
@@ -18,7 +18,6 @@ from convergence.resources.comparison import compare
 from convergence.resources.contract import (
     Answer,
     Call,
-    Done,
     InProgress,
     ObjectNotFound,
     ReplacementNeeded,
@@ -34,13 +33,6 @@ LOG = logging.getLogger(__name__)
 
 class Fenced(Exception):
     """Somebody else holds the row by now: stop, write nothing."""
-
-
-class Handover(StrEnum):
-    """Why a thread lets go of an action that is still in progress."""
-
-    CANCELLED = 'CANCELLED'
-    DRAINING = 'DRAINING'
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +74,34 @@ class Course:
         return news
 
 
-Record = Callable[[Claim, Parked], bool]
-"""Stores what has become known while an action goes on; False: the row is not held any more."""
-Escalate = Callable[[Claim], bool]
-"""Stores that a repair goes on as an update; False: the row is not held any more."""
+def wait(task: Task, duration_s: float) -> bool:
+    """Wait for a while, or until the task is cancelled; whether it was."""
+    return task.cancelled.wait(duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a runner needs of the worker that it works for.
+
+    :param record: stores what has become known while an action goes on; False: the row is not held any more.
+    :param escalate: stores that a repair goes on as an update; False: the row is not held any more.
+    :param draining: whether the process is about to end.
+    :param wait: waits for a while, or until the task is cancelled; whether it was.
+    """
+
+    record: Callable[[Claim, Parked], bool]
+    escalate: Callable[[Claim], bool]
+    draining: Callable[[], bool]
+    wait: Callable[[Task, float], bool] = wait
 
 
 class Runner:
     """Runs claimed steps with the resource types of this process."""
 
-    def __init__(
-        self, registry: Registry, pace: Pace, record: Record, escalate: Escalate, draining: Callable[[], bool]
-    ) -> None:
+    def __init__(self, registry: Registry, pace: Pace, surroundings: Surroundings) -> None:
         self._registry = registry
         self._pace = pace
-        self._record = record
-        self._escalate = escalate
-        self._draining = draining
+        self._around = surroundings
         self._random = random.Random()
 
     def run(self, claim: Claim, task: Task) -> Result:
@@ -221,7 +224,7 @@ class Runner:
             return self._with_known(course, Unsuitable('it failed, and its properties have changed'))
         if change is Change.NONE and not was_updated:
             return Succeeded(self._output(course), course.physical_id, course.data)
-        if not self._escalate(claim):
+        if not self._around.escalate(claim):
             raise Fenced
         return self._drive(course, lambda: kind.update(course.call))
 
@@ -229,7 +232,7 @@ class Runner:
 
     def _drive(self, course: Course, first: Callable[[], Answer]) -> Result:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
-        kind, action = course.kind, course.claim.action
+        action = course.claim.action
         answer = self._patiently(course, first)
         interval_s = self._pace.poll_min_s
         while isinstance(answer, InProgress):
@@ -237,26 +240,29 @@ class Runner:
             news = course.learn(answer)
             course.progress = answer.progress
             wait_s = min(answer.poll_after_s if answer.poll_after_s is not None else interval_s, self._pace.poll_max_s)
-            if course.waited_s + wait_s > self._pace.park_after_s or self._draining():
-                return self._with_known(course, Parked(answer.progress, 0.0 if self._draining() else wait_s))
-            if (news or first_progress) and not self._record(
+            if course.waited_s + wait_s > self._pace.park_after_s or self._around.draining():
+                return self._with_known(course, Parked(answer.progress, 0.0 if self._around.draining() else wait_s))
+            if (news or first_progress) and not self._around.record(
                 course.claim, self._with_known(course, Parked(answer.progress, wait_s))
             ):
                 raise Fenced
-            if course.task.cancelled.wait(wait_s):
+            if self._around.wait(course.task, wait_s):
                 return self._let_go(course)
             course.waited_s += wait_s
             interval_s = min(interval_s * 1.5, self._pace.poll_max_s)
-            progress = answer.progress
-            answer = self._patiently(course, lambda: kind.poll(course.call, action, progress))
+            answer = self._patiently(course, partial(self._poll, course, answer.progress))
         course.learn(answer)
         if action is Action.DELETE:
             return Succeeded(None)
         return Succeeded(self._output(course), course.physical_id, course.data)
 
+    @staticmethod
+    def _poll(course: Course, progress: Mapping[str, Json]) -> Answer:
+        return course.kind.poll(course.call, course.claim.action, progress)
+
     def _let_go(self, course: Course) -> Result:
         """Nobody wants the action any more, or the process ends."""
-        if self._draining():
+        if self._around.draining():
             return self._with_known(course, Parked(course.progress, 0.0))
         action, progress = course.claim.action, course.progress or {}
         try:
@@ -278,7 +284,7 @@ class Runner:
                     raise
                 LOG.info('%s of %s is repeated: %s', course.claim.action, course.call.name, error)
                 limit_s = min(self._pace.poll_min_s * 2**attempt, self._pace.poll_max_s)
-                course.task.cancelled.wait(self._random.uniform(limit_s / 2, limit_s))
+                self._around.wait(course.task, self._random.uniform(limit_s / 2, limit_s))
         raise AssertionError('unreachable')
 
     # --- results ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from convergence.core.model import Action, TraversalStatus
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
-from convergence.db.store import Store
+from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.registry import Registry
@@ -45,12 +45,21 @@ class WorkerOptions:
     dispatch_window: int = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The database, as a worker uses it."""
+
+    store: Transactions
+    reader: Reader
+    roster: Roster
+
+
 class WorkerService:
     """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead."""
 
     def __init__(
         self,
-        store: Store,
+        rows: Rows,
         dispatcher: Dispatcher,
         registry: Registry,
         settler: Settler,
@@ -58,10 +67,10 @@ class WorkerService:
         new_id: Callable[[], str],
     ) -> None:
         self.id = new_id()
-        self._store = store
+        self._store = store = rows.store
         self._options = options
-        self._roster = Roster(store)
-        self._reader = Reader(store)
+        self._roster = rows.roster
+        self._reader = rows.reader
         self._dispatcher = dispatcher
         self._worker = Worker(self.id, new_id, options.dispatch_window)
         self._groups = ThreadGroups()

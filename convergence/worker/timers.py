@@ -1,4 +1,4 @@
-"""Cast parked nodes again when their time has come. Only a convenience: the sweeper reads the same times in the rows."""
+"""Cast parked nodes again when their time has come: a convenience, for the sweeper reads the same times in the rows."""
 
 from __future__ import annotations
 
