@@ -1,0 +1,137 @@
+"""Sizes, names and docstrings: what keeps a file readable in one sitting."""
+
+import ast
+import re
+
+import pytest
+
+from tests.architecture.source import Source, public, sources
+
+FILE_LINES = 400
+FUNCTION_LINES = 50
+PARAMETERS = 7
+METHODS = 15
+LINE_LENGTH = 120
+FORBIDDEN_NAMES = {'utils', 'util', 'helpers', 'helper', 'common', 'manager', 'misc'}
+# Split, so that this file does not find itself.
+UNFINISHED = re.compile(r'\b(?:TO' r'DO|FIX' r'ME|XX' r'X)\b')
+
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def is_migration(source: Source) -> bool:
+    """Migrations are written once, straight down, and never read again."""
+    return source.module.startswith('migrations.versions.')
+
+
+def functions(source: Source):
+    """Every function of a file, with whether it is a method that is handed self or cls."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTION)):
+            continue
+        for child in node.body:
+            if isinstance(child, FUNCTION):
+                yield child, isinstance(node, ast.ClassDef) and not is_static(child)
+
+
+def is_static(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method gets no self."""
+    return any(isinstance(item, ast.Name) and item.id == 'staticmethod' for item in function.decorator_list)
+
+
+def long_files(source):
+    """The file, if it is too long."""
+    lines = source.text.count('\n')
+    if lines > FILE_LINES:
+        yield f'{source.name}: {lines} lines'
+
+
+def long_functions(source):
+    """Functions that are too long."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, FUNCTION) and (lines := node.end_lineno - node.lineno + 1) > FUNCTION_LINES:
+            yield f'{source.name}:{node.lineno} {node.name}: {lines} lines'
+
+
+def wide_functions(source):
+    """Functions that want too much to be told."""
+    for node, is_method in functions(source):
+        arguments = node.args
+        count = len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs) - is_method
+        if count > PARAMETERS:
+            yield f'{source.name}:{node.lineno} {node.name}: {count} parameters'
+
+
+def large_classes(source):
+    """Classes with too many methods."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef):
+            count = sum(isinstance(child, FUNCTION) for child in node.body)
+            if count > METHODS:
+                yield f'{source.name}:{node.lineno} {node.name}: {count} methods'
+
+
+def long_lines(source):
+    """Lines that do not fit."""
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if len(line) > LINE_LENGTH:
+            yield f'{source.name}:{number} has {len(line)} characters'
+
+
+def forbidden_names(source):
+    """Modules and packages named after nothing."""
+    if FORBIDDEN_NAMES.intersection(source.module.split('.')):
+        yield source.name
+
+
+def unfinished(source):
+    """Notes that say the work is not done."""
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if UNFINISHED.search(line):
+            yield f'{source.name}:{number} {line.strip()}'
+
+
+def undocumented(source):
+    """Modules, and public classes, functions and methods, without a docstring."""
+    if source.text.strip() and not ast.get_docstring(source.tree):
+        yield source.name
+    for name, node in public(source.tree):
+        is_overload = any('overload' in ast.unparse(item) for item in getattr(node, 'decorator_list', ()))
+        if not is_overload and not ast.get_docstring(node):
+            yield f'{source.name}:{node.lineno} {name}'
+
+
+RULES = (
+    long_files, long_functions, wide_functions, large_classes, long_lines, forbidden_names, unfinished, undocumented,
+)  # fmt: skip
+EXEMPT_MIGRATIONS = (long_files, long_functions, undocumented)
+
+
+@pytest.mark.parametrize('rule', RULES, ids=lambda rule: rule.__name__)
+def test_limits(rule):
+    checked = [source for source in sources() if not (rule in EXEMPT_MIGRATIONS and is_migration(source))]
+    assert len(checked) > 5
+    found = [line for source in checked for line in rule(source)]
+    assert found == [], f'{rule.__doc__}\n' + '\n'.join(found)
+
+
+BAD = {
+    long_files: '#\n' * (FILE_LINES + 1),
+    long_functions: 'def f():\n' + '    pass\n' * FUNCTION_LINES,
+    wide_functions: 'class A:\n    def f(self, a, b, c, d, *, e, f, g, h): pass\n',
+    large_classes: 'class A:\n' + ''.join(f'    def f{number}(self): pass\n' for number in range(METHODS + 1)),
+    long_lines: '#' * (LINE_LENGTH + 1),
+    unfinished: '# TO' 'DO: later\n',
+    undocumented: '"""Documented."""\nclass A:\n    """So is this."""\n    def f(self): pass\n',
+}
+
+
+@pytest.mark.parametrize('rule', BAD, ids=lambda rule: rule.__name__)
+def test_a_rule_finds_what_it_is_for(rule):
+    path = sources()[0].path
+    assert list(rule(Source(path, BAD[rule], ast.parse(BAD[rule]))))
+
+
+def test_seven_parameters_and_self_are_allowed():
+    text = 'class A:\n    def f(self, a, b, c, d, *, e, f, g): pass\n'
+    assert not list(wide_functions(Source(sources()[0].path, text, ast.parse(text))))
