@@ -52,28 +52,17 @@ DATABASE_OPTIONS: list[cfg.Opt] = [
         'mysql+pymysql://user:password@host/convergence. Without it: an SQLite file in state_dir, which serves '
         'processes of one machine only.',
     ),
-    cfg.IntOpt('max_pool_size', default=5, min=1, help='Connections that each process keeps open.'),
     cfg.IntOpt(
-        'max_overflow',
-        default=50,
-        min=0,
-        help='Connections that each process may open on top of max_pool_size when all are in use.',
-    ),
-    cfg.IntOpt(
-        'pool_timeout', default=30, min=1, help='Seconds that a request waits for a free connection before it fails.'
-    ),
-    cfg.IntOpt(
-        'connection_recycle_time',
-        default=3600,
-        min=-1,
-        help='Seconds after which a connection is replaced; keep it below the idle limit of the database server. '
-        '-1: never.',
+        'max_pool_size',
+        default=10,
+        min=1,
+        help='Connections that each process keeps open; it may open as many again when all are in use.',
     ),
     cfg.IntOpt(
         'max_retries',
         default=10,
-        min=-1,
-        help='How often a process tries to reach the database when it starts. -1: until it answers.',
+        min=0,
+        help='How often a process that cannot reach the database when it starts tries again before it gives up.',
     ),
     cfg.IntOpt('retry_interval', default=10, min=1, help='Seconds between two of these tries.'),
 ]
@@ -214,10 +203,7 @@ class DatabaseSettings:
     """How to reach the database. `connection` is a complete URL and may hold a password: never show it."""
 
     connection: str
-    max_pool_size: int = 5
-    max_overflow: int = 50
-    pool_timeout: int = 30
-    connection_recycle_time: int = 3600
+    max_pool_size: int = 10
     max_retries: int = 10
     retry_interval: int = 10
 
