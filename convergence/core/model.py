@@ -122,7 +122,7 @@ class Definition:
             metadata=document['metadata'],
             requires=tuple(str(name) for name in requires),
             deletion_policy=DeletionPolicy(str(document['deletion_policy'])),
-            uses={name: tuple(map(str, attributes)) for name, attributes in uses.items() if isinstance(attributes, list)},
+            uses={name: tuple(map(str, keys)) for name, keys in uses.items() if isinstance(keys, list)},
         )
 
 

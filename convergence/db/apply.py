@@ -32,7 +32,8 @@ def _values(row: Any) -> dict[str, Any]:
 @cache
 def _update_by_id(table: Table, names: frozenset[str]) -> Update:
     """UPDATE of some columns of the row with one id; built once for each set of columns."""
-    return update(table).where(table.c.id == bindparam('key')).values({name: bindparam(f'new_{name}') for name in names})
+    values = {name: bindparam(f'new_{name}') for name in names}
+    return update(table).where(table.c.id == bindparam('key')).values(values)
 
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))

@@ -26,8 +26,8 @@ ROUNDS = 5
 """How often an operation is prepared anew because the stack has moved on in the meantime."""
 
 
-class Overtaken(errors.Conflict):
-    """The stack is not what the operation was prepared for any more."""
+class Overtaken(errors.ConvergenceError):
+    """The stack is not what the operation was prepared for any more: prepare it anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,240 @@
+"""Carry out effects on rows in memory. What fails in the middle leaves nothing: writes are kept aside until the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from convergence.core import effects
+from convergence.core.model import NodeStatus
+from convergence.core.rows import Node, Resource
+from convergence.db.transaction import Ready
+from convergence.errors import Conflict, StackExists
+
+if TYPE_CHECKING:
+    from convergence.db.memory import Tables
+
+GONE: Any = object()
+"""Kept aside in place of a row that is to be removed."""
+
+
+class Draft:
+    """The writes of one transaction, over the rows as they are."""
+
+    def __init__(self, tables: Tables, now: float) -> None:
+        self.tables = tables
+        self.now = now
+        self.ready: Ready = []
+        self._rows: dict[tuple[str, Any], Any] = {}
+        self._nodes: dict[tuple[str, int], Node] = {}
+        self._cast: set[tuple[str, int]] = set()
+        self.events: list[Any] = []
+
+    def get(self, table: str, key: Any) -> Any:
+        """A row as this transaction sees it; None where there is none."""
+        row = self._rows.get((table, key))
+        if row is None:
+            row = getattr(self.tables, table).get(key)
+        return None if row is GONE else row
+
+    def put(self, table: str, key: Any, row: Any) -> None:
+        """Write a row, or `GONE`."""
+        self._rows[table, key] = row
+
+    def node(self, traversal_id: str, number: int) -> Node | None:
+        """A node as this transaction sees it."""
+        return self._nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
+
+    def put_node(self, node: Node) -> None:
+        """Write a node; the time at which it becomes ready is noted."""
+        before = self.node(node.traversal_id, node.number)
+        if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
+            self._cast.add((node.traversal_id, node.number))
+        self._nodes[node.traversal_id, node.number] = node
+
+    def become_true(self) -> None:
+        """Make everything visible."""
+        for (table, key), row in self._rows.items():
+            rows = getattr(self.tables, table)
+            if row is GONE:
+                rows.pop(key, None)
+            else:
+                rows[key] = row
+        for (traversal_id, number), node in self._nodes.items():
+            self.tables.node.setdefault(traversal_id, {})[number] = node
+        for key in self._cast:
+            self.tables.cast_at[key] = self.now
+        for event in self.events:
+            self.tables.event.append(replace(event, sequence=len(self.tables.event) + 1))
+
+
+def apply(tables: Tables, decided: Iterable[effects.Effect], now: float) -> Ready:
+    """Carry out effects in their order, all or none.
+
+    :returns: the nodes that became ready and are to be attended to.
+    :raises Conflict: something is not as it was when the decision was made.
+    :raises StackExists: a new stack has the name of a living one.
+    """
+    draft = Draft(tables, now)
+    for effect in decided:
+        APPLIERS[type(effect)](draft, effect)
+    draft.become_true()
+    return draft.ready
+
+
+def _expect(condition: bool, what: str) -> None:
+    if not condition:
+        raise Conflict(f'{what} is not as it was read')
+
+
+def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
+    stack = effect.stack
+    for other in draft.tables.stack.values():
+        if other.deleted_at is None and (other.project_id, other.name) == (stack.project_id, stack.name):
+            raise StackExists(f'The Stack ({stack.name}) already exists.')
+    draft.put('stack', stack.id, stack)
+
+
+def _update_stack(draft: Draft, effect: effects.UpdateStack) -> None:
+    stack = draft.get('stack', effect.stack_id)
+    _expect(stack is not None and stack.traversal_id == effect.traversal_id, f'stack {effect.stack_id}')
+    draft.put('stack', effect.stack_id, replace(stack, **effect.changes))
+
+
+def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
+    draft.put('template', effect.template.id, effect.template)
+
+
+def _purge_templates(draft: Draft, effect: effects.PurgeTemplates) -> None:
+    for key, template in draft.tables.template.items():
+        if template.stack_id == effect.stack_id and key not in effect.keep:
+            draft.put('template', key, GONE)
+
+
+def _insert_traversal(draft: Draft, effect: effects.InsertTraversal) -> None:
+    draft.put('traversal', effect.traversal.id, effect.traversal)
+    for node in effect.nodes:
+        draft.put_node(node)
+
+
+def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is None or traversal.status is not effect.expected:
+        return
+    ended = replace(
+        traversal,
+        status=effect.status,
+        finished_at=effect.at,
+        reason=effect.reason,
+        failed_phase=effect.failed_phase,
+    )
+    draft.put('traversal', effect.traversal_id, ended)
+
+
+def _insert_resources(draft: Draft, effect: effects.InsertResources) -> None:
+    for row in effect.resources:
+        draft.put('resource', row.id, row)
+
+
+def _held(draft: Draft, effect: effects.UpdateResource | effects.DeleteResource) -> Resource:
+    row: Resource | None = draft.get('resource', effect.resource_id)
+    _expect(
+        row is not None and row.owner == effect.owner and row.fence == effect.fence, f'resource {effect.resource_id}'
+    )
+    assert row is not None
+    return row
+
+
+def _update_resource(draft: Draft, effect: effects.UpdateResource) -> None:
+    draft.put('resource', effect.resource_id, _changed(_held(draft, effect), effect.changes))
+
+
+def _changed(row: Resource, changes: Mapping[str, Any]) -> Resource:
+    return replace(row, **changes)
+
+
+def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:
+    for key in effect.resource_ids:
+        row = draft.get('resource', key)
+        if row is not None:
+            draft.put('resource', key, _changed(row, effect.changes))
+
+
+def _delete_resource(draft: Draft, effect: effects.DeleteResource) -> None:
+    _held(draft, effect)
+    draft.put('resource', effect.resource_id, GONE)
+
+
+def _ready_node(draft: Draft, traversal_id: str, number: int) -> Node:
+    node = draft.node(traversal_id, number)
+    _expect(node is not None and node.status is NodeStatus.READY, f'node {number} of {traversal_id}')
+    assert node is not None
+    return node
+
+
+def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
+    node = _ready_node(draft, effect.traversal_id, effect.number)
+    draft.put_node(replace(node, status=NodeStatus.DONE, output=effect.output))
+    became: list[Node] = []
+    for number in sorted(effect.required_by):
+        successor = draft.node(effect.traversal_id, number)
+        if successor is None:
+            continue
+        status = NodeStatus.READY if successor.waiting == 1 else successor.status
+        arrived = replace(successor, waiting=successor.waiting - 1, status=status)
+        draft.put_node(arrived)
+        if successor.waiting == 1:
+            became.append(arrived)
+    for before, follower in zip(became, became[effect.window :], strict=False):
+        draft.put_node(replace(before, wakes=follower.number))
+    draft.ready += [(effect.traversal_id, each.number, each.phase) for each in became[: effect.window]]
+
+
+def _fail_node(draft: Draft, effect: effects.FailNode) -> None:
+    node = draft.node(effect.traversal_id, effect.number)
+    if node is not None and node.status is NodeStatus.READY:
+        draft.put_node(replace(node, status=NodeStatus.FAILED))
+
+
+def _point_node(draft: Draft, effect: effects.PointNode) -> None:
+    node = _ready_node(draft, effect.traversal_id, effect.number)
+    draft.put_node(replace(node, resource_id=effect.resource_id))
+
+
+def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
+    traversal_id = effect.node.traversal_id
+    after = draft.node(traversal_id, effect.after)
+    before = draft.node(traversal_id, effect.before)
+    _expect(before is not None and before.status is NodeStatus.WAITING, f'node {effect.before} of {traversal_id}')
+    assert after is not None
+    assert before is not None
+    draft.put_node(replace(after, required_by=(*after.required_by, effect.node.number)))
+    draft.put_node(replace(before, waiting=before.waiting + 1))
+    draft.put_node(effect.node)
+    traversal = draft.get('traversal', traversal_id)
+    draft.put('traversal', traversal_id, replace(traversal, node_count=traversal.node_count + 1))
+
+
+def _insert_events(draft: Draft, effect: effects.InsertEvents) -> None:
+    draft.events += effect.events
+
+
+APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
+    effects.InsertStack: _insert_stack,
+    effects.UpdateStack: _update_stack,
+    effects.InsertTemplate: _insert_template,
+    effects.PurgeTemplates: _purge_templates,
+    effects.InsertTraversal: _insert_traversal,
+    effects.EndTraversal: _end_traversal,
+    effects.InsertResources: _insert_resources,
+    effects.UpdateResource: _update_resource,
+    effects.UpdateResources: _update_resources,
+    effects.DeleteResource: _delete_resource,
+    effects.FinishNode: _finish_node,
+    effects.FailNode: _fail_node,
+    effects.PointNode: _point_node,
+    effects.AppendCleanup: _append_cleanup,
+    effects.InsertEvents: _insert_events,
+}
+"""How each effect is carried out."""

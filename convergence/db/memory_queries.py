@@ -1,0 +1,181 @@
+"""Questions to the store in memory: what `Reader`, `Roster` and `Sweeps` ask of a database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.db.memory import MemoryStore
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster, Service
+from convergence.db.sweeps import EndedTraversal, HeldRow, ReadyNode, Sweeps
+
+
+class MemoryReader(Reader):
+    """Answers questions about stacks."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._memory = store
+
+    def stack(self, stack_id: str) -> Stack | None:
+        """A stack by its id, deleted or not."""
+        self._memory.pause('read')
+        return self._memory.tables.stack.get(stack_id)
+
+    def stack_named(self, project_id: str, name: str) -> Stack | None:
+        """A living stack by its name."""
+        self._memory.pause('read')
+        for stack in self._memory.tables.stack.values():
+            if stack.deleted_at is None and (stack.project_id, stack.name) == (project_id, name):
+                return stack
+        return None
+
+    def template(self, template_id: str) -> Template | None:
+        """A template."""
+        self._memory.pause('read')
+        return self._memory.tables.template.get(template_id)
+
+    def resources(self, stack_id: str) -> list[Resource]:
+        """All rows of a stack."""
+        rows = self._memory.tables.resources_of(stack_id)
+        return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
+
+    def events(self, stack_id: str, *arguments: Any, **filters: Any) -> list[Event]:
+        """What happened to a stack and its resources, oldest first."""
+        return [event for event in self._memory.tables.event if event.stack_id == stack_id]
+
+    def traversal(self, traversal_id: str) -> Traversal | None:
+        """One operation."""
+        self._memory.pause('read')
+        return self._memory.tables.traversal.get(traversal_id)
+
+    def traversals(self, stack_id: str) -> list[Traversal]:
+        """The operations on a stack, oldest first."""
+        found = [each for each in self._memory.tables.traversal.values() if each.stack_id == stack_id]
+        return sorted(found, key=lambda each: (each.started_at, each.id))
+
+    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
+        """The nodes of a traversal, in order."""
+        return [node for _, node in sorted(self._memory.nodes(traversal_id).items())][:limit]
+
+
+class MemoryRoster(Roster):
+    """Registers processes and tells which of them are alive."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._memory = store
+        self._services: dict[str, Service] = {}
+
+    def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
+        """A process has started."""
+        now = self._memory.clock()
+        self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, 0.0)
+
+    def beat(self, service_id: str) -> bool:
+        """A process is still there."""
+        if service_id not in self._services:
+            return False
+        self._services[service_id] = replace(self._services[service_id], beat_at=self._memory.clock())
+        return True
+
+    def leave(self, service_id: str) -> None:
+        """A process ends in good order."""
+        self._services.pop(service_id, None)
+
+    def services(self) -> list[Service]:
+        """All registered processes."""
+        now = self._memory.clock()
+        return [replace(service, age_s=now - service.beat_at) for service in self._services.values()]
+
+    def remove_dead(self) -> int:
+        """Forget the processes whose lease has run out and who hold nothing any more."""
+        holders = {row.owner for row in self._memory.tables.resource.values()}
+        dead = [each.id for each in self.services() if not each.is_up and each.id not in holders]
+        for service_id in dead:
+            del self._services[service_id]
+        return len(dead)
+
+    def held_by(self, service_id: str) -> list[Resource]:
+        """The resource rows that a worker holds."""
+        return [row for row in self._memory.tables.resource.values() if row.owner == service_id]
+
+    def alive(self) -> set[str]:
+        """The ids of the processes whose lease still runs."""
+        return {service.id for service in self.services() if service.is_up}
+
+
+class MemorySweeps(Sweeps):
+    """Finds the rows that a sweeper has to attend to."""
+
+    def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
+        self._memory = store
+        self._roster = roster
+        self._duties: dict[str, tuple[str, float]] = {}
+
+    def take_duty(self, name: str, holder: str, for_s: float) -> bool:
+        """Become, or stay, the one process that does something."""
+        now = self._memory.clock()
+        present, until = self._duties.get(name, (holder, 0.0))
+        if present != holder and until >= now:
+            return False
+        self._duties[name] = (holder, now + for_s)
+        return True
+
+    def unattended(self, older_than_s: float, limit: int) -> list[ReadyNode]:
+        """Ready nodes of running traversals whose row is free and awake."""
+        tables, now = self._memory.tables, self._memory.clock()
+        found: list[tuple[float, ReadyNode]] = []
+        for traversal in tables.traversal.values():
+            if traversal.status is not TraversalStatus.RUNNING:
+                continue
+            for node in self._memory.nodes(traversal.id).values():
+                since = tables.cast_at.get((traversal.id, node.number), now)
+                if node.status is NodeStatus.READY and since < now - older_than_s and self._is_free(node, now):
+                    found.append((since, ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)))
+        oldest = [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].number))[:limit]]
+        for ready in oldest:
+            tables.cast_at[ready.traversal_id, ready.number] = now
+        return oldest
+
+    def _is_free(self, node: Node, now: float) -> bool:
+        if node.phase not in (Phase.UPDATE, Phase.CLEANUP):
+            return True
+        row = self._memory.tables.resource.get(node.resource_id or '')
+        return row is None or (row.owner is None and (row.wake_at is None or row.wake_at <= now))
+
+    def orphaned(self, limit: int) -> list[HeldRow]:
+        """Rows whose owner's lease has run out."""
+        alive = self._roster.alive()
+        held = [row for row in self._memory.tables.resource.values() if row.owner and row.owner not in alive]
+        return [HeldRow(row.id, row.owner or '', row.fence) for row in held[:limit]]
+
+    def unsettled(self, limit: int) -> list[EndedTraversal]:
+        """Failed traversals whose stack has not been failed or rolled back yet."""
+        return [
+            EndedTraversal(stack.id, traversal.id)
+            for stack in self._memory.tables.stack.values()
+            if (traversal := self._memory.tables.traversal.get(stack.traversal_id or '')) is not None
+            and traversal.status is TraversalStatus.FAILED
+            and stack.status is Status.IN_PROGRESS
+        ][:limit]
+
+    def overdue(self, limit: int) -> list[EndedTraversal]:
+        """Running traversals past their deadline."""
+        now = self._memory.clock()
+        return [
+            EndedTraversal(each.stack_id, each.id)
+            for each in self._memory.tables.traversal.values()
+            if each.status is TraversalStatus.RUNNING and each.deadline < now
+        ][:limit]
+
+    def purge_nodes(self, limit: int) -> int:
+        """Remove the nodes of traversals that are over."""
+        tables, removed = self._memory.tables, 0
+        for traversal in tables.traversal.values():
+            stack = tables.stack[traversal.stack_id]
+            ended = traversal.status is not TraversalStatus.RUNNING
+            if ended and (stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS):
+                removed += len(tables.node.pop(traversal.id, {}))
+        return removed
