@@ -381,7 +381,7 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
     ]
     if old.created_at >= view.traversal.started_at:
         effects.append(_late_cleanup(view, old))
-    return Decision(new.id, tuple(effects))
+    return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))
 
 
 def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:

@@ -18,9 +18,6 @@ from convergence.worker.runner import Fenced, Pace, Runner, Surroundings, wait
 
 LOG = logging.getLogger(__name__)
 
-ROUNDS = 8
-"""How often one message may lead to another look at the same node before it is left to the next one."""
-
 
 class Settler(Protocol):
     """Whoever decides, on the side of the engine, what the failure of a traversal means for its stack."""
@@ -65,24 +62,17 @@ class Checks:
         :param task: what a cancel of the traversal stops; it was registered before the row is claimed, and the claim
             reads whether the traversal still runs, so a cancel cannot slip in between the two.
         """
-        for _ in range(ROUNDS):
-            begun = self._begin(traversal_id, number)
-            if begun is None:
-                return
-            if begun.step is Step.REPLACE:
-                if not self._replace(begun.stack_id, traversal_id, number, begun.resource_id):
-                    return
-                continue
-            if begun.step is Step.FAIL:
-                self._settler.settle(begun.stack_id, traversal_id)
-            if begun.step not in ACTING or begun.claim is None:
-                return
-            result = self._act(begun.claim, task)
-            if not isinstance(result, Unsuitable):
-                return
-            stack_id, resource_id = begun.claim.stack.id, begun.claim.resource.id
-            if not self._replace(stack_id, traversal_id, number, resource_id):
-                return
+        begun = self._begin(traversal_id, number)
+        if begun is None:
+            return
+        if begun.step is Step.REPLACE:
+            self._replace(begun.stack_id, traversal_id, number, begun.resource_id)
+        elif begun.step is Step.FAIL:
+            self._settler.settle(begun.stack_id, traversal_id)
+        elif begun.step in ACTING and begun.claim is not None:
+            claim = begun.claim
+            if isinstance(self._act(claim, task), Unsuitable):
+                self._replace(claim.stack.id, traversal_id, number, claim.resource.id)
 
     def _begin(self, traversal_id: str, number: int) -> Begun | None:
         committed = self._store.transact(
@@ -95,20 +85,19 @@ class Checks:
         LOG.debug('node %d: %s', number, committed.verdict.step)
         return committed.verdict
 
-    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> bool:
-        """Make a new row for the node; False where the decision has been overtaken.
+    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> None:
+        """Make a new row for the node, and have the node checked again.
 
-        The transaction may have been refused because another worker or another traversal has moved on. Nothing is
-        lost then: whoever did, casts the node that the row belongs to now.
+        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: whoever did,
+        casts the node that the row belongs to now.
         """
         committed = self._store.transact(
             OneReplacement(traversal_id, number, stack_id, resource_id),
             lambda view: replacement(view, self._worker, resource_id),
         )
-        if committed is None or committed.verdict is None:
-            return False
-        LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
-        return True
+        if committed is not None and committed.verdict is not None:
+            LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
+            self._dispatcher.attend(committed)
 
     def _act(self, claim: Claim, task: Task) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
