@@ -113,5 +113,6 @@ class SafeFormatter(logging.Formatter):
             setattr(record, name, fields.get(name, ''))
         shown = ' '.join(f'{name}={fields[name]}' for name in FIELDS if name in fields)
         record.about = f'[{shown}] ' if shown else ''
+        record.extra = {**getattr(record, 'extra', {}), **fields}  # where oslo.log's JSON looks
         return mask(self.inner.format(record))
 

@@ -116,3 +116,28 @@ def test_secrets_are_masked_in_tracebacks_and_the_traceback_is_there(stream):
 
 def test_a_url_without_a_password_stays_readable():
     assert logs.mask('http://127.0.0.1:8080/a@b and sqlite:///x') == 'http://127.0.0.1:8080/a@b and sqlite:///x'
+
+
+def test_lines_in_json_carry_the_same_fields(monkeypatch):
+    """For installations that collect their logs by machine."""
+    import json
+
+    written = io.StringIO()
+    root = logging.getLogger()
+    before, level, hook = list(root.handlers), root.level, sys.excepthook
+    monkeypatch.setattr(sys, 'stderr', written)
+    conf = cfg.ConfigOpts()
+    logs.register(conf)
+    conf([], project='convergence', default_config_files=[])
+    conf.set_override('use_json', True)
+    logs.set_up(conf, 'convergence-test')
+    try:
+        with logs.bind(stack='s1', traversal='t1'):
+            logging.getLogger('convergence').warning('password=hunter2')
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+        sys.excepthook = hook
+    line = json.loads(written.getvalue())
+    assert (line['extra']['stack'], line['extra']['traversal']) == ('s1', 't1')
+    assert 'hunter2' not in written.getvalue()
