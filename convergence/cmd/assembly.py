@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import Self
 
-from sqlalchemy.engine import Engine
+from oslo_config import cfg
 
 from convergence import __version__, template
 from convergence.config import LocalProviderSettings, Settings
+from convergence.db.connection import Database
 from convergence.db.connection import connect as connect_database
 from convergence.db.migration import require_newest
 from convergence.db.queries import Reader
@@ -17,9 +19,10 @@ from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
 from convergence.engine.goals import Goals
-from convergence.engine.reads import InstallationReads, ResourceReads, StackReads
 from convergence.engine.preview import Previews
+from convergence.engine.reads import ExplainReads, InstallationReads, ResourceReads, StackReads
 from convergence.engine.service import EngineService
+from convergence.engine.stack_reads import StackReads
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
@@ -29,6 +32,7 @@ from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import Transport
+from convergence.rpc.transport import connect as connect_broker
 from convergence.worker.runner import Pace
 from convergence.worker.service import Rows, WorkerOptions, WorkerService
 
@@ -38,7 +42,7 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-def open_database(settings: Settings) -> Engine:
+def open_database(settings: Settings) -> Database:
     """Connect to the configured database.
 
     :raises DatabaseUnavailable: it does not answer.
@@ -47,9 +51,20 @@ def open_database(settings: Settings) -> Engine:
     return connect_database(
         database.connection,
         pool_size=database.max_pool_size,
-        attempts=max(database.max_retries, 0) + 1,
+        attempts=database.max_retries + 1,
         interval_s=database.retry_interval,
     )
+
+
+def open_transport(settings: Settings, prefix: str | None = None) -> Transport:
+    """Connect to the configured broker.
+
+    :param prefix: see `convergence.rpc.transport.connect`.
+    :raises ConfigurationError: the URL is wrong.
+    :raises MessagingUnavailable: the broker does not answer.
+    """
+    configured = settings.transport
+    return connect_broker(cfg.CONF, configured.url, prefix=prefix, call_timeout_s=configured.response_timeout_s)
 
 
 def registry(local: LocalProviderSettings) -> Registry:
@@ -74,13 +89,28 @@ class Parts:
     types: Registry
 
     @classmethod
-    def of(cls, settings: Settings, engine: Engine, transport: Transport, types: Registry | None = None) -> Parts:
+    def of(cls, settings: Settings, database: Database, transport: Transport, types: Registry | None = None) -> Self:
         """The parts on a database and a broker that answer.
 
         :raises DatabaseUnavailable: the schema is not the one that this version needs.
         """
-        require_newest(engine)
-        return cls(settings, Store(engine), transport, types or registry(settings.local_provider))
+        require_newest(database)
+        return cls(settings, Store(database), transport, types or registry(settings.local_provider))
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        """The parts on the configured database and broker.
+
+        :raises OperatorError: one of them does not answer, or cannot be used.
+        """
+        database = open_database(settings)
+        require_newest(database)
+        return cls.of(settings, database, open_transport(settings))
+
+    def close(self) -> None:
+        """Give the connections back. What uses them must have been stopped."""
+        self.transport.close()
+        self.store.engine.dispose()
 
     def dispatcher(self) -> Dispatcher:
         """Casts to the workers."""
@@ -91,6 +121,7 @@ class WorkerProcess:
     """A worker with its servers."""
 
     def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         settings = parts.settings.worker
         pace = Pace(settings.poll_interval_min_s, settings.poll_interval_max_s, settings.park_after_s)
         options = WorkerOptions(
@@ -107,7 +138,9 @@ class WorkerProcess:
             Rows(parts.store, Reader(parts.store), Roster(parts.store)),
             parts.dispatcher(),
             parts.types,
-            EngineClient(parts.transport), options, new_id
+            EngineClient(parts.transport),
+            options,
+            new_id,
         )
         self._checks = WorkerServer(parts.transport, self.service.id, self.service, threads=settings.threads)
         self._cancels = CancelServer(parts.transport, self.service.id, self.service)
@@ -129,11 +162,20 @@ class WorkerProcess:
         self.service.leave()
         return drained
 
+    def close(self) -> None:
+        """Give back the connections."""
+        self._parts.close()
+
 
 class EngineProcess:
-    """An engine with its server."""
+    """An engine with its server.
 
-    def __init__(self, parts: Parts) -> None:
+    :param stop_s: seconds that requests in hand are given when it is stopped.
+    """
+
+    def __init__(self, parts: Parts, *, stop_s: float = 10.0) -> None:
+        self._parts = parts
+        self._stop_s = stop_s
         settings, limits = parts.settings.engine, parts.settings.limits
         engine_id = new_id()
         reader, roster, dispatcher = Reader(parts.store), Roster(parts.store), parts.dispatcher()
@@ -155,8 +197,10 @@ class EngineProcess:
         reads = (
             StackReads(reader, goals),
             ResourceReads(reader, goals),
+            ExplainReads(reader, goals),
+            ExplainReads(reader, goals),
             InstallationReads(goals, parts.types, roster, __version__),
-            Previews(reader, goals, stacks),
+            Previews(reader, parts.types, stacks),
         )
         self.service = EngineService((stacks, *reads), traversals, sweeper, heartbeat)
         self._server = EngineServer(parts.transport, engine_id, self.service, threads=settings.threads)
@@ -166,8 +210,13 @@ class EngineProcess:
         self.service.start()
         self._server.start()
 
-    def stop(self, timeout_s: float = 10.0) -> None:
-        """Take no more requests, finish those that were taken."""
+    def stop(self) -> bool:
+        """Take no more requests, finish those that were taken; whether all of them ended in time."""
         self._server.stop()
-        self._server.wait(timeout_s)
+        finished = self._server.wait(self._stop_s)
         self.service.stop()
+        return finished
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self._parts.close()

@@ -113,6 +113,7 @@ def _beginning_with(expression: str, names: Sequence[str]) -> list[str]:
     try:
         pattern = Pattern(f'(?:{expression}).*')
     except BadPattern as error:
-        raise errors.Invalid(f'type_name: {expression[:100]!r} cannot be used as a regular expression: {error}') from None
+        shown = expression[:100]
+        raise errors.Invalid(f'type_name: {shown!r} cannot be used as a regular expression: {error}') from None
     budget = Budget(STANDARD)
     return [name for name in names if pattern.matches(name, budget)]

@@ -159,10 +159,9 @@ class Stacks:
         """
         options = Options.of(args)
         for _ in range(ROUNDS):
-            stack = self.find(context, stack_identity)
-            _may_update(stack)
-            submission = self._submitted(stack, options, template, params, files, environment_files)
-            compiled = self._goals.compile(stack, submission)
+            stack, submission, compiled = self.proposed(
+                context, stack_identity, options, template, params, files, environment_files
+            )
 
             def guard(view: PlanView, seen: Stack = stack) -> None:
                 assert view.stack is not None
@@ -231,6 +230,25 @@ class Stacks:
         if stack is None or stack.project_id != context.project_id or stack.deleted_at is not None:
             raise errors.EntityNotFound('Stack', name)
         return stack
+
+    def proposed(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        options: Options,
+        template: str | Mapping[str, Json] | None,
+        params: Mapping[str, Json] | None,
+        files: Mapping[str, str] | None,
+        environment_files: list[str] | None,
+    ) -> tuple[Stack, Submission, template.Compiled]:
+        """What an update would make of a stack: the stack as it is, and its new goal. Changes nothing.
+
+        :raises StackValidationFailed: carries everything that is wrong with the goal.
+        """
+        stack = self.find(context, stack_identity)
+        _may_update(stack)
+        submission = self._submitted(stack, options, template, params, files, environment_files)
+        return stack, submission, self._goals.compile(stack, submission)
 
     def _new_stack(self, context: Caller, name: str, options: Options) -> Stack:
         return Stack(

@@ -1,0 +1,147 @@
+"""The preview of an update: which resources it would change, replace, add and delete. Nothing is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from convergence import template
+from convergence.core.model import Action, Definition, DeletionPolicy, Json, Status
+from convergence.core.rows import Resource, Stack
+from convergence.db.queries import Reader, in_service
+from convergence.engine import formats
+from convergence.engine.formats import Document
+from convergence.engine.prospects import Fate, Prospect, Prospects
+from convergence.engine.stacks import Caller, Options, Stacks
+from convergence.resources.registry import Registry
+from convergence.template.parameters import MASK
+
+UNKNOWN_TEXT = '(known after apply)'
+"""Shown for a value that cannot be known before the update."""
+
+
+class Previews:
+    """Offers the preview as an operation."""
+
+    def __init__(self, reader: Reader, registry: Registry, stacks: Stacks) -> None:
+        self._reader = reader
+        self._registry = registry
+        self._stacks = stacks
+
+    def preview_update_stack(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        template: str | Mapping[str, Json] | None = None,
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> dict[str, list[Document]]:
+        """What an update with the same arguments would do; see `preview_update`."""
+        stack, _, compiled = self._stacks.proposed(
+            context, stack_identity, Options.of(args), template, params, files, environment_files
+        )
+        return preview_update(stack, self._reader.resources(stack.id), compiled, self._registry)
+
+
+def preview_update(
+    stack: Stack, rows: Sequence[Resource], compiled: template.Compiled, registry: Registry
+) -> dict[str, list[Document]]:
+    """The resources of a stack by what an update to `compiled` would do to them.
+
+    :param rows: all resource rows of the stack.
+    :returns: for each `Fate` a list of resources, in the order of the template. Each has, besides what a resource has
+        anywhere, `certainty`, `reason`, `changed_properties` and, unless it is deleted, the wanted `properties`.
+    :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
+    """
+    prospects = Prospects(stack, rows, compiled, registry)
+    found = prospects.find()
+    secrets = _secrets(compiled)
+    needed_by: dict[str, list[str]] = {}
+    for definition in compiled.goal.definitions.values():
+        for required in definition.requires:
+            needed_by.setdefault(required, []).append(definition.name)
+    lists: dict[str, list[Document]] = {fate.value: [] for fate in Fate}
+    for name, prospect in found.items():
+        definition = compiled.goal.definitions[name]
+        row = prospects.chosen.get(name) or _not_made(stack, definition)
+        document = {
+            **formats.resource_summary(stack, row, needed_by.get(name, ())),
+            'resource_type': definition.type,
+            'properties': _shown(prospect.wanted, secrets),
+            **_verdict(prospect),
+        }
+        lists[prospect.fate].append(document)
+    lists[Fate.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
+    return lists
+
+
+def _deleted(stack: Stack, rows: Sequence[Resource]) -> list[Document]:
+    """The resources that are not wanted any more, by name. What was never begun just disappears."""
+    documents: list[Document] = []
+    for _, row in sorted(in_service(rows, stack.template_id).items()):
+        if row.token is None and row.physical_id is None:
+            continue
+        retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
+        reason = 'it is not in the template' + ('; its physical object is kept' if retained else '')
+        verdict = _verdict(Prospect(Fate.DELETED, reason=reason))
+        documents.append({**formats.resource_summary(stack, row, ()), **verdict})
+    return documents
+
+
+def _not_made(stack: Stack, definition: Definition) -> Resource:
+    """Stands in for the row of a resource that the update would add."""
+    return Resource(
+        id='',
+        stack_id=stack.id,
+        name=definition.name,
+        type=definition.type,
+        action=Action.INIT,
+        status=Status.COMPLETE,
+        created_at=stack.created_at,
+    )
+
+
+def _verdict(prospect: Prospect) -> Document:
+    return {
+        'certainty': prospect.certainty.value,
+        'reason': prospect.reason,
+        'changed_properties': list(prospect.changed),
+    }
+
+
+def _secrets(compiled: template.Compiled) -> frozenset[str]:
+    """The values of hidden parameters, as they may turn up in the text of a property."""
+    texts: set[str] = set()
+    for parameter in compiled.parameters.values():
+        if parameter.hidden and parameter.has_value:
+            texts.update(_leaves(parameter.value))
+            if isinstance(parameter.value, (dict, list)):
+                texts.add(json.dumps(parameter.value))
+    return frozenset(texts - {'', 'None'})
+
+
+def _leaves(value: Json) -> Iterable[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield str(value)
+
+
+def _shown(value: Any, secrets: frozenset[str]) -> Any:
+    """A value that may be shown: what contains a secret is masked, what is not known yet says so."""
+    if value is template.UNKNOWN:
+        return UNKNOWN_TEXT
+    if isinstance(value, dict):
+        return {key: _shown(inner, secrets) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shown(inner, secrets) for inner in value]
+    if isinstance(value, str):
+        return MASK if any(secret in value for secret in secrets) else value
+    return MASK if str(value) in secrets else value
