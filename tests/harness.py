@@ -1,0 +1,590 @@
+"""The whole engine in one process and one thread, so that a test decides what happens when.
+
+Messages are queued; a test delivers, drops, doubles or reorders them. The resource type `Test::Thing` makes "physical
+objects" in a dict, so that they can be counted, and calls back into the test in the middle of an action: whatever the
+test does there happens while a worker holds the row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from convergence import template
+from convergence.core.model import Action, Json, NodeStatus, Status
+from convergence.core.rows import Resource, Stack
+from convergence.db.connection import connect
+from convergence.db.models import DUTY, METADATA, TRAVERSAL
+from convergence.db.queries import Reader, in_service
+from convergence.db.roster import Roster
+from convergence.db.store import Store
+from convergence.db.sweeps import Sweeps
+from convergence.dispatch import Dispatcher
+from convergence.engine.goals import Goals
+from convergence.engine.stacks import StackLimits, Stacks
+from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.traversals import Traversals
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    InProgress,
+    ObjectNotFound,
+    Observed,
+    ReplacementNeeded,
+    ResourceType,
+)
+from convergence.resources.registry import Registry
+from convergence.resources.schema import prop
+from convergence.worker.runner import Pace
+from convergence.worker.service import Rows, WorkerOptions, WorkerService
+
+# ruff: noqa: RUF009 - prop() makes dataclass fields, like field()
+
+NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
+"""Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
+
+Behaviour = Callable[[Call[Any]], Answer | None]
+"""Run instead of a call of the resource type. None: it was only watching, the call goes on as usual."""
+
+
+@dataclass(frozen=True)
+class ThingProperties:
+    """`key` replaces, `value` is changed in place, `link` takes any reference."""
+
+    value: str = prop('', update_allowed=True)
+    link: Json = prop(None, update_allowed=True)
+    key: str = prop('')
+
+
+@dataclass(frozen=True)
+class ThingAttributes:
+    """What can be asked of a thing."""
+
+    value: str = ''
+    other: str = ''
+
+
+@dataclass
+class Reality:
+    """The fake cloud: objects by physical id, and how often each call was made.
+
+    :ivar calls: by verb and resource name.
+    :ivar journal: verbs, names and physical ids, in order.
+    :ivar once: behaviours to be used up, by verb and resource name; `always` are used every time.
+    """
+
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    journal: list[tuple[str, str, str | None]] = field(default_factory=list)
+    once: dict[tuple[str, str], list[Behaviour]] = field(default_factory=dict)
+    always: dict[tuple[str, str], Behaviour] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+
+    def happens(self, verb: str, call: Call[Any]) -> Answer | None:
+        """A call was made; what it is to be answered instead of the usual, if anything."""
+        self.calls[verb, call.name] += 1
+        self.journal.append((verb, call.name, call.physical_id))
+        waiting = self.once.get((verb, call.name))
+        if waiting:
+            return waiting.pop(0)(call)
+        behaviour = self.always.get((verb, call.name))
+        return behaviour(call) if behaviour else None
+
+    def make(self, call: Call[Any]) -> str:
+        """A new physical object for a call."""
+        physical_id = f'{call.name}-{next(self.numbers)}'
+        self.objects[physical_id] = {'name': call.name, 'stack': call.stack_id, **vars(call.properties)}
+        self.tokens[call.token] = physical_id
+        return physical_id
+
+    def names(self) -> list[str]:
+        """Names of the resources that the objects belong to, sorted; a name twice: two objects."""
+        return sorted(entry['name'] for entry in self.objects.values())
+
+    def values(self) -> dict[str, Any]:
+        """The value of each resource's object. Two objects for one name are refused."""
+        assert len(set(self.names())) == len(self.objects), self.objects
+        return {entry['name']: entry['value'] for entry in self.objects.values()}
+
+    def order(self, verb: str) -> list[str]:
+        """For which names a verb was called, in order."""
+        return [name for done, name, _ in self.journal if done == verb]
+
+
+class Thing(ResourceType[ThingProperties]):
+    """Makes an entry in `Reality`."""
+
+    Properties = ThingProperties
+    Attributes = ThingAttributes
+
+    def __init__(self, reality: Reality) -> None:
+        self.reality = reality
+
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """A new object, even if there is one already: nothing here is idempotent by itself."""
+        answer = self.reality.happens('create', call)
+        return answer if answer is not None else Done(self.reality.make(call))
+
+    def update(self, call: Call[ThingProperties]) -> Answer:
+        """Change the object."""
+        answer = self.reality.happens('update', call)
+        if answer is not None:
+            return answer
+        if call.physical_id not in self.reality.objects:
+            raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
+        self.reality.objects[call.physical_id].update(vars(call.properties))
+        return Done()
+
+    def delete(self, call: Call[ThingProperties]) -> Answer:
+        """Remove the object."""
+        answer = self.reality.happens('delete', call)
+        if answer is not None:
+            return answer
+        if self.reality.objects.pop(call.physical_id, None) is None:
+            raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
+        return Done()
+
+    def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Done, unless the test says otherwise."""
+        answer = self.reality.happens('poll', call)
+        if answer is not None:
+            return answer
+        if action is Action.DELETE:
+            self.reality.objects.pop(call.physical_id, None)
+        elif action is Action.UPDATE:
+            self.reality.objects[call.physical_id].update(vars(call.properties))
+        return Done()
+
+    def find(self, call: Call[ThingProperties]) -> Answer | None:
+        """By token."""
+        answer = self.reality.happens('find', call)
+        physical_id = self.reality.tokens.get(call.token)
+        found = Done(physical_id) if physical_id in self.reality.objects else None
+        return answer if answer is not None else found
+
+    def observe(self, call: Call[ThingProperties]) -> Observed | None:
+        """Healthy, if it is there."""
+        self.reality.happens('observe', call)
+        if call.physical_id not in self.reality.objects:
+            raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
+        return Observed()
+
+    def attribute(self, call: Call[ThingProperties], name: str) -> Json:
+        """`value` is what the object has."""
+        self.reality.happens(f'attribute {name}', call)
+        return self.reality.objects[call.physical_id or '']['value']
+
+    def reference_id(self, call: Call[ThingProperties]) -> str | None:
+        """The physical id."""
+        self.reality.happens('reference', call)
+        return call.physical_id
+
+    def needs_replacement(self, call: Call[ThingProperties]) -> bool:
+        """Only where the test says so, by an exception."""
+        self.reality.happens('compare', call)
+        return False
+
+    def cancel(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> None:
+        """Noted."""
+        self.reality.happens('cancel', call)
+
+
+class EnforcedThing(Thing):
+    """The service behind it makes one object for one token."""
+
+    token_enforced = True
+
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """The object of the token, or a new one."""
+        answer = self.reality.happens('create', call)
+        if answer is not None:
+            return answer
+        physical_id = self.reality.tokens.get(call.token)
+        return Done(physical_id if physical_id in self.reality.objects else self.reality.make(call))
+
+
+@dataclass
+class Messages:
+    """What was sent to the workers and not delivered yet.
+
+    :ivar lost: while true, whatever is sent vanishes.
+    :ivar sent: how many checks were ever sent.
+    """
+
+    checks: list[tuple[str, int]] = field(default_factory=list)
+    cancels: list[tuple[str, str]] = field(default_factory=list)
+    lost: bool = False
+    sent: int = 0
+
+    def check_resource(self, traversal_id: str, node: int) -> bool:
+        """Queue a check."""
+        self.sent += 1
+        if not self.lost:
+            self.checks.append((traversal_id, node))
+        return not self.lost
+
+    def cancel(self, stack_id: str, traversal_id: str) -> bool:
+        """Queue a cancel."""
+        if not self.lost:
+            self.cancels.append((stack_id, traversal_id))
+        return not self.lost
+
+
+@dataclass(frozen=True)
+class Context:
+    """Who asks."""
+
+    project_id: str = 'p'
+    request_id: str = 'r'
+
+
+class Numbered:
+    """Ids that can be read: ``0001``, ``0002`` …, the same in every run."""
+
+    def __init__(self, prefix: str = '') -> None:
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+
+    def __call__(self) -> str:
+        return f'{self._prefix}{next(self._numbers):08d}'
+
+
+class Crash(BaseException):
+    """The process is gone, in the middle of whatever it did."""
+
+
+class WatchedStore(Store):
+    """Calls back before or after certain transactions, and can be as dead as its process.
+
+    :ivar commits: how many transactions there were.
+    :ivar crash_after: the number of the commit after which the process is gone.
+    """
+
+    def __init__(self, engine: Any) -> None:
+        super().__init__(engine, interval_s=0.0)
+        self.commits = 0
+        self.crash_after = 0
+        self.dead = False
+        self._before: list[tuple[type, Callable[[], object]]] = []
+        self._after: list[tuple[type, Callable[[], object]]] = []
+
+    def before(self, scope: type, step: Callable[[], object]) -> None:
+        """Do something, once, just before the next transaction on such a scope begins."""
+        self._before.append((scope, step))
+
+    def after(self, scope: type, step: Callable[[], object]) -> None:
+        """Do something, once, just after the next transaction on such a scope has committed."""
+        self._after.append((scope, step))
+
+    def transact(self, scope: Any, decide: Any) -> Any:
+        """As always, with what was asked for around it."""
+        if self.dead:
+            raise Crash
+        self._take(self._before, scope)
+        committed = super().transact(scope, decide)
+        self.commits += 1
+        if self.commits == self.crash_after:
+            self.dead = True
+            raise Crash
+        self._take(self._after, scope)
+        return committed
+
+    @staticmethod
+    def _take(steps: list[tuple[type, Callable[[], object]]], scope: Any) -> None:
+        for entry in steps:
+            if entry[0] is type(scope):
+                steps.remove(entry)
+                entry[1]()
+                return
+
+
+class Harness:
+    """An engine, two workers and a sweeper on one database."""
+
+    def __init__(self, engine: Any, *, pace: Pace = NEVER_IN_THE_WAY, window: int = 64) -> None:
+        self.new_id = Numbered()
+        self.engine = engine
+        self.store = WatchedStore(engine)
+        self.reality, self.messages, self.context = Reality(), Messages(), Context()
+        self.registry = Registry.builtin(
+            more={'Test::Thing': Thing(self.reality), 'Test::Enforced': EnforcedThing(self.reality)}
+        )
+        self.reader, self.roster, self.sweeps = Reader(self.store), Roster(self.store), Sweeps(self.store)
+        self.dispatcher = Dispatcher(self.store, self.messages, self.new_id)
+        self.goals = Goals(self.reader, self.registry, template.Limits())
+        self.traversals = Traversals(
+            self.store, self.reader, self.goals, self.dispatcher, self.new_id, window=window
+        )
+        self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(), self.new_id)
+        self._options = WorkerOptions('host', '1', pace, dispatch_window=window)
+        self.workers = [self.new_worker(), self.new_worker()]
+        self.settling = True
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def new_worker(self) -> WorkerService:
+        """Another worker, known to the others."""
+        rows = Rows(self.store, self.reader, self.roster)
+        worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id)
+        self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
+        return worker
+
+    def settle(self, stack_id: str, traversal_id: str) -> bool:
+        """A worker says that a traversal has failed. Lost where `settling` is false."""
+        if self.settling:
+            self.traversals.settle(stack_id, traversal_id)
+        return self.settling
+
+    def die(self, worker: WorkerService) -> None:
+        """A worker is gone, whatever it holds."""
+        self.roster.leave(worker.id)
+
+    def restart(self) -> None:
+        """All processes are gone, and so are their messages; new ones start."""
+        for worker in self.workers:
+            self.die(worker)
+        self.store.dead, self.store.crash_after = False, 0
+        self.messages.checks.clear()
+        self.messages.cancels.clear()
+        self.workers = [self.new_worker(), self.new_worker()]
+
+    def recover(self, *, sweeps: int = 50) -> None:
+        """Sweep and deliver until there is nothing left to do."""
+        for _ in range(sweeps):
+            self.run()
+            if not self.sweep() and not self.messages.checks:
+                return
+        raise AssertionError(f'still not quiet after {sweeps} sweeps')
+
+    def expire(self, traversal_id: str) -> None:
+        """The deadline of a traversal is over."""
+        with self.store.writing() as connection:
+            connection.execute(TRAVERSAL.update().where(TRAVERSAL.c.id == traversal_id).values(deadline=0.0))
+            connection.commit()
+
+    def sweep(self) -> int:
+        """One sweep, in which everything counts as old."""
+        options = SweepOptions(older_than_s=-1.0)
+        parts = (self.store, self.sweeps, self.roster, self.dispatcher, self.traversals)
+        return Sweeper(*parts, options, 'sweeper').sweep()
+
+    # --- delivering -------------------------------------------------------------------------------------------
+
+    def deliver(self, position: int = 0, worker: int = 0) -> None:
+        """Deliver one of the waiting checks."""
+        self.check(*self.messages.checks.pop(position), worker=worker)
+
+    def check(self, traversal_id: str, number: int, worker: int = 0) -> None:
+        """Deliver a check, whether it was sent or not."""
+        self.workers[worker].check_resource(None, traversal_id, number)
+
+    def fire_timers(self) -> None:
+        """Cast the parked nodes whose time has come."""
+        for worker in self.workers:
+            worker._timers._fire_due()
+
+    def deliver_cancels(self) -> None:
+        """Deliver the waiting cancels to every worker."""
+        while self.messages.cancels:
+            cancelled = self.messages.cancels.pop(0)
+            for worker in self.workers:
+                worker.cancel(None, *cancelled)
+
+    def run(self, *, limit: int = 3000, shuffle: random.Random | None = None, doubled: bool = False) -> None:
+        """Deliver until nothing is left to deliver. No sweep: a lost wake-up stays lost.
+
+        :param shuffle: delivers in another order. :param doubled: delivers everything twice, the second time later.
+        """
+        copies: list[tuple[str, int]] = []
+        for _ in range(limit):
+            self.deliver_cancels()
+            self.fire_timers()
+            if not self.messages.checks:
+                if not copies:
+                    return
+                self.messages.checks, copies = copies, []
+                doubled = False
+            position = shuffle.randrange(len(self.messages.checks)) if shuffle else 0
+            if doubled:
+                copies.append(self.messages.checks[position])
+                if shuffle and shuffle.random() < 0.5:
+                    self.messages.checks.append(copies.pop())
+            self.deliver(position, worker=shuffle.randrange(2) if shuffle else 0)
+        raise AssertionError(f'still not quiet after {limit} messages')
+
+    # --- operations -------------------------------------------------------------------------------------------
+
+    def create(self, resources: Mapping[str, Any], name: str = 's', **args: Any) -> str:
+        """Accept a stack; its id. For `resources` see `hot`."""
+        identity = self.stacks.create_stack(self.context, name, hot(resources), args=args)
+        return str(identity['stack_id'])
+
+    def created(self, resources: Mapping[str, Any], name: str = 's', **args: Any) -> str:
+        """A stack that is complete; its id."""
+        stack_id = self.create(resources, name, **args)
+        self.run()
+        assert self.state(stack_id) == 'CREATE_COMPLETE', self.stack(stack_id).status_reason
+        return stack_id
+
+    def update(self, stack_id: str, resources: Mapping[str, Any], **args: Any) -> str:
+        """Accept an update; the id of its traversal."""
+        self.stacks.update_stack(self.context, {'stack_id': stack_id}, hot(resources), args=args)
+        return self.stack(stack_id).traversal_id or ''
+
+    def delete(self, stack_id: str) -> str:
+        """Accept a delete; the id of its traversal."""
+        self.stacks.delete_stack(self.context, {'stack_id': stack_id})
+        return self.stack(stack_id).traversal_id or ''
+
+    def cancel(self, stack_id: str, *, rollback: bool) -> None:
+        """Accept a cancel."""
+        self.stacks.stack_cancel_update(self.context, {'stack_id': stack_id}, rollback)
+
+    # --- looking ----------------------------------------------------------------------------------------------
+
+    def stack(self, stack_id: str) -> Stack:
+        """The stack as it is stored."""
+        stack = self.reader.stack(stack_id)
+        assert stack is not None
+        return stack
+
+    def state(self, stack_id: str) -> str:
+        """The stack's state, for example ``CREATE_COMPLETE``."""
+        stack = self.stack(stack_id)
+        return f'{stack.action}_{stack.status}'
+
+    def rows(self, stack_id: str, name: str | None = None) -> list[Resource]:
+        """The resource rows, of one name or all."""
+        return [row for row in self.reader.resources(stack_id) if name in (None, row.name)]
+
+    def row(self, stack_id: str, name: str) -> Resource:
+        """The one row of a name."""
+        (row,) = self.rows(stack_id, name)
+        return row
+
+    def node(self, stack_id: str, name: str, phase: str = 'UPDATE') -> tuple[str, int]:
+        """Address of a node of the current traversal."""
+        traversal_id = self.stack(stack_id).traversal_id or ''
+        (found,) = [
+            node for node in self.reader.nodes(traversal_id) if node.name == name and node.phase.value == phase
+        ]
+        return traversal_id, found.number
+
+    def events(self, stack_id: str, name: str | None = None) -> list[str]:
+        """What happened to the stack itself, or to a resource: ``CREATE_COMPLETE`` …"""
+        return [
+            f'{event.action}_{event.status}' for event in self.reader.events(stack_id) if event.resource_name == name
+        ]
+
+    def assert_quiet(self) -> None:
+        """Nobody holds a row, nothing waits to be delivered."""
+        assert self.messages.checks == []
+        held = [row for worker in self.workers for row in self.roster.held_by(worker.id)]
+        assert held == []
+
+    def assert_converged(self, stack_id: str, values: Mapping[str, Any], state: str) -> None:
+        """The invariant: one object per wanted resource, with the wanted value, and nothing else, in reality or rows."""
+        self.assert_quiet()
+        stack = self.stack(stack_id)
+        assert self.state(stack_id) == state, stack.status_reason
+        assert self.reality.values() == dict(values)
+        rows = self.rows(stack_id)
+        assert sorted(row.name for row in rows) == sorted(values)
+        assert {row.physical_id for row in rows} == set(self.reality.objects)
+        assert {row.status for row in rows} <= {Status.COMPLETE}
+        assert set(in_service(rows, stack.template_id)) == set(values)
+        running = self.reader.node_counts(stack.traversal_id or '')
+        assert set(running) <= {NodeStatus.DONE.value}, running
+
+
+def hot(resources: Mapping[str, Any], **sections: Any) -> str:
+    """A template of things: ``{'a': 'value', 'b': {'value': 'x', 'after': ['a'], 'key': …, 'link': …}}``."""
+    body: dict[str, Any] = {}
+    for name, wanted in resources.items():
+        properties = {'value': wanted} if isinstance(wanted, str) else dict(wanted)
+        entry: dict[str, Any] = {'type': properties.pop('type', 'Test::Thing')}
+        after = properties.pop('after', [])
+        if after:
+            entry['depends_on'] = list(after)
+        for key in ('deletion_policy', 'metadata'):
+            if key in properties:
+                entry[key] = properties.pop(key)
+        body[name] = {**entry, 'properties': properties}
+    document = {'heat_template_version': '2018-08-31', **sections}
+    if body:
+        document['resources'] = body
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+# --- behaviours ---------------------------------------------------------------------------------------------------
+
+
+def fails(error: BaseException) -> Behaviour:
+    """Raise something."""
+
+    def behaviour(call: Call[Any]) -> Answer | None:
+        raise error
+
+    return behaviour
+
+
+def meanwhile(*steps: Callable[[], object]) -> Behaviour:
+    """Do something while the row is held; then the call goes on as usual."""
+
+    def behaviour(call: Call[Any]) -> Answer | None:
+        for step in steps:
+            step()
+        return None
+
+    return behaviour
+
+
+def makes_then(reality: Reality, then: Callable[[], object] | BaseException) -> Behaviour:
+    """Make the object, then do something, or raise it: the answer may be lost."""
+
+    def behaviour(call: Call[Any]) -> Answer | None:
+        physical_id = reality.make(call)
+        if isinstance(then, BaseException):
+            raise then
+        then()
+        return Done(physical_id)
+
+    return behaviour
+
+
+def starts(reality: Reality) -> Behaviour:
+    """A create that takes a while: the object is there, the action is in progress."""
+    return lambda call: InProgress({'round': 1}, physical_id=reality.make(call))
+
+
+def goes_on() -> Behaviour:
+    """Not done yet."""
+    return lambda call: InProgress({'round': 2})
+
+
+def wants_replacement() -> Behaviour:
+    """Asked too late: only a new object will do."""
+    return fails(ReplacementNeeded('only a new one will do'))
+
+
+def database(url: str) -> Any:
+    """An engine on an empty database, with the tables and duties of the present version."""
+    engine = connect(url, pool_size=16)
+    METADATA.create_all(engine)
+    with engine.connect() as connection:
+        connection.execute(DUTY.insert(), [{'name': 'sweeper', 'holder': None, 'until': 0.0}])
+        connection.commit()
+    return engine
+
+
+def things(names: Iterable[str], value: str = 'x') -> dict[str, Any]:
+    """Independent things."""
+    return {name: {'value': value} for name in names}
