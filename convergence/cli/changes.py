@@ -1,0 +1,63 @@
+"""What an update does to each resource: as announced, and as it came. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from convergence.cli.stack import is_about_a_resource
+
+Document = Mapping[str, Any]
+
+
+class Change(StrEnum):
+    """What becomes of a resource."""
+
+    KEPT = 'kept'
+    UPDATED = 'updated in place'
+    REPLACED = 'replaced'
+    ADDED = 'added'
+    REMOVED = 'removed'
+
+
+_ANNOUNCED = {
+    'unchanged': Change.KEPT,
+    'updated': Change.UPDATED,
+    'replaced': Change.REPLACED,
+    'added': Change.ADDED,
+    'deleted': Change.REMOVED,
+}
+"""The keys of what `preview_update_stack` answers."""
+
+
+def announced(preview: Mapping[str, Iterable[Document]]) -> dict[str, Change]:
+    """What a preview says will become of each resource, by name."""
+    return {str(one['resource_name']): change for key, change in _ANNOUNCED.items() for one in preview.get(key, ())}
+
+
+def happened(before: Iterable[Document], after: Iterable[Document], events: Iterable[Document]) -> dict[str, Change]:
+    """What became of each resource, by name.
+
+    :param before: the resources before the update, and `after` those when it was complete.
+    :param events: what happened in between.
+    """
+    old = {str(one['resource_name']): one['physical_resource_id'] for one in before}
+    new = {str(one['resource_name']): one['physical_resource_id'] for one in after}
+    updated = {
+        str(event['resource_name'])
+        for event in events
+        if is_about_a_resource(dict(event))
+        and (event['resource_action'], event['resource_status']) == ('UPDATE', 'COMPLETE')
+    }
+    changes: dict[str, Change] = {}
+    for name in (*new, *(name for name in old if name not in new)):
+        if name not in old:
+            changes[name] = Change.ADDED
+        elif name not in new:
+            changes[name] = Change.REMOVED
+        elif old[name] != new[name]:
+            changes[name] = Change.REPLACED
+        else:
+            changes[name] = Change.UPDATED if name in updated else Change.KEPT
+    return changes
