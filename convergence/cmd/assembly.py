@@ -22,7 +22,6 @@ from convergence.engine.goals import Goals
 from convergence.engine.preview import Previews
 from convergence.engine.reads import ExplainReads, InstallationReads, ResourceReads, StackReads
 from convergence.engine.service import EngineService
-from convergence.engine.stack_reads import StackReads
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
@@ -197,7 +196,6 @@ class EngineProcess:
         reads = (
             StackReads(reader, goals),
             ResourceReads(reader, goals),
-            ExplainReads(reader, goals),
             ExplainReads(reader, goals),
             InstallationReads(goals, parts.types, roster, __version__),
             Previews(reader, parts.types, stacks),
