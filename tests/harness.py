@@ -1,15 +1,12 @@
 """The whole engine in one process and one thread, so that a test decides what happens when.
 
-Messages are queued; a test delivers, drops, doubles or reorders them. The resource type `Test::Thing` makes "physical
-objects" in a dict, so that they can be counted, and calls back into the test in the middle of an action: whatever the
-test does there happens while a worker holds the row.
+Messages are queued; a test delivers, drops, doubles or reorders them. The resources are those of `tests.reality`.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +14,7 @@ from typing import Any
 import yaml
 
 from convergence import template
-from convergence.core.model import Action, Json, NodeStatus, Status
+from convergence.core.model import NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connection import connect
 from convergence.db.models import DUTY, METADATA, TRAVERSAL
@@ -30,186 +27,13 @@ from convergence.engine.goals import Goals
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
-from convergence.resources.contract import (
-    Answer,
-    Call,
-    Done,
-    InProgress,
-    ObjectNotFound,
-    Observed,
-    ReplacementNeeded,
-    ResourceType,
-)
 from convergence.resources.registry import Registry
-from convergence.resources.schema import prop
 from convergence.worker.runner import Pace
 from convergence.worker.service import Rows, WorkerOptions, WorkerService
-
-# ruff: noqa: RUF009 - prop() makes dataclass fields, like field()
+from tests.reality import EnforcedThing, Reality, Thing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
 """Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
-
-Behaviour = Callable[[Call[Any]], Answer | None]
-"""Run instead of a call of the resource type. None: it was only watching, the call goes on as usual."""
-
-
-@dataclass(frozen=True)
-class ThingProperties:
-    """`key` replaces, `value` is changed in place, `link` takes any reference."""
-
-    value: str = prop('', update_allowed=True)
-    link: Json = prop(None, update_allowed=True)
-    key: str = prop('')
-
-
-@dataclass(frozen=True)
-class ThingAttributes:
-    """What can be asked of a thing."""
-
-    value: str = ''
-    other: str = ''
-
-
-@dataclass
-class Reality:
-    """The fake cloud: objects by physical id, and how often each call was made.
-
-    :ivar calls: by verb and resource name.
-    :ivar journal: verbs, names and physical ids, in order.
-    :ivar once: behaviours to be used up, by verb and resource name; `always` are used every time.
-    """
-
-    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
-    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    journal: list[tuple[str, str, str | None]] = field(default_factory=list)
-    once: dict[tuple[str, str], list[Behaviour]] = field(default_factory=dict)
-    always: dict[tuple[str, str], Behaviour] = field(default_factory=dict)
-    tokens: dict[str, str] = field(default_factory=dict)
-    numbers: Any = field(default_factory=lambda: itertools.count(1))
-
-    def happens(self, verb: str, call: Call[Any]) -> Answer | None:
-        """A call was made; what it is to be answered instead of the usual, if anything."""
-        self.calls[verb, call.name] += 1
-        self.journal.append((verb, call.name, call.physical_id))
-        waiting = self.once.get((verb, call.name))
-        if waiting:
-            return waiting.pop(0)(call)
-        behaviour = self.always.get((verb, call.name))
-        return behaviour(call) if behaviour else None
-
-    def make(self, call: Call[Any]) -> str:
-        """A new physical object for a call."""
-        physical_id = f'{call.name}-{next(self.numbers)}'
-        self.objects[physical_id] = {'name': call.name, 'stack': call.stack_id, **vars(call.properties)}
-        self.tokens[call.token] = physical_id
-        return physical_id
-
-    def names(self) -> list[str]:
-        """Names of the resources that the objects belong to, sorted; a name twice: two objects."""
-        return sorted(entry['name'] for entry in self.objects.values())
-
-    def values(self) -> dict[str, Any]:
-        """The value of each resource's object. Two objects for one name are refused."""
-        assert len(set(self.names())) == len(self.objects), self.objects
-        return {entry['name']: entry['value'] for entry in self.objects.values()}
-
-    def order(self, verb: str) -> list[str]:
-        """For which names a verb was called, in order."""
-        return [name for done, name, _ in self.journal if done == verb]
-
-
-class Thing(ResourceType[ThingProperties]):
-    """Makes an entry in `Reality`."""
-
-    Properties = ThingProperties
-    Attributes = ThingAttributes
-
-    def __init__(self, reality: Reality) -> None:
-        self.reality = reality
-
-    def create(self, call: Call[ThingProperties]) -> Answer:
-        """A new object, even if there is one already: nothing here is idempotent by itself."""
-        answer = self.reality.happens('create', call)
-        return answer if answer is not None else Done(self.reality.make(call))
-
-    def update(self, call: Call[ThingProperties]) -> Answer:
-        """Change the object."""
-        answer = self.reality.happens('update', call)
-        if answer is not None:
-            return answer
-        if call.physical_id not in self.reality.objects:
-            raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
-        self.reality.objects[call.physical_id].update(vars(call.properties))
-        return Done()
-
-    def delete(self, call: Call[ThingProperties]) -> Answer:
-        """Remove the object."""
-        answer = self.reality.happens('delete', call)
-        if answer is not None:
-            return answer
-        if self.reality.objects.pop(call.physical_id, None) is None:
-            raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
-        return Done()
-
-    def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Done, unless the test says otherwise."""
-        answer = self.reality.happens('poll', call)
-        if answer is not None:
-            return answer
-        if action is Action.DELETE:
-            self.reality.objects.pop(call.physical_id, None)
-        elif action is Action.UPDATE:
-            self.reality.objects[call.physical_id].update(vars(call.properties))
-        return Done()
-
-    def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """By token."""
-        answer = self.reality.happens('find', call)
-        physical_id = self.reality.tokens.get(call.token)
-        found = Done(physical_id) if physical_id in self.reality.objects else None
-        return answer if answer is not None else found
-
-    def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Healthy, if it is there."""
-        self.reality.happens('observe', call)
-        if call.physical_id not in self.reality.objects:
-            raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
-        return Observed()
-
-    def attribute(self, call: Call[ThingProperties], name: str) -> Json:
-        """`value` is what the object has."""
-        self.reality.happens(f'attribute {name}', call)
-        return self.reality.objects[call.physical_id or '']['value']
-
-    def reference_id(self, call: Call[ThingProperties]) -> str | None:
-        """The physical id."""
-        self.reality.happens('reference', call)
-        return call.physical_id
-
-    def needs_replacement(self, call: Call[ThingProperties]) -> bool:
-        """Only where the test says so, by an exception."""
-        self.reality.happens('compare', call)
-        return False
-
-    def cancel(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> None:
-        """Noted."""
-        self.reality.happens('cancel', call)
-
-
-class EnforcedThing(Thing):
-    """The service behind it makes one object for one token."""
-
-    token_enforced = True
-
-    def create(self, call: Call[ThingProperties]) -> Answer:
-        """The object of the token, or a new one."""
-        answer = self.reality.happens('create', call)
-        if answer is not None:
-            return answer
-        physical_id = self.reality.tokens.get(call.token)
-        return Done(physical_id if physical_id in self.reality.objects else self.reality.make(call))
-
 
 @dataclass
 class Messages:
@@ -522,57 +346,6 @@ def hot(resources: Mapping[str, Any], **sections: Any) -> str:
     if body:
         document['resources'] = body
     return yaml.safe_dump(document, sort_keys=False)
-
-
-# --- behaviours ---------------------------------------------------------------------------------------------------
-
-
-def fails(error: BaseException) -> Behaviour:
-    """Raise something."""
-
-    def behaviour(call: Call[Any]) -> Answer | None:
-        raise error
-
-    return behaviour
-
-
-def meanwhile(*steps: Callable[[], object]) -> Behaviour:
-    """Do something while the row is held; then the call goes on as usual."""
-
-    def behaviour(call: Call[Any]) -> Answer | None:
-        for step in steps:
-            step()
-        return None
-
-    return behaviour
-
-
-def makes_then(reality: Reality, then: Callable[[], object] | BaseException) -> Behaviour:
-    """Make the object, then do something, or raise it: the answer may be lost."""
-
-    def behaviour(call: Call[Any]) -> Answer | None:
-        physical_id = reality.make(call)
-        if isinstance(then, BaseException):
-            raise then
-        then()
-        return Done(physical_id)
-
-    return behaviour
-
-
-def starts(reality: Reality) -> Behaviour:
-    """A create that takes a while: the object is there, the action is in progress."""
-    return lambda call: InProgress({'round': 1}, physical_id=reality.make(call))
-
-
-def goes_on() -> Behaviour:
-    """Not done yet."""
-    return lambda call: InProgress({'round': 2})
-
-
-def wants_replacement() -> Behaviour:
-    """Asked too late: only a new object will do."""
-    return fails(ReplacementNeeded('only a new one will do'))
 
 
 def database(url: str) -> Any:

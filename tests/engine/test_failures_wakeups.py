@@ -11,7 +11,8 @@ from convergence.db.queries import StackQuery
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.resources.contract import FinalFailure
 from convergence.worker.runner import Pace
-from tests.harness import Crash, Harness, database, fails, goes_on, meanwhile, starts
+from tests.harness import Crash, Harness, database
+from tests.reality import fails, goes_on, meanwhile, starts
 
 NEW = {'value': 'new'}
 OLD = {'value': 'old'}
