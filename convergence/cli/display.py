@@ -118,8 +118,7 @@ def table(progress: Progress, now_s: float, idle: str, room: int) -> Table:
     """
     shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     shown.add_column(width=0)
-    titles = [progress.title(line) for line in progress.lines]
-    shown.add_column(no_wrap=True, min_width=max((min(len(title), 24) for title in titles), default=0))
+    shown.add_column(no_wrap=True, min_width=min(progress.width, 24))  # so that nothing moves when a title grows
     shown.add_column(no_wrap=True, style='dim')
     shown.add_column(no_wrap=True, min_width=_STATE_WIDTH)
     shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')

@@ -9,6 +9,8 @@ from typing import Any
 
 from convergence.cli.stack import event_id, is_about_a_resource
 
+OLD = ' (old)'
+
 
 class Part(StrEnum):
     """What a line stands for: the object that is wanted under a name, or one that has to go."""
@@ -62,10 +64,13 @@ class Progress:
 
     :param wanted: type by name of what the stack is to have, in the order to show; empty for a delete.
     :param existing: type by name of what it has at the beginning.
+    :ivar width: how long a title can become, in characters.
     """
 
     def __init__(self, wanted: Mapping[str, str], existing: Mapping[str, str]) -> None:
         self._seen: set[str] = set()
+        names = [len(name) for name in (*wanted, *existing)]
+        self.width = max(names, default=0) + (len(OLD) if wanted.keys() & existing.keys() else 0)
         self._lines = {(name, Part.WANTED): Line(name, kind, Part.WANTED) for name, kind in wanted.items()}
         gone = {name: kind for name, kind in existing.items() if name not in wanted}
         self._lines |= {(name, Part.LEAVING): Line(name, kind, Part.LEAVING) for name, kind in gone.items()}
@@ -79,7 +84,7 @@ class Progress:
     def title(self, line: Line) -> str:
         """The name of a line, different from all others."""
         doubled = line.part is Part.LEAVING and (line.name, Part.WANTED) in self._lines
-        return f'{line.name} (old)' if doubled else line.name
+        return f'{line.name}{OLD}' if doubled else line.name
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
         """Take note of events, in their order; those that were seen before change nothing.
