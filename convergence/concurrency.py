@@ -15,6 +15,7 @@ import logging
 import sys
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,6 +51,8 @@ def install(executor: Executor) -> None:
     global _installed
     if _installed not in (None, executor):
         raise ConfigurationError(f'executor: this process already runs on {_installed}, it cannot change to {executor}')
+    # Known and decided, see docs/decisions; and libraries say it even where nothing runs on it.
+    warnings.filterwarnings('ignore', r'\s*Eventlet is deprecated|eventletutils module is deprecated')
     if executor is Executor.EVENTLET and _installed is None:
         _patch()
     _installed = executor

@@ -31,6 +31,7 @@ _QUIET_LIBRARIES = (
     'kombu=WARNING',
     'oslo.messaging=WARNING',
     'oslo_messaging=WARNING',
+    'oslo_service=WARNING',
     'sqlalchemy=WARNING',
     'stevedore=WARNING',
 )

@@ -9,9 +9,9 @@ from typing import Self
 from oslo_config import cfg
 
 from convergence import __version__, template
+from convergence.cmd.database import open_database
 from convergence.config import LocalProviderSettings, Settings
 from convergence.db.connection import Database
-from convergence.db.connection import connect as connect_database
 from convergence.db.migration import require_newest
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
@@ -39,20 +39,6 @@ from convergence.worker.service import Rows, WorkerOptions, WorkerService
 def new_id() -> str:
     """An id that was never used before."""
     return str(uuid.uuid4())
-
-
-def open_database(settings: Settings) -> Database:
-    """Connect to the configured database.
-
-    :raises DatabaseUnavailable: it does not answer.
-    """
-    database = settings.database
-    return connect_database(
-        database.connection,
-        pool_size=database.max_pool_size,
-        attempts=database.max_retries + 1,
-        interval_s=database.retry_interval,
-    )
 
 
 def open_transport(settings: Settings, prefix: str | None = None) -> Transport:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy
 from oslo_db import exception as db_exception
@@ -20,6 +20,9 @@ from sqlalchemy.engine import URL, Engine, make_url
 from convergence import errors
 
 LOG = logging.getLogger(__name__)
+
+Database: TypeAlias = Engine
+"""What `connect` gives, for those who only hand it on."""
 
 DRIVERS = {
     'postgresql': 'postgresql+psycopg2',
@@ -59,6 +62,7 @@ def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: flo
     :param pool_size: connections kept open; each thread that works needs one for the length of a transaction.
     :param attempts: how often to try before giving up, with `interval_s` seconds in between.
     :raises DatabaseUnavailable: it did not answer.
+    :raises ConfigurationError: the URL cannot be used, or its driver is not installed.
     """
     parsed = normalise(url)
     if parsed.get_backend_name() == 'sqlite' and parsed.database:
@@ -67,6 +71,11 @@ def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: flo
     for attempt in range(1, attempts + 1):
         try:
             return _connect(parsed, pool_size)
+        except ModuleNotFoundError as error:
+            raise errors.ConfigurationError(
+                f'[database] connection: the driver {error.name} of {parsed.drivername} is not installed; '
+                "install it with the package, for example pip install 'convergence[postgresql]' or '[mysql]'"
+            ) from None
         except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError, OSError) as error:
             last = error
             if attempt < attempts:

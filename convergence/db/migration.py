@@ -14,7 +14,7 @@ from sqlalchemy.engine import Engine
 
 import convergence
 from convergence.db.models import DUTY, METADATA
-from convergence.errors import DatabaseUnavailable
+from convergence.errors import DatabaseUnavailable, Invalid
 
 MIGRATIONS = Path(convergence.__file__).parent / 'migrations'
 
@@ -46,7 +46,10 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
     """Bring a database to a revision, upwards or, where an older one is named, downwards.
 
     :returns: the revision that it has now.
+    :raises Invalid: there is no such revision.
     """
+    if revision not in ('head', 'base'):
+        _require_known(revision)
     with engine.connect() as connection:
         config = _config(connection)
         if revision == 'head' or _is_newer(version(engine), revision):
@@ -62,6 +65,12 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
     return version(engine)
 
 
+def _require_known(revision: str) -> None:
+    known = [each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()]
+    if revision not in known:
+        raise Invalid(f'There is no revision {revision} of the schema; there are {", ".join(reversed(known))}.')
+
+
 def _is_newer(present: str | None, wanted: str) -> bool:
     if wanted == 'base':
         return False
@@ -73,7 +82,29 @@ def differences(engine: Engine) -> list[str]:
     """Where a database differs from the tables of this code, a line each."""
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={'compare_type': True})
-        return [str(difference) for difference in autogenerate.compare_metadata(context, METADATA)]
+        found = autogenerate.compare_metadata(context, METADATA)
+    # A column that differs comes as a list: one entry for each way in which it does.
+    return [_described(each) for entry in found for each in (entry if isinstance(entry, list) else [entry])]
+
+
+def _described(difference: Any) -> str:
+    """A difference as Alembic tells it, as a line that names the place."""
+    match difference:
+        case ('add_table', table):
+            return f'table {table.name} is missing'
+        case ('remove_table', table):
+            return f'table {table.name} is not known to this version'
+        case ('add_column', _, table, column):
+            return f'column {table}.{column.name} is missing'
+        case ('remove_column', _, table, column):
+            return f'column {table}.{column.name} is not known to this version'
+        case ('add_index' | 'add_constraint' as kind, item):
+            return f'{kind.removeprefix("add_")} {item.name} of table {item.table.name} is missing'
+        case ('remove_index' | 'remove_constraint' as kind, item):
+            return f'{kind.removeprefix("remove_")} {item.name} of table {item.table.name} is not known to this version'
+        case (kind, _, table, column, _, present, wanted):
+            return f'column {table}.{column}: {kind.removeprefix("modify_")} is {present!r}, {wanted!r} is needed'
+    return str(difference)
 
 
 def require_newest(engine: Engine) -> None:

@@ -204,12 +204,14 @@ def connect(
     conf: cfg.ConfigOpts,
     url: str = MEMORY_URL,
     *,
-    prefix: str = 'convergence',
+    prefix: str | None = None,
     call_timeout_s: float = CALL_TIMEOUT_S,
     attempts: int = 5,
 ) -> Transport:
     """Connect to the message broker; tries `attempts` times, about ten seconds by default.
 
+    :param prefix: first part of every topic; None: the option ``control_exchange`` of oslo.messaging, by default
+        ``convergence``. Installations that share a virtual host need different ones.
     :param conf: the process's global `oslo_config.cfg.CONF`; oslo.messaging fails with any other.
     :raises ConfigurationError: the URL is wrong, or its driver is not installed.
     :raises MessagingUnavailable: the broker did not answer any time, or it refuses us (then it is asked only once).
@@ -217,6 +219,7 @@ def connect(
     if conf is not cfg.CONF:
         raise ConfigurationError('connect needs the global oslo_config.cfg.CONF: oslo.messaging uses it in any case')
     _set_defaults(conf)
+    prefix = prefix or str(conf.control_exchange)
     parsed, driver_transport = _load(conf, url, prefix)
     transport = Transport(driver_transport, parsed, prefix, call_timeout_s)
     error: Exception | None = None
@@ -288,5 +291,6 @@ def _load(conf: cfg.ConfigOpts, url: str, prefix: str) -> tuple[Any, Any]:
 def _set_defaults(conf: cfg.ConfigOpts) -> None:
     for group, options in oslo_messaging.opts.list_opts():
         conf.register_opts(options, group)
+    conf.set_default('control_exchange', 'convergence')
     for name, value in _RABBIT_DEFAULTS.items():
         conf.set_default(name, value, group='oslo_messaging_rabbit')

@@ -1,0 +1,143 @@
+"""A whole installation inside this process: one engine and some workers, on whatever database and broker is configured.
+
+For the program ``convergence-all-in-one``, for the demo, for measurements and for tests.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from oslo_context.context import RequestContext
+
+from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
+from convergence.cmd.database import open_database
+from convergence.concurrency import Group, sleep
+from convergence.config import Settings
+from convergence.db import migration
+from convergence.resources.registry import Registry
+from convergence.rpc.client import EngineClient
+from convergence.rpc.transport import MEMORY_URL
+
+LOG = logging.getLogger(__name__)
+
+WAIT_INTERVAL_S = 0.05
+
+
+@dataclass(slots=True)
+class _Running:
+    """What exists while an embedded installation is open."""
+
+    parts: Parts
+    engine: EngineProcess
+    workers: list[WorkerProcess]
+    client: EngineClient
+
+
+class Embedded:
+    """An engine and ``[worker] workers`` workers in this process. As a context manager, or `start`, `stop`, `close`.
+
+    On SQLite the schema is brought up to date by itself; another database is never changed unasked. With
+    ``memory://`` nobody else can reach it, not even another one in the same process.
+
+    :param types: the resource types; None: those that are installed, with the local provider where it is enabled.
+    :raises DatabaseUnavailable: the database does not answer, or its schema is not the newest.
+    :raises MessagingUnavailable: the broker does not answer.
+    :raises ConfigurationError: a URL cannot be used.
+    """
+
+    def __init__(self, settings: Settings, *, types: Registry | None = None) -> None:
+        self.settings = settings
+        self._running: _Running | None = _open(settings, types)
+
+    @property
+    def client(self) -> EngineClient:
+        """Asks the engine."""
+        return self._open_parts().client
+
+    @property
+    def parts(self) -> Parts:
+        """Store, transport and resource types: for measurements, and for what else is to run on the same transport."""
+        return self._open_parts().parts
+
+    def context(self, project_id: str, user_id: str = 'embedded') -> RequestContext:
+        """Who asks: a request of a project. Make a new one for each request that the log is to tell apart."""
+        return RequestContext(user_id=user_id, project_id=project_id, overwrite=False)
+
+    def wait(self, stack_identity: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Wait for the operation on a stack to end, and show the stack.
+
+        :param stack_identity: as the operations give it, with the key ``tenant``.
+        :param timeout_s: seconds.
+        :raises TimeoutError: it has not ended; the text says what it waits for.
+        """
+        context, identity = self.context(str(stack_identity['tenant'])), dict(stack_identity)
+        ends = time.monotonic() + timeout_s
+        while True:
+            stack: dict[str, Any] = self.client.show_stack(context, identity, resolve_outputs=False)[0]
+            if stack['stack_status'] != 'IN_PROGRESS':
+                return self.client.show_stack(context, identity)[0]
+            if time.monotonic() > ends:
+                summary = self.client.stack_explain(context, identity)['summary']
+                raise TimeoutError(f'Stack {stack["stack_name"]} has not come to an end in {timeout_s:g} s: {summary}')
+            sleep(WAIT_INTERVAL_S)
+
+    # --- life -------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take requests and work."""
+        running = self._open_parts()
+        running.engine.start()
+        for worker in running.workers:
+            worker.start()
+
+    def stop(self) -> bool:
+        """End work in good order, all workers at once; whether all of it ended in time."""
+        running = self._open_parts()
+        group = Group('stop')
+        drained: list[bool] = []
+        for worker in running.workers:
+            group.spawn(lambda task, worker=worker: drained.append(worker.stop()))  # type: ignore[misc]
+        group.wait()
+        finished = running.engine.stop()
+        return finished and len(drained) == len(running.workers) and all(drained)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        running, self._running = self._open_parts(), None
+        running.parts.close()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            self.stop()
+        finally:
+            self.close()
+
+    def _open_parts(self) -> _Running:
+        if self._running is None:
+            raise RuntimeError('This embedded installation was closed; make a new one.')
+        return self._running
+
+
+def _open(settings: Settings, types: Registry | None) -> _Running:
+    database = open_database(settings)
+    if database.dialect.name == 'sqlite' and migration.version(database) != migration.newest():
+        LOG.info('Bringing the SQLite database up to date')
+        migration.sync(database)
+    migration.require_newest(database)
+    prefix = f'embedded-{uuid.uuid4()}' if settings.transport.url == MEMORY_URL else None
+    parts = Parts.of(settings, database, open_transport(settings, prefix), types)
+    workers = [WorkerProcess(parts) for _ in range(settings.worker.workers)]
+    return _Running(parts, EngineProcess(parts), workers, EngineClient(parts.transport))

@@ -1,0 +1,188 @@
+"""``convergence-manage``: the schema of the database, and the processes that are known to it.
+
+Exit codes: 0: done. 1: the database cannot be reached or has another schema, or ``db check`` found differences.
+2: the command line or the configuration is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from oslo_config import cfg
+
+from convergence import concurrency, config, errors, logs
+from convergence.cmd.program import ExitCode, complain
+
+if TYPE_CHECKING:
+    from convergence.db.connection import Database
+    from convergence.db.roster import Service
+
+NAME = 'convergence-manage'
+
+Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ExitCode]'
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command; the exit code."""
+    arguments = _parser().parse_args(argv)
+    given = [f'--config-file={path}' for path in arguments.config_file]
+    given += [f'--config-dir={path}' for path in arguments.config_dir]
+    given += ['--debug'] if arguments.debug else []
+    command: Command = arguments.command
+    try:
+        settings = config.load(given, process=NAME)
+        concurrency.install(concurrency.Executor.THREADING)
+        logs.set_up(cfg.CONF, NAME)
+        # Not before the executor is installed.
+        from convergence.cmd.database import open_database
+
+        database = open_database(settings)
+        try:
+            return command(arguments, database)
+        finally:
+            database.dispose()
+    except errors.ConvergenceError as error:
+        return complain(NAME, error)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        description='Manages the database of an installation of Convergence.',
+        epilog='Exit codes: 0 done, 1 the database cannot be used or differs, 2 wrong command line or configuration.',
+    )
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='PATH',
+        help='configuration file, may be repeated; otherwise convergence.conf of ~/.convergence, ~, /etc/convergence, '
+        '/etc',
+    )  # fmt: skip
+    parser.add_argument(
+        '--config-dir', action='append', default=[], metavar='DIR', help='directory of *.conf files, may be repeated'
+    )
+    parser.add_argument('--debug', action='store_true', help='log more')
+    areas = parser.add_subparsers(metavar='AREA', required=True)
+    _add_database_commands(areas.add_parser('db', help='the schema of the database'))
+    _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
+    return parser
+
+
+def _add_database_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    sync = commands.add_parser('sync', help='bring the schema to the newest revision, or to a given one')
+    sync.add_argument(
+        'revision', nargs='?', default='head',
+        help='default: the newest. An older one takes steps back, "base" removes every table and all stacks with them',
+    )  # fmt: skip
+    sync.set_defaults(command=db_sync)
+    version = commands.add_parser('version', help='show the revision of the schema')
+    version.set_defaults(command=db_version)
+    check = commands.add_parser('check', help='compare the schema with what this version needs; exit 1 if it differs')
+    check.set_defaults(command=db_check)
+
+
+def _add_service_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    listing = commands.add_parser('list', help='show engines and workers and whether they are alive')
+    listing.set_defaults(command=service_list)
+    clean = commands.add_parser('clean', help='forget the dead ones that hold nothing any more')
+    clean.set_defaults(command=service_clean)
+
+
+# --- db -------------------------------------------------------------------------------------------------------
+
+
+def db_sync(arguments: argparse.Namespace, database: Database) -> ExitCode:
+    """Bring the schema to a revision.
+
+    :raises Invalid: there is no such revision.
+    """
+    from convergence.db import migration
+
+    before = migration.version(database)
+    after = migration.sync(database, arguments.revision)
+    if before == after:
+        print(f'The schema is at {_revision(after)} already.')
+    else:
+        print(f'The schema was at {_revision(before)}, now it is at {_revision(after)}.')
+    return ExitCode.OK
+
+
+def db_version(arguments: argparse.Namespace, database: Database) -> ExitCode:
+    """Show the revision."""
+    from convergence.db import migration
+
+    present, newest = migration.version(database), migration.newest()
+    print(f'{_revision(present)} ({"newest" if present == newest else f"newest: {newest}"})')
+    return ExitCode.OK
+
+
+def db_check(arguments: argparse.Namespace, database: Database) -> ExitCode:
+    """Compare the schema with the tables of this version."""
+    from convergence.db import migration
+
+    present, newest = migration.version(database), migration.newest()
+    differences = migration.differences(database)
+    if present != newest:
+        differences.insert(0, f'revision: the schema is at {_revision(present)}, this version needs {newest}')
+    for difference in differences:
+        print(difference)
+    if differences:
+        return ExitCode.FAILED
+    print(f'The schema is what this version needs ({newest}).')
+    return ExitCode.OK
+
+
+def _revision(revision: str | None) -> str:
+    return revision or 'no revision'
+
+
+# --- service --------------------------------------------------------------------------------------------------
+
+
+def service_list(arguments: argparse.Namespace, database: Database) -> ExitCode:
+    """Show the known processes.
+
+    :raises DatabaseUnavailable: the schema is another one.
+    """
+    from convergence.db.migration import require_newest
+    from convergence.db.roster import Roster
+    from convergence.db.store import Store
+
+    require_newest(database)
+    head = ('KIND', 'HOST', 'ID', 'VERSION', 'STARTED', 'LAST SIGN OF LIFE', 'STATE')
+    rows = [head, *(_row(service) for service in Roster(Store(database)).services())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    for row in rows:
+        print('  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return ExitCode.OK
+
+
+def service_clean(arguments: argparse.Namespace, database: Database) -> ExitCode:
+    """Forget processes that are gone. One that holds resources stays until the sweeper has taken them from it.
+
+    :raises DatabaseUnavailable: the schema is another one.
+    """
+    from convergence.db.migration import require_newest
+    from convergence.db.roster import Roster
+    from convergence.db.store import Store
+
+    require_newest(database)
+    removed = Roster(Store(database)).remove_dead()
+    print(f'{removed} {"process was" if removed == 1 else "processes were"} forgotten.')
+    return ExitCode.OK
+
+
+def _row(service: Service) -> tuple[str, ...]:
+    state = 'stopped' if service.stopped else 'up' if service.is_up else 'down'
+    started = datetime.fromtimestamp(service.started_at, UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+    return (
+        service.kind, service.host, service.id, service.version, started, f'{max(0.0, service.age_s):.0f} s ago', state
+    )  # fmt: skip
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""What the long-running programs have in common: reading the configuration, starting, being told to stop.
+
+Exit codes:
+
+* 0: it was told to stop, and did so in good order. What it could not finish in time was handed to others.
+* 1: it could not start (database, broker, schema), or did not come to its end; standard error or the log says why.
+* 2: the command line or the configuration is wrong.
+
+A second SIGTERM or SIGINT ends the program at once, by that signal.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NoReturn, Protocol
+
+from oslo_config import cfg
+
+from convergence import concurrency, config, errors, logs
+from convergence.cmd.signals import STOP, Signals, overhear, restore
+from convergence.cmd.supervisor import Link, Patience, Supervisor
+
+LOG = logging.getLogger(__name__)
+
+ORPHAN_CHECK_S = 1.0
+STOP_MARGIN_S = 20.0
+"""What a program may need to end beyond the time that its work is given."""
+
+
+class ExitCode(IntEnum):
+    """See the module."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+
+
+class Service(Protocol):
+    """What a program runs."""
+
+    def start(self) -> None:
+        """Begin; returns when it is at work."""
+
+    def stop(self) -> object:
+        """End in good order."""
+
+    def close(self) -> None:
+        """Give back connections."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One of the programs.
+
+    :param build: connects to everything. It imports what it needs itself: the executor must be installed before.
+    :param stop_s: seconds that `Service.stop` may take, by the settings.
+    :param processes: how many processes are configured.
+    :param defaults: see `config.load`.
+    """
+
+    name: str
+    build: Callable[[config.Settings], Service]
+    stop_s: Callable[[config.Settings], float]
+    processes: Callable[[config.Settings], int] = lambda settings: 1
+    defaults: config.Defaults = field(default_factory=dict)
+
+
+def exit_code(error: errors.ConvergenceError) -> ExitCode:
+    """How a program ends because of an error."""
+    mistaken = isinstance(error, (errors.ConfigurationError, errors.UserError))
+    return ExitCode.USAGE if mistaken else ExitCode.FAILED
+
+
+def complain(name: str, error: errors.ConvergenceError) -> ExitCode:
+    """Say on standard error, in one line and without secrets, why a program ends."""
+    line = ' '.join(logs.mask(str(error)).split())
+    print(f'{name}: {line}', file=sys.stderr, flush=True)
+    return exit_code(error)
+
+
+def require_broker(settings: config.Settings, name: str) -> None:
+    """Refuse a transport that does not reach other processes.
+
+    :raises ConfigurationError: it is `memory://`.
+    """
+    if settings.transport.url.startswith('memory:'):
+        raise errors.ConfigurationError(
+            f'[transport] url is memory://, which reaches no further than one process. {name} needs a broker, for '
+            'example rabbit://host:5672/; or run everything in one process: convergence-all-in-one.'
+        )
+
+
+def run(program: Program, argv: Sequence[str] | None = None, count_option: str | None = None) -> int:
+    """Run a program to its end.
+
+    :param argv: arguments without the program's name; None: those of this process.
+    :param count_option: help of the option ``--workers``, for a program that has it.
+    :returns: the exit code.
+    """
+    if count_option is not None:
+        cfg.CONF.register_cli_opt(cfg.IntOpt('workers', min=1, metavar='N', help=count_option))
+    try:
+        arguments = sys.argv[1:] if argv is None else argv
+        settings = config.load(arguments, process=program.name, defaults=program.defaults)
+    except errors.ConvergenceError as error:
+        return complain(program.name, error)
+    except SystemExit as ended:
+        return _usage(ended)
+    count = (cfg.CONF.workers if count_option else None) or program.processes(settings)
+    if count == 1:
+        _leave(serve(program, settings))
+    logs.set_up(cfg.CONF, program.name)
+    patience = Patience(stop_s=program.stop_s(settings) + 2 * STOP_MARGIN_S)
+    return Supervisor(
+        program.name,
+        count,
+        lambda link: serve(program, settings, link),
+        reload=lambda: reload_logging(program.name),
+        patience=patience,
+    ).run()
+
+
+def _usage(ended: SystemExit) -> ExitCode:
+    """The exit code of a command line that was wrong, or asked for help. What is wrong has been said by then."""
+    if ended.code == 1:  # oslo.config has not ended its line
+        print(file=sys.stderr)
+    return ExitCode.USAGE if ended.code else ExitCode.OK
+
+
+def serve(program: Program, settings: config.Settings, link: Link | None = None) -> int:
+    """Run a program in this process until it is told to stop.
+
+    :param link: the supervisor, if there is one.
+    :returns: the exit code.
+    """
+    # While it starts it holds nothing: a signal may simply end it.
+    restore(signal.SIGINT)
+    try:
+        concurrency.install(settings.executor)
+        logs.set_up(cfg.CONF, program.name)
+        service = program.build(settings)
+        with Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            if link is not None:
+                # Ctrl-C reaches every process of a terminal; the supervisor says what it means.
+                overhear(signal.SIGINT)
+            service.start()
+            LOG.info('%s is at work', program.name)
+            if link is not None:
+                link.ready()
+            _wait(program, signals, link)
+            restore(*(STOP if link is None else (signal.SIGTERM,)))
+            _stop(service, program.stop_s(settings) + STOP_MARGIN_S)
+    except errors.ConvergenceError as error:
+        return complain(program.name, error)
+    except Exception:
+        LOG.exception('%s has failed', program.name)
+        return ExitCode.FAILED
+    LOG.info('%s has ended', program.name)
+    return ExitCode.OK
+
+
+def _wait(program: Program, signals: Signals, link: Link | None) -> None:
+    """Until it is time to stop."""
+    at_terminal = link is None and os.isatty(0)
+    while True:
+        received = signals.wait(ORPHAN_CHECK_S if link is not None else None)
+        # A terminal that is closed says SIGHUP too, and means the end.
+        if received in STOP or (received is signal.SIGHUP and at_terminal):
+            LOG.info('%s: ending, %s', program.name, received.name)
+            return
+        if received is signal.SIGHUP:
+            reload_logging(program.name)
+        if link is not None and link.orphaned():
+            LOG.warning('%s: ending, its supervisor is gone', program.name)
+            return
+
+
+def _stop(service: Service, limit_s: float) -> None:
+    """End in good order, or at least end. The watchdog is no thread of ours: it works whatever they are stuck in."""
+    faulthandler.dump_traceback_later(limit_s, exit=True)
+    service.stop()
+    service.close()
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _leave(code: int) -> NoReturn:
+    """End this process now. The interpreter would wait for threads that are stuck in a plugin."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def reload_logging(name: str) -> None:
+    """Read the configuration files again, for the options of logging; log files are opened anew."""
+    try:
+        cfg.CONF.mutate_config_files()
+        logs.set_up(cfg.CONF, name)
+    except Exception as error:  # noqa: BLE001 - a broken file must not end what runs
+        LOG.error('%s: the configuration was not read again: %s', name, error)
+    else:
+        LOG.info('%s: the configuration of logging was read again', name)
+
