@@ -49,6 +49,7 @@ class Request:
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.wakes`.
     :param stack_changes: columns of the stack that change with the operation.
+    :param visit_unchanged: visit every node, whether anything seems to have changed or not.
     """
 
     action: Action
@@ -62,6 +63,7 @@ class Request:
     reason: str = ''
     window: int = 64
     stack_changes: Mapping[str, Any] = field(default_factory=dict)
+    visit_unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
     made = {name: _new_row(stack, view.now, definition, request)
             for name, definition in request.goal.definitions.items() if name not in chosen}
     rows = {**chosen, **made}
-    finished = unchanged(request.goal, chosen)
+    finished = {} if request.visit_unchanged else unchanged(request.goal, chosen)
     whole = graph.build(request.goal.definitions, view.resources)
     whole.remove(_visited_already(whole, chosen, finished))
     graph.close(whole)

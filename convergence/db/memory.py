@@ -121,7 +121,7 @@ class MemoryStore:
             yield lock
         finally:
             for key in held:
-                del self._locked[key]
+                self._locked.pop(key, None)
 
     # --- parts of loading -------------------------------------------------------------------------------------
 

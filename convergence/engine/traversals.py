@@ -53,6 +53,7 @@ class Traversals:
     """Plans traversals and ends them early.
 
     :param window: how many nodes of a stack are cast at once.
+    :ivar visit_unchanged: visit every node, whether anything seems to have changed or not.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Traversals:
         self._dispatcher = dispatcher
         self._new_id = new_id
         self._window = window
+        self.visit_unchanged = False
 
     # --- starting ---------------------------------------------------------------------------------------------
 
@@ -102,6 +104,7 @@ class Traversals:
             reason=f'Stack {operation.action} started',
             window=self._window,
             stack_changes=operation.changes,
+            visit_unchanged=self.visit_unchanged,
         )
 
         def decide(view: PlanView) -> Decision[Planned]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import logs
-from convergence.concurrency import Event, GroupStopped
+from convergence.concurrency import Event, GroupStopped, Task
 from convergence.core.check import Worker
 from convergence.core.finish import release
 from convergence.core.model import Action, TraversalStatus
@@ -23,7 +23,7 @@ from convergence.resources.registry import Registry
 from convergence.worker.assess import Assessor
 from convergence.worker.checks import Checks, Settler
 from convergence.worker.groups import ThreadGroups
-from convergence.worker.runner import Pace
+from convergence.worker.runner import Pace, wait
 from convergence.worker.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -46,6 +46,18 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Clockwork:
+    """How a worker waits.
+
+    :param wait: waits for a while, or until a task is cancelled; whether it was.
+    :param later: has a node cast again after some seconds; None for timers of its own.
+    """
+
+    wait: Callable[[Task, float], bool] = wait
+    later: Callable[[float, str, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
     """The database, as a worker uses it."""
 
@@ -65,6 +77,7 @@ class WorkerService:
         settler: Settler,
         options: WorkerOptions,
         new_id: Callable[[], str],
+        clockwork: Clockwork = Clockwork(),  # noqa: B008 - frozen
     ) -> None:
         self.id = new_id()
         self._store = store = rows.store
@@ -81,7 +94,7 @@ class WorkerService:
             self._roster,
             Presence(self.id, 'worker', options.host, options.version, options.lease_s),
             options.heartbeat_interval_s,
-            on_beat=self._reconcile,
+            on_beat=self.reconcile,
             on_lost=self._lost,
         )
         self._checks = Checks(
@@ -92,7 +105,8 @@ class WorkerService:
             options.pace,
             assess=Assessor(registry),
             settler=settler,
-            later=self._timers.after,
+            wait=clockwork.wait,
+            later=clockwork.later or self._timers.after,
             draining=self._stopping.is_set,
         )
 
@@ -143,7 +157,7 @@ class WorkerService:
         """The others take our work by now: stop it. What we write late is refused by its fence."""
         self._groups.stop_all(0.0)
 
-    def _reconcile(self) -> None:
+    def reconcile(self) -> None:
         """Give back rows that nobody works on here, and stop work that nobody wants: a message may have been lost.
 
         A row counts as forgotten only when it is seen twice in a row under the same fence while nothing runs.

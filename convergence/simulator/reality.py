@@ -1,0 +1,221 @@
+"""A cloud that exists only here: what is really there, made and unmade through a resource type like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from convergence.core.model import Action, Json
+from convergence.resources.attributes import AnyAttribute
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    FinalFailure,
+    InProgress,
+    ObjectNotFound,
+    Observed,
+    ResourceType,
+)
+from convergence.resources.schema import remaining
+
+TYPE = 'Convergence::Simulated::Thing'
+
+
+@dataclass(eq=False)
+class PhysicalObject:
+    """One thing that exists.
+
+    :ivar properties: what it was made with, or changed to.
+    """
+
+    id: str
+    name: str
+    stack_id: str
+    token: str
+    properties: dict[str, Json]
+
+
+class Mishap(StrEnum):
+    """What an action of a resource may do instead of simply succeeding."""
+
+    FAILS = 'FAILS'
+    RAISES = 'RAISES'
+    FAILS_AFTERWARDS = 'FAILS_AFTERWARDS'
+    HANGS = 'HANGS'
+
+
+@dataclass
+class Behaviour:
+    """How a resource behaves.
+
+    :ivar takes_s: how long each action takes, in seconds of virtual time.
+    :ivar mishap: what goes wrong, in the action `action` only if that is given.
+    :ivar after: how many times the action succeeds before that.
+    :ivar times: how often it goes wrong; None for always.
+    """
+
+    takes_s: float = 0.0
+    mishap: Mishap | None = None
+    action: Action | None = None
+    after: int = 0
+    times: int | None = None
+
+
+@dataclass
+class Reality:
+    """Everything that really exists, and how often anything was done.
+
+    :ivar pause: called where a call to a real service could be interrupted.
+    :ivar changed: called after each change with what was done and to which object.
+    """
+
+    objects: dict[str, PhysicalObject] = field(default_factory=dict)
+    behaviours: dict[str, Behaviour] = field(default_factory=dict)
+    counts: dict[tuple[str, Action], int] = field(default_factory=dict)
+    made: dict[str, int] = field(default_factory=dict)
+    now: Callable[[], float] = lambda: 0.0
+    pause: Callable[[str], None] = lambda point: None
+    changed: Callable[[Action, PhysicalObject], None] = lambda action, thing: None
+
+    def resources_by_logical_name(self, name: str) -> dict[str, PhysicalObject]:
+        """The objects of a resource name, by physical id."""
+        return {key: thing for key, thing in self.objects.items() if thing.name == name}
+
+    def all_resources(self) -> dict[str, PhysicalObject]:
+        """All objects, by physical id."""
+        return dict(self.objects)
+
+    def create(self, name: str, stack_id: str, token: str, properties: Mapping[str, Json]) -> PhysicalObject:
+        """Make an object."""
+        number = sum(self.made.values()) + 1
+        thing = PhysicalObject(f'{name}-{number}', name, stack_id, token, dict(properties))
+        self.objects[thing.id] = thing
+        self.made[token] = self.made.get(token, 0) + 1
+        self.changed(Action.CREATE, thing)
+        return thing
+
+    def goes_wrong(self, name: str, action: Action) -> Mishap | None:
+        """Count an action of a resource, and tell what goes wrong with it this time."""
+        behaviour = self.behaviours.get(name)
+        if behaviour is None or behaviour.mishap is None or behaviour.action not in (None, action):
+            return None
+        done = self.counts.get((name, action), 0)
+        self.counts[name, action] = done + 1
+        if done < behaviour.after:
+            return None
+        if behaviour.times is not None and done >= behaviour.after + behaviour.times:
+            return None
+        return behaviour.mishap
+
+
+@dataclass(frozen=True)
+class ThingProperties:
+    """Whatever the scenario says."""
+
+    values: dict[str, Json] = remaining(description='Any property.')
+
+
+class Thing(ResourceType[ThingProperties]):
+    """An object in the simulated cloud. A property whose name has a ``!`` in it cannot be changed in place."""
+
+    Properties = ThingProperties
+    Attributes = AnyAttribute
+
+    def __init__(self, reality: Reality) -> None:
+        self._reality = reality
+
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """Make it; the id is known when the call returns, so a crash in between loses it."""
+        reality = self._reality
+        mishap = self._begin(call, Action.CREATE)
+        thing = reality.create(call.name, call.stack_id, call.token, call.properties.values)
+        reality.pause('created')
+        return self._end(call, mishap, thing.id)
+
+    def update(self, call: Call[ThingProperties]) -> Answer:
+        """Change it in place."""
+        mishap = self._begin(call, Action.UPDATE)
+        thing = self._existing(call)
+        thing.properties = dict(call.properties.values)
+        self._reality.changed(Action.UPDATE, thing)
+        self._reality.pause('updated')
+        return self._end(call, mishap, thing.id)
+
+    def delete(self, call: Call[ThingProperties]) -> Answer:
+        """Remove it."""
+        mishap = self._begin(call, Action.DELETE)
+        thing = self._existing(call)
+        behaviour = self._reality.behaviours.get(call.name)
+        if behaviour is not None and behaviour.takes_s and mishap is None:
+            return InProgress({'until': self._reality.now() + behaviour.takes_s}, poll_after_s=behaviour.takes_s)
+        self._remove(thing)
+        return self._end(call, mishap, thing.id, instantly=True)
+
+    def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Done when its time has come; never, if it hangs."""
+        until = progress.get('until')
+        now = self._reality.now()
+        if not isinstance(until, (int, float)) or until > now:
+            wait_s = until - now if isinstance(until, (int, float)) else 60.0
+            return InProgress(progress, poll_after_s=wait_s)
+        if action is Action.DELETE:
+            self._remove(self._existing(call))
+        return Done(call.physical_id)
+
+    def find(self, call: Call[ThingProperties]) -> Answer | None:
+        """The object that was made under the token."""
+        self._reality.pause('find')
+        for thing in self._reality.objects.values():
+            if thing.token == call.token:
+                return Done(thing.id)
+        return None
+
+    def observe(self, call: Call[ThingProperties]) -> Observed | None:
+        """What is there."""
+        self._reality.pause('observe')
+        return Observed(properties=dict(self._existing(call).properties))
+
+    def needs_replacement(self, call: Call[ThingProperties]) -> bool:
+        """Whether a property with a ``!`` changes."""
+        before = call.previous.values if call.previous is not None else {}
+        after = call.properties.values
+        return any('!' in name and before.get(name) != after.get(name) for name in {*before, *after})
+
+    def attribute(self, call: Call[ThingProperties], name: str) -> Json:
+        """Attributes mirror properties."""
+        return call.properties.values.get(name)
+
+    def _begin(self, call: Call[ThingProperties], action: Action) -> Mishap | None:
+        self._reality.pause('call')
+        mishap = self._reality.goes_wrong(call.name, action)
+        if mishap is Mishap.FAILS:
+            raise FinalFailure(f'{action} of {call.name} fails')
+        if mishap is Mishap.RAISES:
+            raise SystemExit(f'{action} of {call.name} raises something unheard of')
+        return mishap
+
+    def _end(
+        self, call: Call[ThingProperties], mishap: Mishap | None, physical_id: str, *, instantly: bool = False
+    ) -> Answer:
+        behaviour = self._reality.behaviours.get(call.name)
+        if mishap is Mishap.FAILS_AFTERWARDS:
+            raise FinalFailure(f'{call.name} fails after it was made', physical_id=physical_id)
+        if mishap is Mishap.HANGS:
+            return InProgress({}, physical_id=physical_id, poll_after_s=60.0)
+        if behaviour is not None and behaviour.takes_s and not instantly:
+            until = self._reality.now() + behaviour.takes_s
+            return InProgress({'until': until}, physical_id=physical_id, poll_after_s=behaviour.takes_s)
+        return Done(physical_id)
+
+    def _existing(self, call: Call[ThingProperties]) -> PhysicalObject:
+        thing = self._reality.objects.get(call.physical_id or '')
+        if thing is None:
+            raise ObjectNotFound(f'{call.name} ({call.physical_id}) does not exist')
+        return thing
+
+    def _remove(self, thing: PhysicalObject) -> None:
+        del self._reality.objects[thing.id]
+        self._reality.changed(Action.DELETE, thing)
+        self._reality.pause('deleted')

@@ -1,0 +1,55 @@
+"""Is what really exists just what the goal says? Nothing missing, nothing twice, nothing left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convergence.simulator.language import GetAtt, GetRes, Template
+from convergence.simulator.reality import PhysicalObject, Reality
+
+
+class Violation(AssertionError):
+    """Something that must hold does not.
+
+    :param rule: the name of the rule, for example ``I1`` or ``end state``.
+    """
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(f'{rule}: {text}')
+        self.rule = rule
+
+
+def verify(reality: Reality, template: Template, stack_id: str | None = None) -> None:
+    """Compare reality with a template.
+
+    :param stack_id: look only at objects of this stack.
+    :raises Violation: they differ; the text says where.
+    """
+    things = [thing for thing in reality.objects.values() if stack_id in (None, thing.stack_id)]
+    by_name: dict[str, PhysicalObject] = {}
+    for thing in things:
+        if thing.name not in template.resources:
+            raise Violation('end state', f'{thing.id} exists, but nobody wants a {thing.name}')
+        if thing.name in by_name:
+            raise Violation('end state', f'{thing.name} exists twice: {by_name[thing.name].id} and {thing.id}')
+        by_name[thing.name] = thing
+    for name, wanted in template.resources.items():
+        if name not in by_name:
+            raise Violation('end state', f'{name} does not exist')
+        properties = {key: _resolve(value, by_name) for key, value in wanted.properties.items()}
+        if properties != by_name[name].properties:
+            raise Violation('end state', f'{name} has {by_name[name].properties}, but should have {properties}')
+
+
+def _resolve(value: Any, things: dict[str, PhysicalObject]) -> Any:
+    if isinstance(value, GetRes):
+        thing = things.get(value.target_name)
+        return thing.id if thing else None
+    if isinstance(value, GetAtt):
+        thing = things.get(value.target_name)
+        return thing.properties.get(value.attr) if thing else None
+    if isinstance(value, dict):
+        return {key: _resolve(item, things) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_resolve(item, things) for item in value]
+    return value

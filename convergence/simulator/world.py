@@ -1,0 +1,281 @@
+"""Engines and workers of the real code, on a store, a clock and a network that are simulated.
+
+What can happen next is a list, and something chooses from it; so a run is decided by its choices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from convergence import template
+from convergence.core.effects import Decision
+from convergence.core.model import Status
+from convergence.db.memory import MemoryStore
+from convergence.db.memory_queries import MemoryReader, MemoryRoster, MemorySweeps
+from convergence.dispatch import Dispatcher
+from convergence.engine.stacks import StackLimits, Stacks
+from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.traversals import Traversals
+from convergence.resources.registry import Registry
+from convergence.simulator.choices import Choices
+from convergence.simulator.goals import SimulatedGoals
+from convergence.simulator.kernel import Crashed, Fiber, Kernel, Process
+from convergence.simulator.reality import TYPE, Reality, Thing
+from convergence.worker.runner import Pace
+from convergence.worker.service import Clockwork, Rows, WorkerOptions, WorkerService
+
+PROJECT = 'simulated'
+LEASE_S = 30.0
+SWEEP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often things go wrong: rates between 0 and 1.
+
+    :param drop: of the messages that are sent.
+    :param double: of the messages that are delivered.
+    :param crash: of the points at which a process could die.
+    :param most_crashes: after so many nothing crashes any more, so that every run comes to an end.
+    """
+
+    drop: float = 0.0
+    double: float = 0.0
+    crash: float = 0.0
+    most_crashes: int = 3
+
+    @property
+    def any(self) -> bool:
+        """Whether anything may go wrong at all."""
+        return bool(self.drop or self.double or self.crash)
+
+
+@dataclass(eq=False, slots=True)
+class Message:
+    """A message in flight."""
+
+    kind: str
+    traversal_id: str
+    number: int = -1
+    stack_id: str = ''
+
+    def __str__(self) -> str:
+        return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Who asks for an operation."""
+
+    request_id: str = 'req-simulated'
+    project_id: str = PROJECT
+
+
+@dataclass(eq=False)
+class Engine:
+    """An engine process: the real services on the simulated store."""
+
+    process: Process
+    stacks: Stacks
+    traversals: Traversals
+    sweeper: Sweeper
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker process: the real service on the simulated store."""
+
+    process: Process
+    service: WorkerService
+
+
+@dataclass
+class Watch:
+    """Who is told what happens. Each is called with the world and what it is about."""
+
+    commits: list[Callable[[World, Decision[Any]], None]] = field(default_factory=list)
+    story: Callable[[str, str, str], None] = lambda who, what, whom: None
+
+
+class World:
+    """Everything there is in one run.
+
+    :param choices: decides every accident.
+    :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        *,
+        faults: Faults = Faults(),  # noqa: B008 - frozen
+        engines: int = 2,
+        workers: int = 3,
+        visit_unchanged: bool = False,
+        watch: Watch | None = None,
+    ) -> None:
+        self.choices = choices
+        self.faults = faults
+        self.kernel = Kernel()
+        self.store = MemoryStore(self.kernel.clock)
+        self.reader = MemoryReader(self.store)
+        self.roster = MemoryRoster(self.store)
+        self.sweeps = MemorySweeps(self.store, self.roster)
+        self.reality = Reality(now=self.kernel.clock)
+        self.registry = Registry({TYPE: Thing(self.reality)})
+        self.watch = watch or Watch()
+        self.bag: list[Message] = []
+        self.timers: list[tuple[float, Message]] = []
+        self.lost = False
+        self.crashes = 0
+        self._ids = 0
+        self._visit_unchanged = visit_unchanged
+        self.next_sweep = self.kernel.now + SWEEP_S
+        self._connect()
+        self.engines = [self._engine(f'engine-{number}') for number in range(1, engines + 1)]
+        self.workers = [self._worker(f'worker-{number}') for number in range(1, workers + 1)]
+
+    def _connect(self) -> None:
+        self.store.pause = self.kernel.pause
+        self.store.block = self.kernel.block
+        self.store.committed = self._committed
+        self.reality.pause = self.kernel.pause
+        self.kernel.at_point = self._at_point
+
+    def new_id(self) -> str:
+        """An id that was never used before, the same in every run."""
+        self._ids += 1
+        return f'{self._ids:06d}'
+
+    # --- processes --------------------------------------------------------------------------------------------
+
+    def _engine(self, name: str) -> Engine:
+        process = Process(name)
+        dispatcher = Dispatcher(self.store, _Messenger(self), self.new_id)
+        goals = SimulatedGoals(self.reader, self.registry, template.Limits())
+        traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id)
+        traversals.visit_unchanged = self._visit_unchanged
+        stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
+        sweeper = Sweeper(
+            self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S), name
+        )
+        return Engine(process, stacks, traversals, sweeper)
+
+    def _worker(self, name: str) -> Worker:
+        messenger = _Messenger(self)
+        service = WorkerService(
+            Rows(self.store, self.reader, self.roster),
+            Dispatcher(self.store, messenger, self.new_id),
+            self.registry,
+            messenger,
+            WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3), 5.0, LEASE_S),
+            self.new_id,
+            Clockwork(wait=self.kernel.sleep, later=self._later),
+        )
+        self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
+        return Worker(Process(name), service)
+
+    def _later(self, delay_s: float, traversal_id: str, number: int) -> None:
+        self.timers.append((self.kernel.now + delay_s, Message('check_resource', traversal_id, number)))
+
+    def crash(self, process: Process) -> None:
+        """A process dies at once, and another one is started in its place."""
+        self.lost = True
+        self.crashes += 1
+        self.watch.story(process.name, 'crashes', '')
+        self.kernel.kill(process)
+        name = f'{process.name}+'
+        for engine in self.engines:
+            if engine.process is process:
+                self.engines[self.engines.index(engine)] = self._engine(name)
+        for worker in self.workers:
+            if worker.process is process:
+                self.workers[self.workers.index(worker)] = self._worker(name)
+
+    def _at_point(self, fiber: Fiber, point: str) -> None:
+        may = self.faults.crash and self.crashes < self.faults.most_crashes and fiber.process.name != 'user'
+        if may and self.choices.happens(self.faults.crash):
+            self.crash(fiber.process)
+            raise Crashed
+
+    # --- network ----------------------------------------------------------------------------------------------
+
+    def send(self, message: Message) -> bool:
+        """Called from a fiber: a message is on its way, or lost."""
+        self.kernel.pause('send')
+        if self.faults.drop and self.choices.happens(self.faults.drop):
+            self.lost = True
+            self.watch.story('network', 'loses', str(message))
+        else:
+            self.bag.append(message)
+        self.kernel.pause('sent')
+        return True
+
+    def deliver(self, message: Message) -> None:
+        """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
+        if not (self.faults.double and self.choices.happens(self.faults.double)):
+            self.bag.remove(message)
+        if message.kind == 'settle':
+            engine = self.engines[self.choices.pick(len(self.engines))]
+            self.kernel.spawn(
+                engine.process, 'settle', lambda: engine.traversals.settle(message.stack_id, message.traversal_id)
+            )
+        elif message.kind == 'cancel':
+            for worker in self.workers:
+                worker.service.cancel(None, message.stack_id, message.traversal_id)
+        else:
+            worker = self.workers[self.choices.pick(len(self.workers))]
+            self.kernel.spawn(
+                worker.process,
+                f'node {message.number}',
+                lambda: worker.service.check_resource(None, message.traversal_id, message.number),
+            )
+
+    def _committed(self, decision: Decision[Any]) -> None:
+        self.kernel.unblock()
+        for watcher in self.watch.commits:
+            watcher(self, decision)
+
+    # --- time -------------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Let time pass until something happens by itself: a timer, a sleeper, a heartbeat or a sweep."""
+        moments = [self.next_sweep, *(when for when, _ in self.timers), *self.kernel.sleepers()]
+        self.kernel.now = max(self.kernel.now, min(moments))
+        due = [message for when, message in self.timers if when <= self.kernel.now]
+        self.timers = [(when, message) for when, message in self.timers if when > self.kernel.now]
+        self.bag += due
+        if self.next_sweep <= self.kernel.now:
+            self.next_sweep = self.kernel.now + SWEEP_S
+            for worker in self.workers:
+                self.roster.beat(worker.service.id)
+                self.kernel.spawn(worker.process, 'heartbeat', worker.service.reconcile)
+            for engine in self.engines:
+                self.kernel.spawn(engine.process, 'sweep', engine.sweeper.sweep)
+
+    def is_idle(self) -> bool:
+        """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final."""
+        if self.bag or self.timers or self.kernel.fibers:
+            return False
+        return all(stack.status is not Status.IN_PROGRESS for stack in self.store.tables.stack.values())
+
+
+class _Messenger:
+    """The network, as a dispatcher and a worker use it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def check_resource(self, traversal_id: str, node: int) -> bool:
+        """Somebody should look at this node."""
+        return self._world.send(Message('check_resource', traversal_id, node))
+
+    def cancel(self, stack_id: str, traversal_id: str) -> bool:
+        """Everybody should stop working on this traversal."""
+        return self._world.send(Message('cancel', traversal_id, stack_id=stack_id))
+
+    def settle(self, stack_id: str, traversal_id: str) -> bool:
+        """A node of the traversal has failed."""
+        return self._world.send(Message('settle', traversal_id, stack_id=stack_id))
