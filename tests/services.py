@@ -14,6 +14,7 @@ Every test gets a database of its own, named ``convergence_test_<process id>_<nu
 from __future__ import annotations
 
 import contextlib
+import getpass
 import itertools
 import os
 import re
@@ -162,16 +163,17 @@ class RabbitMQ:
 
     `url` ends in a virtual host of this run's own where ``rabbitmqctl`` may be used; otherwise in the given one, and
     tests keep apart by the names of their exchanges (they should do so anyway: the virtual host is shared by a run).
+
+    :param shared: False for a server that only this run knows, which needs no virtual host of its own.
     """
 
     url: str
-    node: str | None = None
-    home: str | None = None
+    shared: bool = True
     _own: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         _log_in(self.url)
-        if urlsplit(self.url).path in ('', '/') and (self.node or _is_local(self.url)):
+        if self.shared and _is_local(self.url) and urlsplit(self.url).path in ('', '/'):
             self._make_virtual_host()
 
     def close(self) -> None:
@@ -190,17 +192,21 @@ class RabbitMQ:
             return
         self._own.append(name)
         self._control('set_permissions', '-p', name, parts.username or 'guest', '.*', '.*', '.*')
-        self.url = urlunsplit((parts.scheme, parts.netloc, '/' + quote(name), parts.query, ''))
+        url = urlunsplit((parts.scheme, parts.netloc, '/' + quote(name), parts.query, ''))
+        try:
+            _log_in(url)
+        except Exception:  # noqa: BLE001 - rabbitmqctl spoke to another server of this machine
+            self.close()
+        else:
+            self.url = url
 
     def _control(self, *arguments: str) -> str | None:
         """What rabbitmqctl prints, or None where it cannot be used (not installed, not our server, not allowed)."""
         program = shutil.which('rabbitmqctl') or shutil.which('rabbitmqctl', path='/usr/sbin:/usr/lib/rabbitmq/bin')
         if program is None:
             return None
-        command = [program, *(['-n', self.node] if self.node else []), *arguments]
-        environment = os.environ | ({'HOME': self.home} if self.home else {})
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+            done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout if done.returncode == 0 else None
@@ -226,13 +232,18 @@ Server = PostgreSQL | MariaDB | RabbitMQ
 
 @dataclass(frozen=True)
 class Kind:
-    """How one kind of server is found. `programs`: what must be installed for a private one, any of them."""
+    """How one kind of server is found.
+
+    :param programs: what must be installed for a private one, any of them.
+    :param user: whom a private one runs as where the tests run as root.
+    """
 
     variable: str
     defaults: tuple[str, ...]
     make: Callable[..., Server]
     pifpaf: str
     programs: tuple[str, ...]
+    user: str | None
 
 
 KINDS = {
@@ -242,6 +253,7 @@ KINDS = {
         PostgreSQL,
         'postgresql',
         ('pg_config',),
+        'postgres',
     ),
     'mariadb': Kind(
         'CONVERGENCE_TEST_MARIADB_URL',
@@ -252,6 +264,7 @@ KINDS = {
         MariaDB,
         'mysql',
         ('mariadbd', 'mysqld'),
+        'mysql',
     ),
     'rabbit': Kind(
         'CONVERGENCE_TEST_RABBIT_URL',
@@ -259,6 +272,7 @@ KINDS = {
         RabbitMQ,
         'rabbitmq',
         ('rabbitmq-server',),
+        None,
     ),
 }
 
@@ -312,24 +326,33 @@ class Services:
 
     def _start(self, kind: Kind, tried: list[str]) -> Server:
         """Have pifpaf start a private server, which ends with this run."""
+        command = [str(Path(sys.executable).with_name('pifpaf')), '--env-prefix', 'PRIVATE', 'run', kind.pifpaf]
         port = _free_port()
-        program = Path(sys.executable).with_name('pifpaf')
-        command = [str(program), '--env-prefix', 'PRIVATE', 'run', kind.pifpaf, '--port', str(port)]
-        if kind.pifpaf == 'rabbitmq':
-            command += ['--nodename', f'{PREFIX}_{os.getpid()}@localhost']
+        if kind.make is not MariaDB:  # that one listens on a socket file alone
+            command += ['--port', str(port)]
+        if kind.make is RabbitMQ:
+            command += ['--nodename', f'{PREFIX}_{os.getpid()}']
+        # These servers refuse to run as root, or drop to an account that cannot read the files of root.
+        user = kind.user if os.geteuid() == 0 else None
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=120, check=False, user=user, group=user, cwd='/',
+                # What is configured for the RabbitMQ of this machine, such as its port, is not for ours.
+                env=os.environ | {'RABBITMQ_CONFIG_FILE': '/nonexistent', 'RABBITMQ_CONF_ENV_FILE': '/nonexistent'},
+            )  # fmt: skip
+        except (OSError, LookupError, subprocess.TimeoutExpired) as error:
             raise Missing(f'{"; ".join(tried)}; pifpaf: {error}') from error
         exported = dict(re.findall(r'export (\w+)="([^"]*)"', done.stdout))
         if 'PIFPAF_PID' not in exported:
             last = (done.stderr.strip().splitlines() or ['no reason given'])[-1]
-            raise Missing(f'{"; ".join(tried)}; pifpaf could not start one: {last}')
+            raise Missing(f'{"; ".join(tried)}; pifpaf could not start one: {last[:200]}')
         self._started.append(int(exported['PIFPAF_PID']))
         if kind.make is RabbitMQ:
-            url = f'rabbit://pifpaf:secret@127.0.0.1:{port}/'
-            return RabbitMQ(url, node=f'{PREFIX}_{os.getpid()}@localhost', home=exported.get('PRIVATE_DATA'))
-        return kind.make(exported['PRIVATE_URL'])
+            return RabbitMQ(f'rabbit://pifpaf:secret@127.0.0.1:{port}/', shared=False)
+        url = exported['PRIVATE_URL']
+        if kind.make is PostgreSQL:  # its first account is called like the one that made it
+            url = url.replace('://', f'://{user or getpass.getuser()}@', 1)
+        return kind.make(url)
 
 
 SERVICES = Services()
