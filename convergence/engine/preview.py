@@ -66,9 +66,10 @@ def preview_update(
     lists: dict[str, list[Document]] = {fate.value: [] for fate in Fate}
     for name, prospect in found.items():
         definition = compiled.goal.definitions[name]
-        row = prospects.chosen.get(name) or _not_made(stack, definition)
+        row = prospects.chosen.get(name)
         document = {
-            **formats.resource_summary(stack, row, needed_by.get(name, ())),
+            **formats.resource_summary(stack, row or _not_made(stack, definition), needed_by.get(name, ())),
+            **({} if row else {'creation_time': None, 'updated_time': None}),
             'resource_type': definition.type,
             'properties': _shown(prospect.wanted, secrets),
             **_verdict(prospect),

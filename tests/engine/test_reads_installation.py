@@ -1,0 +1,162 @@
+"""What callers are told about templates, resource types and processes."""
+
+import json
+
+import pytest
+
+from convergence import errors
+from convergence.engine.reads import InstallationReads
+from tests.harness import hot
+
+TEMPLATE = """
+heat_template_version: 2018-08-31
+description: What it is for
+parameter_groups:
+- {label: All, parameters: [size]}
+parameters:
+  size:
+    type: number
+    label: Size
+    description: How large
+    default: 3
+    immutable: true
+    constraints:
+    - range: {min: 1, max: 9}
+      description: From 1 to 9
+    - modulo: {step: 2, offset: 1}
+  name:
+    type: string
+    constraints:
+    - length: {min: 2}
+    - allowed_pattern: '[a-z]+'
+  colour: {type: string, constraints: [{allowed_values: [red, blue]}]}
+  secret: {type: string, hidden: true, default: hush}
+  options: {type: json, tags: [x]}
+  some: {type: comma_delimited_list}
+  on: {type: boolean}
+resources:
+  a: {type: Test::Thing, properties: {value: {get_param: name}}}
+"""
+
+
+@pytest.fixture
+def reads(harness):
+    return InstallationReads(harness.goals, harness.registry, harness.roster, '1.2.3')
+
+
+def test_a_template_is_described_without_values_for_its_parameters(harness, reads):
+    described = reads.validate_template(harness.context, TEMPLATE)
+    assert described['Description'] == 'What it is for'
+    assert described['ParameterGroups'] == [{'label': 'All', 'parameters': ['size']}]
+    parameters = described['Parameters']
+    assert parameters['size'] == {
+        'Type': 'Number',
+        'Description': 'How large',
+        'NoEcho': 'false',
+        'Label': 'Size',
+        'Default': 3,
+        'Immutable': True,
+        'MinValue': 1,
+        'MaxValue': 9,
+        'Step': 2,
+        'Offset': 1,
+        'ConstraintDescription': 'From 1 to 9',
+    }
+    assert parameters['name'] == {
+        'Type': 'String', 'Description': '', 'NoEcho': 'false', 'Label': 'name',
+        'MinLength': 2, 'AllowedPattern': '[a-z]+'}
+    assert parameters['colour']['AllowedValues'] == ['red', 'blue']
+    assert {name: shape['Type'] for name, shape in parameters.items()} == {
+        'size': 'Number', 'name': 'String', 'colour': 'String', 'secret': 'String', 'options': 'Json',
+        'some': 'CommaDelimitedList', 'on': 'Boolean'}
+    assert parameters['options']['Tags'] == ['x']
+    json.dumps(described)
+
+
+def test_values_are_shown_but_no_secret(harness, reads):
+    environment = {'parameters': {'name': 'abc', 'secret': 'silence'}, 'parameter_defaults': {'size': 5}}
+    described = reads.validate_template(harness.context, TEMPLATE, environment)
+    assert described['Parameters']['name']['Value'] == 'abc'
+    assert described['Parameters']['size']['Value'] == 5
+    secret = described['Parameters']['secret']
+    assert (secret['NoEcho'], secret['Default'], secret['Value']) == ('true', '******', '******')
+    assert described['Environment']['parameters'] == {'name': 'abc', 'secret': '******'}
+    assert 'hush' not in json.dumps(described) and 'silence' not in json.dumps(described)
+
+
+def test_everything_that_is_wrong_is_told_at_once_with_its_line(harness, reads):
+    source = hot({'a': {'valeu': 'x'}, 'b': {'type': 'Test::Thin'}})
+    with pytest.raises(errors.StackValidationFailed) as caught:
+        reads.validate_template(harness.context, source)
+    assert [problem.place.path[1] for problem in caught.value.problems] == ['a', 'b']
+    assert 'did you mean value' in str(caught.value) and 'did you mean Test::Thing' in str(caught.value)
+
+
+def test_a_wrong_value_is_told(harness, reads):
+    with pytest.raises(errors.StackValidationFailed, match='From 1 to 9'):
+        reads.validate_template(harness.context, TEMPLATE, {'parameters': {'size': 11}})
+
+
+def test_files_of_environments_must_have_been_merged(harness, reads):
+    with pytest.raises(errors.NotSupported, match='environment_files'):
+        reads.validate_template(harness.context, TEMPLATE, environment_files=['a.yaml'])
+
+
+def test_nothing_is_stored_by_looking_at_a_template(harness, reads):
+    reads.validate_template(harness.context, TEMPLATE)
+    assert harness.store.commits == 0
+
+
+@pytest.mark.parametrize(
+    ('expression', 'expected'),
+    [
+        ('Test::', ['Test::Enforced', 'Test::Thing']),
+        ('.*String', ['OS::Heat::RandomString']),
+        ('OS::Heat::(None|Value)$', ['OS::Heat::None', 'OS::Heat::Value']),
+        ('Thing', []),
+    ],
+)
+def test_types_are_listed_by_the_beginning_of_their_names(harness, reads, expression, expected):
+    assert reads.list_resource_types(harness.context, type_name=expression) == expected
+
+
+def test_types_are_listed_with_descriptions_and_by_support(harness, reads):
+    names = reads.list_resource_types(harness.context, support_status='SUPPORTED')
+    assert names == list(harness.registry.names())
+    assert reads.list_resource_types(harness.context, support_status='DEPRECATED') == []
+    (described,) = reads.list_resource_types(harness.context, type_name='Test::T', with_description=True)
+    assert described == {'resource_type': 'Test::Thing', 'description': 'Makes an entry in `Reality`.'}
+
+
+@pytest.mark.parametrize('expression', ['(', 'a' * 5000])
+def test_an_expression_that_cannot_be_used_is_refused(harness, reads, expression):
+    with pytest.raises(errors.Invalid, match='type_name'):
+        reads.list_resource_types(harness.context, type_name=expression)
+
+
+def test_an_expression_made_to_take_for_ever_does_not(harness, reads):
+    assert reads.list_resource_types(harness.context, type_name='((((.*)*)*)*)*!') == []
+
+
+def test_a_schema_has_a_description_if_wanted(harness, reads):
+    schema = reads.resource_schema(harness.context, 'Test::Thing')
+    assert schema['properties']['value']['update_allowed'] and 'description' not in schema
+    assert reads.resource_schema(harness.context, 'Test::Thing', with_description=True)['description']
+    with pytest.raises(errors.EntityNotFound, match='did you mean Test::Thing'):
+        reads.resource_schema(harness.context, 'Test::Thin')
+
+
+def test_processes_are_listed_with_whether_they_live(harness, reads):
+    harness.roster.register('engine-1', 'engine', 'here', '9', 1e6)
+    harness.roster.register('engine-2', 'engine', 'there', '9', -1.0)
+    services = {service['engine_id']: service for service in reads.list_services(harness.context)}
+    assert len(services) == 4
+    assert services['engine-1']['status'] == 'up' and services['engine-2']['status'] == 'down'
+    assert services['engine-1']['binary'] == 'convergence-engine' and services['engine-1']['topic'] == 'engine'
+    assert services['engine-1']['host'] == services['engine-1']['hostname'] == 'here'
+    assert services[harness.workers[0].id]['binary'] == 'convergence-worker'
+    json.dumps(list(services.values()))
+
+
+def test_the_revision_is_the_version(harness, reads):
+    assert reads.get_revision(harness.context) == '1.2.3'
