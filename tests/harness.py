@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from convergence import template
+from convergence.core.check import Worker
 from convergence.core.model import NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connection import connect
@@ -198,7 +199,7 @@ class Harness:
         """One sweep, in which everything counts as old."""
         options = SweepOptions(older_than_s=-1.0)
         parts = (self.store, self.sweeps, self.roster, self.dispatcher, self.traversals)
-        return Sweeper(*parts, options, 'sweeper').sweep()
+        return Sweeper(*parts, options, Worker('sweeper', self.new_id)).sweep()
 
     # --- delivering -------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from convergence import __version__, template
 from convergence.cmd.database import open_database
+from convergence.core.check import Worker as CoreWorker
 from convergence.config import LocalProviderSettings, Settings
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
@@ -176,7 +177,8 @@ class EngineProcess:
             reader, goals, traversals, StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins), new_id
         )
         sweep = SweepOptions(settings.sweep_interval_s, settings.sweep_interval_s)
-        sweeper = Sweeper(parts.store, Sweeps(parts.store), roster, dispatcher, traversals, sweep, engine_id)
+        myself = CoreWorker(engine_id, new_id, settings.dispatch_window)
+        sweeper = Sweeper(parts.store, Sweeps(parts.store), roster, dispatcher, traversals, sweep, myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
         reads = (

@@ -136,6 +136,26 @@ def release(view: FinishView, fence: int) -> Decision[End]:
     return Decision(End.RELEASED, effects, view.waiting)
 
 
+def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
+    """Tell the truth about a free row that was left in the middle of an action when its stack came to rest.
+
+    The progress is kept: the next operation on the stack goes on from there.
+
+    :returns: as the verdict, whether that was so.
+    """
+    resource, stack = view.resource, view.stack
+    if resource is None or stack is None or resource.owner is not None or resource.fence != fence:
+        return Decision(False)
+    if resource.status is not Status.IN_PROGRESS or stack.status is Status.IN_PROGRESS:
+        return Decision(False)
+    reason = f'unfinished when {stack.action} of the stack ended'
+    changes = {**states.resource_state(resource, resource.action, Status.FAILED, reason), 'wake_at': None}
+    event = _event(view, worker, resource, resource.action, Status.FAILED, reason, None)
+    return Decision(
+        True, (UpdateResource(resource.id, None, resource.fence, changes), InsertEvents((event,)))
+    )
+
+
 # --- the ends -------------------------------------------------------------------------------------------------
 
 

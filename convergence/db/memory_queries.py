@@ -123,7 +123,7 @@ class MemorySweeps(Sweeps):
         self._duties[name] = (holder, now + for_s)
         return True
 
-    def unattended(self, older_than_s: float, limit: int) -> list[ReadyNode]:
+    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
         tables, now = self._memory.tables, self._memory.clock()
         found: list[tuple[float, ReadyNode]] = []
@@ -150,6 +150,17 @@ class MemorySweeps(Sweeps):
         alive = self._roster.alive()
         held = [row for row in self._memory.tables.resource.values() if row.owner and row.owner not in alive]
         return [HeldRow(row.id, row.owner or '', row.fence) for row in held[:limit]]
+
+    def interrupted(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
+        tables = self._memory.tables
+        return [
+            HeldRow(row.id, row.name, row.fence)
+            for row in tables.resource.values()
+            if row.status is Status.IN_PROGRESS
+            and row.owner is None
+            and tables.stack[row.stack_id].status is not Status.IN_PROGRESS
+        ][:limit]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet."""

@@ -134,6 +134,7 @@ RESOURCE = Table(
     Column('wake_at', Double),
     Column('updated_at', Double),
     Index('ix_resource_owner', 'owner'),
+    Index('ix_resource_status_owner', 'status', 'owner'),
     **OPTIONS,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.columns import database_now
@@ -25,7 +25,10 @@ class ReadyNode:
 
 @dataclass(frozen=True, slots=True)
 class HeldRow:
-    """A resource row held by a worker that is not there any more."""
+    """A resource row that somebody left in the middle of an action.
+
+    :param owner: the worker that held it, or the name of the resource where nobody does.
+    """
 
     resource_id: str
     owner: str
@@ -40,8 +43,20 @@ class EndedTraversal:
     traversal_id: str
 
 
-_UNATTENDED = (
-    select(TRAVERSAL.c.stack_id, SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
+_PLACE = (
+    func.row_number()
+    .over(partition_by=SYNC_POINT.c.traversal_id, order_by=(SYNC_POINT.c.cast_at, SYNC_POINT.c.number))
+    .label('place')
+)
+_READY_AND_FREE = (
+    select(
+        TRAVERSAL.c.stack_id,
+        SYNC_POINT.c.traversal_id,
+        SYNC_POINT.c.number,
+        SYNC_POINT.c.phase,
+        SYNC_POINT.c.cast_at,
+        _PLACE,
+    )
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
@@ -52,7 +67,18 @@ _UNATTENDED = (
         RESOURCE.c.owner.is_(None),
         or_(RESOURCE.c.wake_at.is_(None), RESOURCE.c.wake_at <= database_now()),
     )
-    .order_by(SYNC_POINT.c.cast_at)
+    .subquery()
+)
+# Of one stack no more than its window: a long backlog goes on by itself, and must not keep other stacks waiting.
+_UNATTENDED = (
+    select(
+        _READY_AND_FREE.c.stack_id,
+        _READY_AND_FREE.c.traversal_id,
+        _READY_AND_FREE.c.number,
+        _READY_AND_FREE.c.phase,
+    )
+    .where(_READY_AND_FREE.c.place <= bindparam('window'))
+    .order_by(_READY_AND_FREE.c.cast_at, _READY_AND_FREE.c.number)
     .limit(bindparam('limit'))
 )
 _CAST = (
@@ -68,6 +94,14 @@ _ALIVE = (
 _ORPHANED = (
     select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence)
     .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
+    .limit(bindparam('limit'))
+)
+_INTERRUPTED = (
+    select(RESOURCE.c.id, RESOURCE.c.name, RESOURCE.c.fence)
+    .join(STACK, STACK.c.id == RESOURCE.c.stack_id)
+    .where(
+        RESOURCE.c.status == Status.IN_PROGRESS, RESOURCE.c.owner.is_(None), STACK.c.status != Status.IN_PROGRESS
+    )
     .limit(bindparam('limit'))
 )
 _CURRENT_IN_PROGRESS = and_(
@@ -118,10 +152,14 @@ class Sweeps:
             connection.commit()
         return taken
 
-    def unattended(self, older_than_s: float, limit: int) -> list[ReadyNode]:
-        """Ready nodes of running traversals whose row is free and awake; from now on they count as told."""
+    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+        """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
+
+        :param window: most nodes of one traversal.
+        """
         with self._store.writing() as connection:
-            rows = connection.execute(_UNATTENDED, {'older_than_s': older_than_s, 'limit': limit})
+            parameters = {'older_than_s': older_than_s, 'limit': limit, 'window': window}
+            rows = connection.execute(_UNATTENDED, parameters)
             found = [ReadyNode(*row) for row in rows]
             if found:
                 keys = sorted((node.traversal_id, node.number) for node in found)
@@ -132,6 +170,10 @@ class Sweeps:
     def orphaned(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out, by the database's clock."""
         return [HeldRow(*row) for row in self._read(_ORPHANED, limit)]
+
+    def interrupted(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
+        return [HeldRow(*row) for row in self._read(_INTERRUPTED, limit)]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet."""

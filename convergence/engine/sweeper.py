@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from convergence.concurrency import Event, start_thread
-from convergence.core.finish import release
+from convergence.core.check import Worker
+from convergence.core.finish import give_up, release
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
 from convergence.db.sweeps import Sweeps
@@ -39,7 +40,7 @@ class SweepOptions:
 class Sweeper:
     """Looks for work that nobody attends to, again and again.
 
-    :param holder: id of this process, for the election.
+    :param worker: this process, for the election and for the events that it stores.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Sweeper:
         dispatcher: Dispatcher,
         traversals: Traversals,
         options: SweepOptions,
-        holder: str,
+        worker: Worker,
     ) -> None:
         self._store = store
         self._sweeps = sweeps
@@ -58,7 +59,7 @@ class Sweeper:
         self._dispatcher = dispatcher
         self._traversals = traversals
         self._options = options
-        self._holder = holder
+        self._worker = worker
         self._stopping = Event()
 
     def start(self) -> None:
@@ -71,10 +72,11 @@ class Sweeper:
 
     def sweep(self) -> int:
         """One sweep, if it is this process's turn; how many things were attended to."""
-        if not self._sweeps.take_duty(DUTY, self._holder, self._options.interval_s * 3):
+        if not self._sweeps.take_duty(DUTY, self._worker.id, self._options.interval_s * 3):
             return 0
         chores: tuple[Callable[[], int], ...] = (
             self._take_over,
+            self._give_up,
             self._time_out,
             self._settle,
             self._wake,
@@ -110,6 +112,16 @@ class Sweeper:
                 self._dispatcher.attend(committed)
         return len(orphans)
 
+    def _give_up(self) -> int:
+        """Rows that were left in the middle when their stack came to rest say so."""
+        interrupted = self._sweeps.interrupted(self._options.limit)
+        for row in interrupted:
+            fence = row.fence
+            self._store.transact(
+                HeldResource(row.resource_id), lambda view, fence=fence: give_up(view, fence, self._worker)
+            )
+        return len(interrupted)
+
     def _time_out(self) -> int:
         overdue = self._sweeps.overdue(self._options.limit)
         for ended in overdue:
@@ -125,11 +137,11 @@ class Sweeper:
 
     def _wake(self) -> int:
         """Ready nodes that nobody claimed: their message was lost, or whoever had it died."""
-        nodes = self._sweeps.unattended(self._options.older_than_s, self._options.limit)
+        nodes = self._sweeps.unattended(self._options.older_than_s, self._options.limit, self._worker.window)
         self._dispatcher.conclude((node.traversal_id, node.number) for node in nodes if node.phase in LAST)
         cast = [(node.traversal_id, node.number) for node in nodes if node.phase not in LAST]
         if cast:
-            LOG.info('%d nodes were ready and unattended', len(cast))
+            LOG.debug('%d nodes were ready and unattended', len(cast))
         self._dispatcher.cast(cast)
         return len(nodes)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import template
+from convergence.core.check import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import Status
 from convergence.db.memory import MemoryStore
@@ -159,7 +160,7 @@ class World:
         traversals.visit_unchanged = self._visit_unchanged
         stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
         sweeper = Sweeper(
-            self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S), name
+            self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S), CoreWorker(name, self.new_id)
         )
         return Engine(process, stacks, traversals, sweeper)
 

@@ -80,6 +80,7 @@ def upgrade() -> None:
     )
     op.create_index('ix_resource_owner', 'resource', ['owner'], unique=False)
     op.create_index(op.f('ix_resource_stack_id'), 'resource', ['stack_id'], unique=False)
+    op.create_index('ix_resource_status_owner', 'resource', ['status', 'owner'], unique=False)
     op.create_table(
         'service',
         sa.Column('id', sa.String(length=36), nullable=False),
@@ -196,6 +197,7 @@ def downgrade() -> None:
     op.drop_index('ix_stack_project_id_created_at', table_name='stack')
     op.drop_table('stack')
     op.drop_table('service')
+    op.drop_index('ix_resource_status_owner', table_name='resource')
     op.drop_index(op.f('ix_resource_stack_id'), table_name='resource')
     op.drop_index('ix_resource_owner', table_name='resource')
     op.drop_table('resource')
