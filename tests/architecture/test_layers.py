@@ -18,7 +18,7 @@ DOORS = {
     'alembic': ('convergence.db', 'migrations'),
     'oslo_messaging': ('convergence.rpc',),
     'eventlet': ('convergence.concurrency',),
-    'greenlet': ('convergence.concurrency',),
+    'greenlet': ('convergence.concurrency', 'convergence.simulator.kernel'),
     'threading': ('convergence.concurrency', 'convergence.rpc'),
     'concurrent.futures': ('convergence.concurrency',),
     'stevedore': ('convergence.resources',),
