@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convergence import errors, template
+from convergence import template
 from convergence.core.check import Unwantable, Wanted
 from convergence.core.model import Change, Json
 from convergence.core.rows import Resource
@@ -10,6 +10,7 @@ from convergence.core.views import NodeView
 from convergence.resources.comparison import compare
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
+from convergence.worker.storable import text_of
 
 
 class Assessor:
@@ -29,10 +30,8 @@ class Assessor:
                 return Unwantable(f'properties must be a map, not {type(properties).__name__}')
             metadata = template.resolve(definition.metadata, view.inputs)
             return Wanted(properties, self._change(view, resource, properties), metadata)
-        except errors.ConvergenceError as error:
-            return Unwantable(str(error))
-        except Exception as error:  # a type's own code was asked
-            return Unwantable(f'{type(error).__name__}: {error}')
+        except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
+            return Unwantable(text_of(error))
 
     def _change(self, view: NodeView, resource: Resource, properties: dict[str, Json]) -> Change:
         definition = view.node.definition

@@ -9,10 +9,13 @@ from typing import Protocol
 from convergence import logs
 from convergence.concurrency import Task
 from convergence.core.check import ACTING, Assess, Begun, Claim, Step, Worker, begin, replacement
-from convergence.core.finish import End, Parked, Result, Unsuitable, escalate, finish, record
-from convergence.db.scopes import HeldResource, OneNode, OneReplacement
+from convergence.core.effects import Decision
+from convergence.core.finish import End, Parked, Result, Unsuitable, escalate, finish, record, release
+from convergence.core.leftover import keep_track
+from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
+from convergence.errors import ConvergenceError
 from convergence.resources.registry import Registry
 from convergence.worker.runner import Fenced, Pace, Runner, Surroundings, wait
 
@@ -54,7 +57,7 @@ class Checks:
         self._assess = assess
         self._settler = settler
         self._later = later
-        self._runner = Runner(registry, pace, Surroundings(self._record, self._escalate, draining, wait))
+        self._runner = Runner(registry, pace, Surroundings(self._record, self._escalate, draining, self._is_wanted, wait))
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
@@ -105,16 +108,34 @@ class Checks:
             LOG.info('%s %s', claim.step, claim.resource.type)
             try:
                 result = self._runner.run(claim, task)
-            except Fenced:
-                LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
+            except Fenced as fenced:
+                self._keep_track(claim, fenced.physical_id)
                 return None
             end = self._finish(claim, result)
             LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
-            return None if end is End.FENCED else result
+            if end is not End.FENCED:
+                return result
+            self._keep_track(claim, result.physical_id)
+            return None
+
+    def _keep_track(self, claim: Claim, physical_id: str | None) -> None:
+        """The row is somebody else's by now and the result is dropped; what was made must not be forgotten."""
+        LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
+        if physical_id is None or physical_id == claim.resource.physical_id:
+            return
+        committed = self._store.transact(
+            WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
+        )
+        if committed is None or not committed.verdict:
+            LOG.error('%s: %s was made for a stack that is gone; remove it', claim.resource.name, physical_id)
 
     def _finish(self, claim: Claim, result: Result) -> End:
         scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
-        committed = self._store.transact(scope, lambda view: finish(view, claim, result, self._worker))
+        try:
+            committed = self._store.transact(scope, lambda view: finish(view, claim, result, self._worker))
+        except Exception:
+            self._give_back(claim)
+            raise
         if committed is None:
             return End.FENCED
         self._dispatcher.attend(committed)
@@ -123,6 +144,23 @@ class Checks:
         elif isinstance(result, Parked):
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict
+
+    def _give_back(self, claim: Claim) -> None:
+        """The result could not be stored. The sweeper has the action resumed; not we, or we might try without end."""
+        fence = claim.resource.fence
+        try:
+            self._store.transact(HeldResource(claim.resource.id), lambda view: release(view, fence))
+        except Exception:  # noqa: BLE001 - whatever keeps it from being stored
+            LOG.warning('%s cannot even be given back; it will be when it is missed', claim.resource.name)
+
+    def _is_wanted(self, claim: Claim) -> bool:
+        """Whether the traversal of a claim still runs; so it is assumed while the database cannot be asked."""
+        scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
+        try:
+            committed = self._store.transact(scope, lambda view: Decision(view.is_running))
+        except ConvergenceError:
+            return True
+        return committed is not None and committed.verdict
 
     def _record(self, claim: Claim, known: Parked) -> bool:
         scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
@@ -133,5 +171,3 @@ class Checks:
         scope = HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
         committed = self._store.transact(scope, lambda view: escalate(view, claim, self._worker))
         return committed is not None and committed.verdict
-
-

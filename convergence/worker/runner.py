@@ -27,12 +27,20 @@ from convergence.resources.contract import (
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
+from convergence.worker.storable import carried, checked, storable_id, text_of
 
 LOG = logging.getLogger(__name__)
 
 
 class Fenced(Exception):
-    """Somebody else holds the row by now: stop, write nothing."""
+    """Somebody else holds the row by now: stop, write nothing.
+
+    :param physical_id: the object that the call has made or found, if any.
+    """
+
+    def __init__(self, physical_id: str | None) -> None:
+        super().__init__(physical_id)
+        self.physical_id = physical_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,11 @@ class Course:
     waited_s: float = 0.0
 
     def learn(self, answer: Answer) -> bool:
-        """Take in what an answer says; whether that is worth storing before the action goes on."""
+        """Take in what an answer says; whether that is worth storing before the action goes on.
+
+        :raises FinalFailure: it is no answer, or cannot be stored.
+        """
+        answer = checked(answer)
         news = answer.physical_id is not None and answer.physical_id != self.physical_id
         if answer.physical_id is not None:
             self.physical_id = answer.physical_id
@@ -86,12 +98,14 @@ class Surroundings:
     :param record: stores what has become known while an action goes on; False: the row is not held any more.
     :param escalate: stores that a repair goes on as an update; False: the row is not held any more.
     :param draining: whether the process is about to end.
+    :param wanted: whether the traversal that a row was claimed for still runs.
     :param wait: waits for a while, or until the task is cancelled; whether it was.
     """
 
     record: Callable[[Claim, Parked], bool]
     escalate: Callable[[Claim], bool]
     draining: Callable[[], bool]
+    wanted: Callable[[Claim], bool]
     wait: Callable[[Task, float], bool] = wait
 
 
@@ -117,12 +131,12 @@ class Runner:
             return self._run(course)
         except (Fenced, TaskKilled):
             raise
-        except ReplacementNeeded as error:
-            return self._with_known(course, Unsuitable(str(error) or 'the resource type asks for a replacement'))
-        except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
+        except BaseException as error:  # a type may raise anything at all; it must not end the worker
+            if isinstance(error, ReplacementNeeded) and claim.action is Action.UPDATE:
+                return self._with_known(course, Unsuitable(text_of(error)))
             LOG.info('%s of %s failed', claim.action, claim.resource.name, exc_info=True)
-            physical_id = getattr(error, 'physical_id', None)
-            return self._with_known(course, Failed(_text(error), physical_id=physical_id))
+            physical_id = storable_id(getattr(error, 'physical_id', None))
+            return self._with_known(course, Failed(text_of(error), physical_id=physical_id))
 
     def _begin(self, claim: Claim, task: Task) -> Course:
         resource = claim.resource
@@ -225,7 +239,7 @@ class Runner:
         if change is Change.NONE and not was_updated:
             return Succeeded(self._output(course), course.physical_id, course.data)
         if not self._around.escalate(claim):
-            raise Fenced
+            raise Fenced(course.physical_id)
         return self._drive(course, lambda: kind.update(course.call))
 
     # --- driving ----------------------------------------------------------------------------------------------
@@ -245,7 +259,7 @@ class Runner:
             if (news or first_progress) and not self._around.record(
                 course.claim, self._with_known(course, Parked(answer.progress, wait_s))
             ):
-                raise Fenced
+                raise Fenced(course.physical_id)
             if self._around.wait(course.task, wait_s):
                 return self._let_go(course)
             course.waited_s += wait_s
@@ -261,14 +275,19 @@ class Runner:
         return course.kind.poll(course.call, course.claim.action, progress)
 
     def _let_go(self, course: Course) -> Result:
-        """Nobody wants the action any more, or the process ends."""
-        if self._around.draining():
+        """Nobody wants the action any more; or somebody does, and another worker is to go on with it.
+
+        A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
+        """
+        if self._around.draining() or self._around.wanted(course.claim):
             return self._with_known(course, Parked(course.progress, 0.0))
         action, progress = course.claim.action, course.progress or {}
         try:
             with course.task.killable():
                 course.kind.cancel(course.call, action, progress)
-        except Exception:
+        except TaskKilled:
+            raise
+        except BaseException:  # as in run()
             LOG.warning('Cancelling %s of %s failed', action, course.call.name, exc_info=True)
         resumable = type(course.kind).cancel is ResourceType.cancel
         return self._with_known(course, Failed(f'{action} cancelled', progress=progress if resumable else None))
@@ -309,17 +328,12 @@ class Runner:
             try:
                 with course.task.killable():
                     read = {key: kind.attribute(call, key) for key in wanted}
-                attributes[name] = read[name] if name else read
-            except Exception as error:
-                failures[name] = _text(error)
+                attributes[name] = carried(read[name] if name else read, f'attribute {name}'.strip())
+            except TaskKilled:
+                raise
+            except BaseException as error:  # noqa: BLE001 - as in run()
+                failures[name] = text_of(error)
         with course.task.killable():
             reference = kind.reference_id(call)
+        carried(reference, 'the reference id')
         return Output(course.claim.resource.id, reference, attributes, failures)
-
-
-def _text(error: BaseException) -> str:
-    """The error as its author meant it to be read; with its class where that was not meant to be raised."""
-    text = str(error).strip()
-    if isinstance(error, Exception) and type(error).__module__.startswith('convergence.') and text:
-        return text
-    return f'{type(error).__name__}: {text}' if text else type(error).__name__
