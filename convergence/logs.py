@@ -27,7 +27,7 @@ TRACEBACK_FORMAT = '%(asctime)s.%(msecs)03d %(process)d ERROR %(name)s %(about)s
 
 _QUIET_LIBRARIES = (
     'alembic=WARNING',
-    'amqp=WARNING',
+    'amqp=ERROR',  # its only warnings come from closing a channel
     'kombu=WARNING',
     'oslo.messaging=WARNING',
     'oslo_messaging=WARNING',

@@ -1,0 +1,224 @@
+"""What an installation of several processes does, whatever database it is on. The modules beside run it on each."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+
+from tests.functional.cluster import template
+
+
+class Operations:
+    """What users ask for."""
+
+    def test_the_work_on_a_stack_is_spread_over_the_workers(self, cluster, name):
+        resources = {f'r{number}': {'value': str(number)} for number in range(24)}
+        stack = cluster.create(name, template(**resources))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        assert cluster.reality.values(name) == {f'r{number}': str(number) for number in range(24)}
+        assert len(cluster.creators(name)) == len(cluster.workers)
+        stack.delete()
+        assert stack.ended() == 'DELETE_COMPLETE'
+        assert cluster.reality.objects(name) == {}
+
+    def test_an_update_changes_replaces_adds_and_removes_just_what_it_must(self, cluster, name):
+        follows = {'value': {'get_attr': ['changed', 'value']}, 'after': ['changed', 'replaced']}
+        first = {'kept': {'value': 'k'}, 'changed': {'value': 'one'}, 'replaced': {'place': 'here'}, 'follows': follows}
+        stack = cluster.create(name, template(**first, removed={}))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        before = cluster.reality.objects(name)
+
+        stack.update(template(**first | {'changed': {'value': 'two'}, 'replaced': {'place': 'there'}}, added={}))
+        assert stack.ended() == 'UPDATE_COMPLETE'
+        after = cluster.reality.objects(name)
+        assert after.keys() == {'kept', 'changed', 'replaced', 'follows', 'added'}
+        same = {each for each in before.keys() & after.keys() if before[each]['id'] == after[each]['id']}
+        assert same == {'kept', 'changed', 'follows'}
+        values = {'kept': 'k', 'changed': 'two', 'follows': 'two', 'replaced': '', 'added': ''}
+        assert cluster.reality.values(name) == values
+        assert (before['replaced']['place'], after['replaced']['place']) == ('here', 'there')
+        assert cluster.reality.calls(name, 'kept', 'update') == []
+        assert {key: row['physical_resource_id'] for key, row in stack.resources().items()} == {
+            key: each['id'] for key, each in after.items()
+        }
+
+    def test_an_update_takes_over_from_an_update_in_progress(self, cluster, name):
+        stack = cluster.create(name, template(a={'value': 'one'}, b={'value': 'one', 'after': ['a']}))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        before = cluster.reality.objects(name)
+        stack.update(template(a={'value': 'two', 'until': name}, b={'value': 'two', 'after': ['a']}))
+        cluster.reality.called(name, 'a', 'update')
+        stack.update(template(a={'value': 'three'}, b={'value': 'three', 'after': ['a']}))
+        assert stack.state() == 'UPDATE_IN_PROGRESS'
+        cluster.reality.open(name)
+        assert stack.ended() == 'UPDATE_COMPLETE'
+        assert cluster.reality.values(name) == {'a': 'three', 'b': 'three'}
+        assert {each['id'] for each in cluster.reality.objects(name).values()} == {
+            each['id'] for each in before.values()
+        }
+
+    def test_of_updates_at_the_same_time_the_last_accepted_is_what_becomes_real(self, cluster, name):
+        def goal(value: str) -> str:
+            chain = {f'r{number}': {'value': value, 'after': [f'r{number - 1}']} for number in range(1, 4)}
+            return template(r0={'value': value}, **chain, **{f'only-{value}': {'value': value}})
+
+        stack = cluster.create(name, goal('zero'))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        start, refused = threading.Barrier(6), []
+
+        def update(number: int) -> None:
+            start.wait()
+            try:
+                stack.update(goal(f'v{number}'))
+            except Exception as error:  # noqa: BLE001 - shown by the assertion below
+                refused.append(error)
+
+        threads = [threading.Thread(target=update, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert refused == []
+        assert stack.ended() == 'UPDATE_COMPLETE'
+        wanted = {
+            key: resource['properties']['value'] for key, resource in stack.template()['resources'].items()
+        }
+        assert wanted['r0'] != 'zero'
+        assert cluster.reality.values(name) == wanted
+
+    def test_a_failed_create_keeps_what_was_made_and_can_be_mended(self, cluster, name):
+        stack = cluster.create(name, template(good={}, bad={'fail': True}, later={'after': ['bad']}))
+        assert stack.ended() == 'CREATE_FAILED'
+        assert 'bad was told to fail' in stack.show()['stack_status_reason']
+        assert 'later' not in cluster.reality.objects(name)
+        stack.update(template(good={}, bad={'value': 'mended'}, later={'after': ['bad']}))
+        assert stack.ended() == 'UPDATE_COMPLETE'
+        assert cluster.reality.values(name) == {'good': '', 'bad': 'mended', 'later': ''}
+
+    def test_a_failed_update_is_rolled_back_where_that_is_wanted(self, cluster, name):
+        stack = cluster.create(name, template(a={'value': 'one'}, b={'value': 'one', 'after': ['a']}))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        before = cluster.reality.objects(name)
+        goal = template(a={'value': 'two'}, b={'value': 'two', 'fail': True, 'after': ['a']}, new={})
+        stack.update(goal, disable_rollback=False)
+        assert stack.ended() == 'ROLLBACK_COMPLETE'
+        assert cluster.reality.values(name) == {'a': 'one', 'b': 'one'}
+        assert cluster.reality.objects(name)['a']['id'] == before['a']['id']
+
+    def test_a_failed_create_that_is_rolled_back_leaves_nothing(self, cluster, name):
+        goal = template(a={}, b={'fail': True, 'after': ['a']})
+        stack = cluster.create(name, goal, disable_rollback=False)
+        assert stack.ended() == 'ROLLBACK_COMPLETE'
+        assert cluster.reality.objects(name) == {}
+
+    def test_a_delete_in_the_middle_of_a_create_stops_and_removes_it(self, cluster, name):
+        stack = cluster.create(name, template(slow={'until': name}, next={'after': ['slow']}, other={}))
+        cluster.reality.called(name, 'slow', 'create')
+        stack.delete()
+        assert stack.ended() == 'DELETE_COMPLETE'
+        assert cluster.reality.objects(name) == {}
+        assert cluster.reality.calls(name, 'next', 'create') == []
+
+    def test_a_cancelled_update_goes_back_where_that_is_wanted(self, cluster, name):
+        stack = cluster.create(name, template(a={'value': 'one'}, b={'value': 'one', 'after': ['a']}))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        stack.update(template(a={'value': 'two', 'until': name}, b={'value': 'two', 'after': ['a']}))
+        cluster.reality.called(name, 'a', 'update')
+        stack.cancel(rollback=True)
+        assert stack.ended() == 'ROLLBACK_COMPLETE'
+        assert cluster.reality.values(name) == {'a': 'one', 'b': 'one'}
+
+    def test_a_cancelled_update_can_stay_where_it_is_and_be_taken_up_again(self, cluster, name):
+        stack = cluster.create(name, template(a={'value': 'one'}, b={'value': 'one', 'after': ['a']}))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        goal = template(a={'value': 'two', 'until': name}, b={'value': 'two', 'after': ['a']})
+        stack.update(goal)
+        cluster.reality.called(name, 'a', 'update')
+        stack.cancel(rollback=False)
+        assert stack.ended() == 'UPDATE_FAILED'
+        assert cluster.reality.values(name)['b'] == 'one'
+        cluster.reality.open(name)
+        stack.update(goal)
+        assert stack.ended() == 'UPDATE_COMPLETE'
+        assert cluster.reality.values(name) == {'a': 'two', 'b': 'two'}
+
+
+class Deaths:
+    """What becomes of work when processes end."""
+
+    def test_a_worker_that_is_told_to_stop_hands_its_work_on(self, cluster, name):
+        goal = template(
+            held={'value': 'h', 'hold': name}, polled={'value': 'p', 'until': name}, last={'after': ['held', 'polled']}
+        )
+        stack = cluster.create(name, goal)
+        holder = cluster.worker(cluster.reality.called(name, 'held', 'create')['process'])
+        cluster.reality.called(name, 'polled', 'create')
+        assert holder.end(signal.SIGTERM) == 0, holder.text()
+        assert stack.state() == 'CREATE_IN_PROGRESS'
+        cluster.reality.open(name)
+        assert stack.ended() == 'CREATE_COMPLETE'
+        assert cluster.reality.values(name) == {'held': 'h', 'polled': 'p', 'last': ''}
+        assert len(cluster.reality.calls(name, 'held', 'create')) == 1
+
+    def test_the_work_of_a_killed_worker_is_taken_over(self, cluster, name):
+        """Killed in the middle of the call: the object exists, and nobody has stored that yet."""
+        stack = cluster.create(name, template(held={'value': 'h', 'hold': name}, last={'after': ['held']}))
+        holder = cluster.worker(cluster.reality.called(name, 'held', 'create')['process'])
+        holder.end(signal.SIGKILL)
+        cluster.reality.open(name)
+        assert stack.ended() == 'CREATE_COMPLETE'
+        assert cluster.reality.values(name) == {'held': 'h', 'last': ''}
+        assert len(cluster.reality.calls(name, 'held', 'create')) == 1
+
+    def test_a_stack_survives_the_death_of_every_engine(self, cluster, name):
+        chain = {f'r{number}': {'value': 'two', 'after': [f'r{number - 1}']} for number in range(1, 5)}
+        stack = cluster.create(name, template(r0={'value': 'two', 'until': name}, **chain))
+        cluster.reality.called(name, 'r0', 'create')
+        for engine in cluster.engines:
+            engine.end(signal.SIGKILL)
+        cluster.reality.open(name)
+        cluster.fill()
+        assert stack.ended() == 'CREATE_COMPLETE'
+        assert set(cluster.reality.values(name)) == {'r0', *chain}
+
+    def test_an_engine_is_restarted_while_requests_arrive(self, cluster, name):
+        """Callers do not notice: what the one has in hand it answers, the rest goes to the other."""
+        states = []
+        engine = cluster.engines[0]
+        creating = cluster.create(f'{name}-0', template(a={}))
+        engine.send(signal.SIGTERM)
+        for number in range(1, 6):
+            states.append(cluster.create(f'{name}-{number}', template(a={'value': str(number)})).ended())
+        assert engine.wait() == 0, engine.text()
+        assert states == ['CREATE_COMPLETE'] * 5
+        assert creating.ended() == 'CREATE_COMPLETE'
+
+
+class Parked:
+    """Long actions that wait in their rows, with no thread anywhere."""
+
+    def test_a_parked_action_outlives_the_workers_that_began_it(self, cluster, name):
+        stack = cluster.create(name, template(slow={'value': 's', 'until': name}, last={'after': ['slow']}))
+        cluster.reality.called(name, 'slow', 'create')
+        for worker in cluster.workers:
+            worker.send(signal.SIGTERM)
+        for worker in cluster.workers:
+            assert worker.wait() == 0, worker.text()
+        cluster.fill()
+        assert stack.state() == 'CREATE_IN_PROGRESS'
+        cluster.reality.open(name)
+        assert stack.ended() == 'CREATE_COMPLETE'
+        assert cluster.reality.values(name) == {'slow': 's', 'last': ''}
+        assert len(cluster.reality.calls(name, 'slow', 'create')) == 1
+
+    def test_a_parked_action_is_cancelled_like_any_other(self, cluster, name):
+        stack = cluster.create(name, template(a={'value': 'one'}))
+        assert stack.ended() == 'CREATE_COMPLETE'
+        stack.update(template(a={'value': 'two', 'until': name}))
+        cluster.reality.called(name, 'a', 'update')
+        stack.cancel(rollback=True)
+        cluster.reality.open(name)
+        assert stack.ended() == 'ROLLBACK_COMPLETE'
+        assert cluster.reality.values(name) == {'a': 'one'}
+        assert json.dumps(stack.template()).count('two') == 0

@@ -1,0 +1,313 @@
+"""Real engines and workers, each a process of its own, on a real broker and a real database."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from oslo_context.context import RequestContext
+
+from convergence.rpc.client import EngineClient
+from convergence.rpc.transport import connect
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = Path(__file__).parent / 'plugin'
+LONG_S = 90.0
+"""Longer than any of this takes, even on a machine that is busy with something else."""
+
+CONFIGURATION = """
+[DEFAULT]
+executor = {executor}
+control_exchange = {exchange}
+host = functional
+[database]
+connection = {database_url}
+max_retries = 1
+retry_interval = 1
+[transport]
+url = {rabbit_url}
+[engine]
+sweep_interval_s = 0.5
+heartbeat_interval_s = 1
+lease_s = 4
+[worker]
+poll_interval_min_s = 0.05
+poll_interval_max_s = 0.5
+park_after_s = {park_after_s}
+cancel_grace_s = 5
+drain_timeout_s = 20
+"""
+
+
+def eventually(look: Callable[[], Any], what: str, limit_s: float = LONG_S) -> Any:
+    """What `look` gives as soon as that is true of anything."""
+    ends = time.monotonic() + limit_s
+    while True:
+        seen = look()
+        if seen:
+            return seen
+        assert time.monotonic() < ends, f'{what}: not within {limit_s} s'
+        time.sleep(0.05)
+
+
+class Reality:
+    """What the objects of `Test::Recorded` are, and what was done to them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ('objects', 'calls', 'gates'):
+            (root / name).mkdir(parents=True)
+
+    def objects(self, stack: str) -> dict[str, dict[str, Any]]:
+        """The existing objects of a stack, by resource; two of the same resource are a mistake in any final state."""
+        found = [each for each in self._read('objects') if each['stack'] == stack]
+        twice = [name for name, count in Counter(each['name'] for each in found).items() if count > 1]
+        assert not twice, f'more than one object of {twice}: {found}'
+        return {each['name']: each for each in found}
+
+    def values(self, stack: str) -> dict[str, str]:
+        """The value of each existing object of a stack, by resource."""
+        return {name: each['value'] for name, each in self.objects(stack).items()}
+
+    def calls(self, stack: str, name: str, action: str) -> list[dict[str, Any]]:
+        """The calls that were made for a resource."""
+        wanted = (stack, name, action)
+        return [each for each in self._read('calls') if (each['stack'], each['name'], each['action']) == wanted]
+
+    def called(self, stack: str, name: str, action: str) -> dict[str, Any]:
+        """The first such call, as soon as there is one."""
+        return eventually(lambda: self.calls(stack, name, action), f'{action} of {stack}/{name} is called')[0]
+
+    def open(self, gate: str) -> None:
+        """Let those through who wait at the gate."""
+        (self.root / 'gates' / gate).touch()
+
+    def _read(self, kind: str) -> list[dict[str, Any]]:
+        found = []
+        for path in (self.root / kind).glob('*.json'):
+            with contextlib.suppress(FileNotFoundError):  # deleted since it was listed
+                found.append(json.loads(path.read_text()))
+        return found
+
+
+class Process:
+    """One program, its output in a file."""
+
+    def __init__(self, module: str, arguments: list[str], directory: Path, environment: dict[str, str]) -> None:
+        self.log = directory / f'{module}-{time.monotonic_ns()}.log'
+        with self.log.open('wb') as output:
+            self.popen = subprocess.Popen(
+                [sys.executable, '-m', f'convergence.cmd.{module}', *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=directory,
+                env=environment,
+            )
+        self.module = module
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.popen.pid
+
+    def text(self) -> str:
+        """What it has said so far."""
+        return self.log.read_text(errors='replace')
+
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.popen.poll() is None
+
+    def ready(self, times: int = 1) -> None:
+        """Wait until it is at work."""
+
+        def look() -> bool:
+            at_work = self.text().count('is at work') >= times
+            assert at_work or self.running(), f'{self.module} has ended:\n{self.text()}'
+            return at_work
+
+        eventually(look, f'{self.module} is at work')
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.popen.send_signal(number)
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send it a signal and wait; its exit code."""
+        self.send(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code."""
+        return self.popen.wait(LONG_S)
+
+
+def environment(directory: Path, reality: Path) -> dict[str, str]:
+    """The environment of the programs: `Test::Recorded` looks installed, and nothing of this user's is read."""
+    installed = directory / 'installed' / 'recorded_type-1.dist-info'
+    installed.mkdir(parents=True, exist_ok=True)
+    (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: recorded-type\nVersion: 1\n')
+    (installed / 'entry_points.txt').write_text(
+        '[convergence.resource_types]\nTest::Recorded = recorded_type:Recorded\n'
+    )
+    paths = [str(installed.parent), str(PLUGIN), str(ROOT)]
+    return os.environ | {
+        'PYTHONPATH': os.pathsep.join(paths),
+        'HOME': str(directory),
+        'XDG_CACHE_HOME': str(directory / 'cache'),
+        'FUNCTIONAL_REALITY': str(reality),
+    }
+
+
+class Cluster:
+    """Engines and workers that share a database and a broker.
+
+    :param options: `database_url`, `rabbit_url`, `exchange`, and optionally `executor` and `park_after_s`.
+    """
+
+    def __init__(self, directory: Path, **options: Any) -> None:
+        self.directory = directory
+        self.reality = Reality(directory / 'reality')
+        self.environment = environment(directory, self.reality.root)
+        self.configuration = directory / 'convergence.conf'
+        self.configuration.write_text(
+            CONFIGURATION.format(**{'executor': 'threading', 'park_after_s': 60, **options})
+        )
+        self._transport = connect(cfg.CONF, options['rabbit_url'], prefix=options['exchange'])
+        self.client = EngineClient(self._transport)
+        self.engines: list[Process] = []
+        self.workers: list[Process] = []
+        self.gone: list[Process] = []
+
+    def context(self) -> RequestContext:
+        """Who asks."""
+        return RequestContext(user_id='alice', project_id='functional', overwrite=False)
+
+    # --- processes --------------------------------------------------------------------------------------------
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run ``convergence-manage``."""
+        command = [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(self.configuration)]
+        return subprocess.run(
+            [*command, *arguments],
+            env=self.environment, cwd=self.directory, capture_output=True, text=True, timeout=LONG_S, check=False,
+        )  # fmt: skip
+
+    def launch(self, module: str, *arguments: str) -> Process:
+        """Start a program; it is not waited for."""
+        given = ['--config-file', str(self.configuration), *arguments]
+        return Process(module, given, self.directory, self.environment)
+
+    def fill(self, engines: int = 2, workers: int = 3) -> None:
+        """Have that many engines and workers at work, whatever happened to those that there were."""
+        for module, processes, count in (('engine', self.engines, engines), ('worker', self.workers, workers)):
+            self.gone += [each for each in processes if not each.running()]
+            processes[:] = [each for each in processes if each.running()]
+            processes += [self.launch(module) for _ in range(count - len(processes))]
+        for process in (*self.engines, *self.workers):
+            process.ready()
+
+    def worker(self, pid: int) -> Process:
+        """The worker with a process id."""
+        return next(each for each in self.workers if each.pid == pid)
+
+    def close(self) -> list[tuple[str, int]]:
+        """End everything in good order; program and exit code of each process that ran until now."""
+        running = [each for each in (*self.workers, *self.engines) if each.running()]
+        for process in running:
+            process.send(signal.SIGTERM)
+        ended = []
+        for process in running:
+            try:
+                ended.append((process.module, process.wait()))
+            except subprocess.TimeoutExpired:
+                process.end(signal.SIGKILL)
+                ended.append((f'{process.module} did not end:\n{process.text()}', -signal.SIGKILL))
+        self._transport.close()
+        return ended
+
+    def logs(self) -> str:
+        """What all processes have said."""
+        return '\n'.join(each.text() for each in (*self.engines, *self.workers, *self.gone))
+
+    # --- stacks -----------------------------------------------------------------------------------------------
+
+    def create(self, name: str, template: str, **args: Any) -> Stack:
+        """Ask for a stack."""
+        return Stack(self, self.client.create_stack(self.context(), name, template, args=args))
+
+    def creators(self, name: str) -> set[str]:
+        """The ids of the workers that created something of a stack, by what they logged."""
+        return set(re.findall(rf'stack={name} .*worker=([0-9a-f-]+)\] CREATE succeeded', self.logs()))
+
+
+class Stack:
+    """A stack of a cluster."""
+
+    def __init__(self, cluster: Cluster, identity: dict[str, Any]) -> None:
+        self._cluster = cluster
+        self.identity = identity
+        self.name = identity['stack_name']
+
+    def show(self) -> dict[str, Any]:
+        """Everything about it."""
+        shown: dict[str, Any] = self._cluster.client.show_stack(self._cluster.context(), self.identity)[0]
+        return shown
+
+    def state(self) -> str:
+        """Action and status."""
+        shown = self.show()
+        return f'{shown["stack_action"]}_{shown["stack_status"]}'
+
+    def ended(self) -> str:
+        """Action and status, once it is not in progress any more."""
+        ends = time.monotonic() + LONG_S
+        while (state := self.state()).endswith('IN_PROGRESS'):
+            if time.monotonic() > ends:
+                explained = self._cluster.client.stack_explain(self._cluster.context(), self.identity)
+                raise AssertionError(f'{self.name} is still {state}: {json.dumps(explained, indent=1)}')
+            time.sleep(0.05)
+        return state
+
+    def update(self, template: str, **args: Any) -> None:
+        """Ask for something else."""
+        self._cluster.client.update_stack(self._cluster.context(), self.identity, template, args=args)
+
+    def delete(self) -> None:
+        """Ask for its end."""
+        self._cluster.client.delete_stack(self._cluster.context(), self.identity)
+
+    def cancel(self, *, rollback: bool) -> None:
+        """Ask for the operation in progress to be stopped."""
+        self._cluster.client.stack_cancel_update(self._cluster.context(), self.identity, rollback)
+
+    def template(self) -> dict[str, Any]:
+        """Its present goal."""
+        return self._cluster.client.get_template(self._cluster.context(), self.identity)
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """Its resources by name."""
+        rows = self._cluster.client.list_stack_resources(self._cluster.context(), self.identity)
+        return {row['resource_name']: row for row in rows}
+
+
+def template(**resources: dict[str, Any]) -> str:
+    """A template of `Test::Recorded` resources; JSON, which is YAML. The key `after` names what must come before."""
+    definitions = {}
+    for name, properties in resources.items():
+        properties = dict(properties)
+        after = properties.pop('after', [])
+        definitions[name] = {'type': 'Test::Recorded', 'properties': properties, 'depends_on': after}
+    return json.dumps({'heat_template_version': '2018-08-31', 'resources': definitions})
