@@ -15,7 +15,17 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import Call, Scenario, Template
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import PROJECT, Context, Engine, Faults, Message, Watch, World
+from convergence.simulator.world import (
+    PROJECT,
+    Context,
+    Engine,
+    Faults,
+    Message,
+    Storage,
+    Watch,
+    World,
+    in_memory,
+)
 
 
 class Mode(StrEnum):
@@ -35,6 +45,7 @@ class Plan:
 
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
+    :param storage: makes the database of a run, on the run's clock.
     """
 
     mode: Mode = Mode.SEEDED
@@ -43,6 +54,7 @@ class Plan:
     workers: int = 3
     steps: int = 20_000
     sweeps: int = 1_500
+    storage: Callable[[Callable[[], float]], Storage] = in_memory
 
 
 @dataclass
@@ -75,6 +87,7 @@ class Run:
             workers=1 if ordered else plan.workers,
             visit_unchanged=ordered,
             watch=make_watch() if make_watch else None,
+            storage=plan.storage,
         )
         self.world.kernel.fine = not ordered
         self.stacks: dict[str, Expectation] = {}
@@ -157,7 +170,6 @@ class Run:
             self._turn(fibers[chosen])
         elif chosen < len(fibers) + len(world.bag):
             message = world.bag[chosen - len(fibers)]
-            world.watch.story('network', 'delivers', str(message))
             world.deliver(message)
         else:
             self._carry_out(self._calls.pop(0))
@@ -240,7 +252,7 @@ class Run:
     def _operation(self, call: Call) -> None:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
         engine = self.world.engines[self._choices.pick(len(self.world.engines))]
-        self.world.watch.story('user', call.verb, str(call.arguments[0]))
+        self.world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)
         self._asked = call
         self._user = self.world.kernel.spawn(engine.process, call.verb, lambda: self._ask(engine, call))
         if self._plan.mode is Mode.ORDER:

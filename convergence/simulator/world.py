@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from convergence import template
 from convergence.core.check import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import Status
-from convergence.db.memory import MemoryStore
+from convergence.db.memory import MemoryStore, Tables
 from convergence.db.memory_queries import MemoryReader, MemoryRoster, MemorySweeps
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster
+from convergence.db.sweeps import Sweeps
+from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
@@ -28,6 +32,9 @@ from convergence.worker.runner import Pace
 from convergence.worker.service import Clockwork, Rows, WorkerOptions, WorkerService
 
 PROJECT = 'simulated'
+LOST = 'nobody'
+"""Who gets a message that is lost, in a story."""
+
 LEASE_S = 30.0
 SWEEP_S = 5.0
 
@@ -97,13 +104,46 @@ class Watch:
     """Who is told what happens. Each is called with the world and what it is about."""
 
     commits: list[Callable[[World, Decision[Any]], None]] = field(default_factory=list)
-    story: Callable[[str, str, str], None] = lambda who, what, whom: None
+    story: Callable[[str, str | Message, str], None] = lambda who, what, whom: None
+
+
+class SimulatedStore(Transactions, Protocol):
+    """A store in whose transactions others may go on, and whose rows can be looked at.
+
+    The variables are as those of `convergence.db.memory.MemoryStore`.
+    """
+
+    pause: Callable[[str], None]
+    block: Callable[[], None]
+    committed: Callable[[Decision[Any]], None]
+
+    @property
+    def tables(self) -> Tables:
+        """The rows, as they are committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The database of a world, as its processes use it."""
+
+    store: SimulatedStore
+    reader: Reader
+    roster: Roster
+    sweeps: Sweeps
+
+
+def in_memory(clock: Callable[[], float]) -> Storage:
+    """Rows in dictionaries, with modelled locks."""
+    store = MemoryStore(clock)
+    roster = MemoryRoster(store)
+    return Storage(store, MemoryReader(store), roster, MemorySweeps(store, roster))
 
 
 class World:
     """Everything there is in one run.
 
     :param choices: decides every accident.
+    :param storage: makes the database, on the clock of this world.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
     """
 
@@ -116,14 +156,13 @@ class World:
         workers: int = 3,
         visit_unchanged: bool = False,
         watch: Watch | None = None,
+        storage: Callable[[Callable[[], float]], Storage] = in_memory,
     ) -> None:
         self.choices = choices
         self.faults = faults
         self.kernel = Kernel()
-        self.store = MemoryStore(self.kernel.clock)
-        self.reader = MemoryReader(self.store)
-        self.roster = MemoryRoster(self.store)
-        self.sweeps = MemorySweeps(self.store, self.roster)
+        rows = storage(self.kernel.clock)
+        self.store, self.reader, self.roster, self.sweeps = rows.store, rows.reader, rows.roster, rows.sweeps
         self.reality = Reality(now=self.kernel.clock)
         self.registry = Registry({TYPE: Thing(self.reality)})
         self.watch = watch or Watch()
@@ -208,7 +247,7 @@ class World:
         self.kernel.pause('send')
         if self.faults.drop and self.choices.happens(self.faults.drop):
             self.lost = True
-            self.watch.story('network', 'loses', str(message))
+            self.watch.story('broker', message, LOST)
         else:
             self.bag.append(message)
         self.kernel.pause('sent')
@@ -220,14 +259,17 @@ class World:
             self.bag.remove(message)
         if message.kind == 'settle':
             engine = self.engines[self.choices.pick(len(self.engines))]
+            self.watch.story('broker', message, engine.process.name)
             self.kernel.spawn(
                 engine.process, 'settle', lambda: engine.traversals.settle(message.stack_id, message.traversal_id)
             )
         elif message.kind == 'cancel':
+            self.watch.story('broker', message, 'workers')
             for worker in self.workers:
                 worker.service.cancel(None, message.stack_id, message.traversal_id)
         else:
             worker = self.workers[self.choices.pick(len(self.workers))]
+            self.watch.story('broker', message, worker.process.name)
             self.kernel.spawn(
                 worker.process,
                 f'node {message.number}',
