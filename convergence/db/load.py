@@ -85,7 +85,11 @@ READ_HELD: Select[Any] = (
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
     .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
-    .join(SYNC_POINT, _THIS_NODE, isouter=True)
+    .join(
+        SYNC_POINT,
+        and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, SYNC_POINT.c.number == bindparam('node')),
+        isouter=True,
+    )
     .where(STACK.c.id == bindparam('stack'))
 )
 READ_INPUTS = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(

@@ -17,6 +17,8 @@ from convergence.engine.traversals import ROUNDS, Operation, Overtaken, Traversa
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
 Document = dict[str, Any]
+Proposal = tuple[Stack, Submission, template.Compiled]
+"""What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
 
 
 class Caller(Protocol):
@@ -159,24 +161,28 @@ class Stacks:
         """
         options = Options.of(args)
         for _ in range(ROUNDS):
-            stack, submission, compiled = self.proposed(
-                context, stack_identity, options, template, params, files, environment_files
-            )
-
-            def guard(view: PlanView, seen: Stack = stack) -> None:
-                assert view.stack is not None
-                _may_update(view.stack)
-                if options.existing and view.stack.template_id != seen.template_id:
-                    raise Overtaken(f'stack {seen.name} has got another goal')
-
-            operation = self._operation(Action.UPDATE, stack, submission, compiled, options, context, guard)
             try:
-                self._traversals.start(stack, operation)
+                proposal = self.proposed(
+                    context, stack_identity, options, template, params, files, environment_files
+                )
+                return self._update(context, proposal, options)
             except Overtaken:
                 continue
-            self._keep(operation, compiled)
-            return identity(stack)
-        raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the update.')
+        raise errors.ActionInProgress(f'Stack {_called(stack_identity)} keeps changing; repeat the update.')
+
+    def _update(self, context: Caller, proposal: Proposal, options: Options) -> Document:
+        stack, submission, compiled = proposal
+
+        def guard(view: PlanView) -> None:
+            assert view.stack is not None
+            _may_update(view.stack)
+            if options.existing and view.stack.template_id != stack.template_id:
+                raise Overtaken(f'stack {stack.name} has got another goal')
+
+        operation = self._operation(Action.UPDATE, stack, submission, compiled, options, context, guard)
+        self._traversals.start(stack, operation)
+        self._keep(operation, compiled)
+        return identity(stack)
 
     def delete_stack(self, context: Caller, stack_identity: Document) -> None:
         """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing."""
@@ -225,10 +231,9 @@ class Stacks:
 
         :raises EntityNotFound: there is none.
         """
-        name = str(stack_identity.get('stack_name') or stack_identity.get('stack_id') or '')
         stack = self._reader.stack(str(stack_identity.get('stack_id') or ''))
         if stack is None or stack.project_id != context.project_id or stack.deleted_at is not None:
-            raise errors.EntityNotFound('Stack', name)
+            raise errors.EntityNotFound('Stack', _called(stack_identity))
         return stack
 
     def proposed(
@@ -240,7 +245,7 @@ class Stacks:
         params: Mapping[str, Json] | None,
         files: Mapping[str, str] | None,
         environment_files: list[str] | None,
-    ) -> tuple[Stack, Submission, template.Compiled]:
+    ) -> Proposal:
         """What an update would make of a stack: the stack as it is, and its new goal. Changes nothing.
 
         :raises StackValidationFailed: carries everything that is wrong with the goal.
@@ -329,6 +334,10 @@ class Stacks:
     def _keep(self, operation: Operation, compiled: template.Compiled) -> None:
         if operation.template is not None:
             self._goals.remember(operation.template.id, compiled)
+
+
+def _called(stack_identity: Document) -> str:
+    return str(stack_identity.get('stack_name') or stack_identity.get('stack_id') or '')
 
 
 class _AlreadyDeleting(errors.ConvergenceError):
