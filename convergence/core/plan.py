@@ -262,8 +262,12 @@ def _number(
 
 
 def _chain(nodes: list[Node], window: int) -> list[Node]:
-    """Let each ready node wake the one that stands `window` places after it, so that a backlog stays in rows."""
-    ready = [node.number for node in nodes if node.status is NodeStatus.READY]
+    """Let each ready node wake the one that stands `window` places after it, so that a backlog stays in rows.
+
+    Only nodes that a worker attends to: whoever plans finishes the others, and nobody would listen if they were cast.
+    """
+    cast = (Phase.UPDATE, Phase.CLEANUP)
+    ready = [node.number for node in nodes if node.status is NodeStatus.READY and node.phase in cast]
     follower = dict(zip(ready, ready[window:], strict=False))
     return [_waking(node, follower[node.number]) if node.number in follower else node for node in nodes]
 
