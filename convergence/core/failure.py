@@ -34,14 +34,16 @@ def node_failed(
 def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
     """What is to be done, now that something has failed.
 
-    A cleanup that fails never rolls back: that would make again what has just been removed. Neither does the failure
-    of a rollback or of a delete. Rolling back twice for one failure is impossible: the rollback is a new traversal.
+    A cleanup that fails, or takes too long, never rolls back: that would make again what has just been removed. Neither
+    does the failure of a rollback or of a delete. Rolling back twice for one failure is impossible: the rollback is a
+    new traversal.
     """
     if traversal is None or stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS:
         return Outcome.NOTHING
     if traversal.status is not TraversalStatus.FAILED:
         return Outcome.NOTHING
-    if traversal.failed_phase is Phase.CLEANUP or not traversal.rollback_on_failure:
+    in_service = traversal.template_id is not None and traversal.template_id == stack.last_good_template_id
+    if traversal.failed_phase is Phase.CLEANUP or in_service or not traversal.rollback_on_failure:
         return Outcome.FAIL
     return Outcome.ROLL_BACK
 
@@ -51,12 +53,19 @@ def timed_out(traversal: Traversal, now: float) -> EndTraversal:
     return EndTraversal(traversal.id, TraversalStatus.FAILED, now, f'{traversal.action} timed out', None)
 
 
-def fail_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[Outcome]:
-    """Put the stack into the failed state of its traversal's action, if that is what has to be done."""
+def fail_stack(view: PlanView, new_id: Callable[[], str], no_way_back: str = '') -> Decision[Outcome]:
+    """Put the stack into the failed state of its traversal's action, if that is what has to be done.
+
+    :param no_way_back: why a rollback that has to be done cannot be; then the stack fails instead.
+    """
     stack, traversal = view.stack, view.traversal
-    if stack is None or traversal is None or outcome(stack, traversal) is not Outcome.FAIL:
+    wanted = outcome(stack, traversal) if stack is not None else Outcome.NOTHING
+    fails = wanted is Outcome.FAIL or (wanted is Outcome.ROLL_BACK and bool(no_way_back))
+    if stack is None or traversal is None or not fails:
         return Decision(Outcome.NOTHING)
-    return Decision(Outcome.FAIL, tuple(_stop(stack, traversal, traversal.reason, view.now, new_id)))
+    impossible = wanted is Outcome.ROLL_BACK
+    reason = f'{traversal.reason}; it cannot be rolled back: {no_way_back}' if impossible else traversal.reason
+    return Decision(Outcome.FAIL, tuple(_stop(stack, traversal, reason, view.now, new_id)))
 
 
 def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:

@@ -132,15 +132,16 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
     """The row to use for each wanted name that has a usable one.
 
     First the row that already has the goal's template (a rollback comes back to it), then one that is or will be of
-    use over one that failed or never began, then one that was not replaced, then the present template's, then the
-    newest. A row whose deletion has begun is never chosen.
+    use over one that failed or never began, then one that was made from just the wanted definition, then one that was
+    not replaced, then the present template's, then the newest. A row whose deletion has begun is never chosen.
     """
     goal_id = request.template.id if request.template else None
 
-    def rank(row: Resource) -> tuple[bool, bool, bool, bool, float, str]:
+    def rank(row: Resource) -> tuple[bool, bool, bool, bool, bool, float, str]:
         return (
             row.template_id is not None and row.template_id == goal_id,
             row.action is not Action.INIT and row.status is not Status.FAILED,
+            row.definition == request.goal.definitions[row.name],
             row.replaced_by is None,
             row.template_id is not None and row.template_id == stack.template_id,
             row.created_at,
@@ -214,51 +215,50 @@ def _number(
     """Number the nodes, requirements first. Unchanged resources get a node, done, only where somebody reads it."""
     order = whole.in_order()
     definitions = request.goal.definitions
-    read = {
-        name
-        for key in order
-        if key.phase is Phase.UPDATE
-        for name in definitions[key.subject].requires
-        if name in finished
-    }
-    names_read = [name for name in definitions if name in read]
-    numbers = {graph.update_key(name): number for number, name in enumerate(names_read)}
-    numbers.update({key: number for number, key in enumerate(order, len(names_read))})
-    nodes = [
-        Node(
-            traversal_id=request.traversal_id,
-            number=numbers[graph.update_key(name)],
-            phase=Phase.UPDATE,
-            status=NodeStatus.DONE,
-            name=name,
-            resource_id=rows[name].id,
-            definition=definitions[name],
-            output=finished[name],
-        )
-        for name in names_read
-    ]
-    for key in order:
+    pending = [definitions[key.subject] for key in order if key.phase is Phase.UPDATE]
+    read = {name for definition in pending for name in definition.requires if name in finished}
+    done = [name for name in definitions if name in read]
+    numbers = {graph.update_key(name): number for number, name in enumerate(done)}
+    numbers.update({key: number for number, key in enumerate(order, len(done))})
+
+    def node(key: Key) -> Node:
         waiting = len(whole.requires(key))
         update = key.phase is Phase.UPDATE
         row = rows[key.subject] if update else existing.get(key.subject)
         definition = definitions[key.subject] if update else None
         required = definition.requires if definition else ()
-        nodes.append(
-            Node(
-                traversal_id=request.traversal_id,
-                number=numbers[key],
-                phase=key.phase,
-                status=NodeStatus.WAITING if waiting else NodeStatus.READY,
-                name=row.name if row else None,
-                resource_id=row.id if row else None,
-                definition=definition,
-                asked=tuple(request.goal.asked.get(key.subject, ())) if update else (),
-                waiting=waiting,
-                requires=tuple(numbers[graph.update_key(name)] for name in required),
-                required_by=tuple(sorted(numbers[other] for other in whole.required_by(key))),
-            )
+        return Node(
+            traversal_id=request.traversal_id,
+            number=numbers[key],
+            phase=key.phase,
+            status=NodeStatus.WAITING if waiting else NodeStatus.READY,
+            name=row.name if row else None,
+            resource_id=row.id if row else None,
+            definition=definition,
+            asked=tuple(request.goal.asked.get(key.subject, ())) if update else (),
+            waiting=waiting,
+            requires=tuple(numbers[graph.update_key(name)] for name in required),
+            required_by=tuple(sorted(numbers[other] for other in whole.required_by(key))),
         )
-    return nodes
+
+    results = [_result(request, number, definitions[name], rows[name], finished) for number, name in enumerate(done)]
+    return results + [node(key) for key in order]
+
+
+def _result(
+    request: Request, number: int, definition: Definition, row: Resource, finished: Mapping[str, Output]
+) -> Node:
+    """The node of an unchanged resource: done, with the output that it had."""
+    return Node(
+        traversal_id=request.traversal_id,
+        number=number,
+        phase=Phase.UPDATE,
+        status=NodeStatus.DONE,
+        name=definition.name,
+        resource_id=row.id,
+        definition=definition,
+        output=finished[definition.name],
+    )
 
 
 def _chain(nodes: list[Node], window: int) -> list[Node]:

@@ -140,11 +140,17 @@ class Traversals:
                     self._fail(stack)
             except Overtaken:
                 continue
+            except errors.UserError as error:
+                LOG.warning('Stack %s cannot be rolled back: %s', stack.name, error)
+                self._fail(stack, str(error))
+                return Outcome.FAIL
             return wanted
         return Outcome.NOTHING
 
-    def _fail(self, stack: Stack) -> None:
-        committed = self._store.transact(StackAlone(stack.id), lambda view: fail_stack(view, self._new_id))
+    def _fail(self, stack: Stack, no_way_back: str = '') -> None:
+        committed = self._store.transact(
+            StackAlone(stack.id), lambda view: fail_stack(view, self._new_id, no_way_back)
+        )
         if committed is not None and committed.verdict is Outcome.FAIL:
             LOG.info('Stack %s has failed', stack.name)
 
@@ -157,8 +163,7 @@ class Traversals:
         template_id = stack.last_good_template_id
         row, goal = None, Goal()
         if template_id is not None:
-            row, compiled = self._goals.stored(stack, template_id)
-            goal = compiled.goal
+            row, goal = self._last_good(stack, template_id, failed)
 
         def guard(view: PlanView) -> None:
             now = view.stack
@@ -170,6 +175,16 @@ class Traversals:
             stack,
             Operation(Action.ROLLBACK, goal, guard, template=row, request_id=request_id or failed.request_id),
         )
+
+    def _last_good(self, stack: Stack, template_id: str, failed: Traversal) -> tuple[Template, Goal]:
+        try:
+            row, compiled = self._goals.stored(stack, template_id)
+        except errors.EntityNotFound:
+            now = self._reader.stack(stack.id)
+            if now is None or now.traversal_id != failed.id or now.last_good_template_id != template_id:
+                raise Overtaken(f'stack {stack.name} has moved on') from None
+            raise
+        return row, compiled.goal
 
     def time_out(self, stack_id: str, traversal_id: str) -> None:
         """A traversal is past its deadline: it fails, its workers are stopped, its stack is settled."""
