@@ -162,7 +162,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
         'progress': None,
     }
     step = Step.RESUME if resuming else Step.DELETE
-    return _claim(view, worker, resource, step, Action.DELETE, changes)
+    return _claim(view, worker, step, Action.DELETE, changes)
 
 
 # --- update ---------------------------------------------------------------------------------------------------
@@ -185,12 +185,12 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     if resource.type != definition.type or wanted.change is Change.REPLACE:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
     if resource.status is Status.FAILED:
-        return _claim(view, worker, resource, Step.REPAIR, Action.UPDATE, {}, pending)
+        return _claim(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
     if wanted.change is Change.IN_PLACE:
         return _change_in_place(view, worker, resource, pending)
     output = resource.output
     if output is None or any(key not in output.attributes for key in view.node.asked):
-        return _claim(view, worker, resource, Step.READ, resource.action, {}, pending)
+        return _claim(view, worker, Step.READ, resource.action, {}, pending)
     changes = applied(pending)
     return _nothing(
         view, worker, [UpdateResource(resource.id, None, resource.fence, changes)], output
@@ -233,11 +233,11 @@ def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending
         'template_id': pending.template_id,
         'token': worker.new_id(),
     }
-    return _claim(view, worker, resource, Step.CREATE, Action.CREATE, changes, pending)
+    return _claim(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 
 
 def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
-    return _claim(view, worker, resource, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
+    return _claim(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
 
 
 def updating(resource: Resource, pending: Pending) -> dict[str, object]:
@@ -264,7 +264,7 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begu
         pending = replace(pending, template_id=view.traversal.template_id)
     changes = {} if resource.status is Status.IN_PROGRESS else states.resource_state(
         resource, resource.action, Status.IN_PROGRESS, 'resumed')
-    return _claim(view, worker, resource, Step.RESUME, resource.action, changes, pending, completes_node=same)
+    return _claim(view, worker, Step.RESUME, resource.action, changes, pending, completes_node=same)
 
 
 def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
@@ -298,7 +298,6 @@ def _follower(node: Node) -> tuple[tuple[str, int], ...]:
 def _claim(
     view: NodeView,
     worker: Worker,
-    resource: Resource,
     step: Step,
     action: Action,
     changes: Mapping[str, object],
@@ -306,6 +305,8 @@ def _claim(
     *,
     completes_node: bool = True,
 ) -> Decision[Begun]:
+    resource = view.resource
+    assert resource is not None
     held = {**changes, 'owner': worker.id, 'fence': resource.fence + 1, 'wake_at': None}
     effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
     if 'status' in changes:

@@ -49,12 +49,14 @@ class Pace:
 
     :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
     :param attempts: how often a call that fails for the moment is tried.
+    :param jitter: chooses a time between two, so that workers do not repeat their calls all at once.
     """
 
     poll_min_s: float = 0.2
     poll_max_s: float = 30.0
     park_after_s: float = 2.0
     attempts: int = 5
+    jitter: Callable[[float, float], float] = random.uniform
 
 
 @dataclass(slots=True)
@@ -116,7 +118,6 @@ class Runner:
         self._registry = registry
         self._pace = pace
         self._around = surroundings
-        self._random = random.Random()
 
     def run(self, claim: Claim, task: Task) -> Result:
         """Do what the row was claimed for.
@@ -303,7 +304,7 @@ class Runner:
                     raise
                 LOG.info('%s of %s is repeated: %s', course.claim.action, course.call.name, error)
                 limit_s = min(self._pace.poll_min_s * 2**attempt, self._pace.poll_max_s)
-                self._around.wait(course.task, self._random.uniform(limit_s / 2, limit_s))
+                self._around.wait(course.task, self._pace.jitter(limit_s / 2, limit_s))
         raise AssertionError('unreachable')
 
     # --- results ----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import logs
@@ -23,7 +23,8 @@ from convergence.resources.registry import Registry
 from convergence.worker.assess import Assessor
 from convergence.worker.checks import Checks, Settler
 from convergence.worker.groups import ThreadGroups
-from convergence.worker.runner import Pace, wait
+from convergence.worker.runner import Pace, Runner, Surroundings, wait
+from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class WorkerOptions:
 
     host: str
     version: str
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     cancel_grace_s: float = 10.0
@@ -77,7 +78,7 @@ class WorkerService:
         settler: Settler,
         options: WorkerOptions,
         new_id: Callable[[], str],
-        clockwork: Clockwork = Clockwork(),  # noqa: B008 - frozen
+        clockwork: Clockwork = Clockwork(),
     ) -> None:
         self.id = new_id()
         self._store = store = rows.store
@@ -97,18 +98,12 @@ class WorkerService:
             on_beat=self.reconcile,
             on_lost=self._lost,
         )
-        self._checks = Checks(
-            store,
-            dispatcher,
-            registry,
-            self._worker,
-            options.pace,
-            assess=Assessor(registry),
-            settler=settler,
-            wait=clockwork.wait,
-            later=clockwork.later or self._timers.after,
-            draining=self._stopping.is_set,
+        steps = Steps(store, self._worker, Assessor(registry))
+        around = Surroundings(
+            steps.record, steps.escalate, self._stopping.is_set, steps.is_wanted, clockwork.wait
         )
+        runner = Runner(registry, options.pace, around)
+        self._checks = Checks(steps, dispatcher, runner, settler, clockwork.later or self._timers.after)
 
     # --- messages ---------------------------------------------------------------------------------------------
 
