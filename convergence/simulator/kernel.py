@@ -63,7 +63,7 @@ class Kernel:
     """
 
     def __init__(self, start: float = 1_000_000.0) -> None:
-        self.now = start
+        self.begun_at = self.now = start
         self.fine = True
         self.fibers: list[Fiber] = []
         self.current: Fiber | None = None

@@ -130,6 +130,7 @@ class Storage:
     reader: Reader
     roster: Roster
     sweeps: Sweeps
+    close: Callable[[], None] = lambda: None
 
 
 def in_memory(clock: Callable[[], float]) -> Storage:
@@ -145,6 +146,7 @@ class World:
     :param choices: decides every accident.
     :param storage: makes the database, on the clock of this world.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
+    :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`: as it says.
     """
 
     def __init__(
@@ -161,7 +163,7 @@ class World:
         self.choices = choices
         self.faults = faults
         self.kernel = Kernel()
-        rows = storage(self.kernel.clock)
+        rows = self._storage = storage(self.kernel.clock)
         self.store, self.reader, self.roster, self.sweeps = rows.store, rows.reader, rows.roster, rows.sweeps
         self.reality = Reality(now=self.kernel.clock)
         self.registry = Registry({TYPE: Thing(self.reality)})
@@ -169,7 +171,7 @@ class World:
         self.bag: list[Message] = []
         self.timers: list[tuple[float, Message]] = []
         self.lost = False
-        self.crashes = 0
+        self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
         self._visit_unchanged = visit_unchanged
         self.next_sweep = self.kernel.now + SWEEP_S
@@ -183,6 +185,13 @@ class World:
         self.store.committed = self._committed
         self.reality.pause = self.kernel.pause
         self.kernel.at_point = self._at_point
+
+    def close(self) -> None:
+        """The world ends: everybody in it, and its database."""
+        for process in {id(fiber.process): fiber.process for fiber in self.kernel.fibers}.values():
+            self.kernel.kill(process)
+        self.kernel.bury()
+        self._storage.close()
 
     def new_id(self) -> str:
         """An id that was never used before, the same in every run."""
@@ -247,6 +256,7 @@ class World:
         self.kernel.pause('send')
         if self.faults.drop and self.choices.happens(self.faults.drop):
             self.lost = True
+            self.dropped += 1
             self.watch.story('broker', message, LOST)
         else:
             self.bag.append(message)
@@ -255,7 +265,9 @@ class World:
 
     def deliver(self, message: Message) -> None:
         """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
-        if not (self.faults.double and self.choices.happens(self.faults.double)):
+        if self.faults.double and self.choices.happens(self.faults.double):
+            self.doubled += 1
+        else:
             self.bag.remove(message)
         if message.kind == 'settle':
             engine = self.engines[self.choices.pick(len(self.engines))]

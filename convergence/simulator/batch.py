@@ -1,0 +1,172 @@
+"""Many runs: which scenarios under which seeds, and what came of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from convergence.errors import Invalid
+from convergence.simulator.choices import Choices
+from convergence.simulator.language import Scenario
+from convergence.simulator.run import Plan, Run, Verdict
+from convergence.simulator.world import Faults
+
+CHUNK = 25
+"""Seeds that are handed to a process at once."""
+
+
+def find(paths: Iterable[Path]) -> list[Path]:
+    """The scenario files among some files and directories, each directory in order of names.
+
+    :raises Invalid: there is nothing under a path.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(path.rglob('*.py'))
+            files = [each for each in inside if not each.name.startswith(('_', 'test_', 'conftest'))]
+        else:
+            files = [path] if path.is_file() else []
+        if not files:
+            raise Invalid(f'{path}: there is no scenario; name files, or directories with *.py files in them')
+        found += files
+    return found
+
+
+def load(path: Path) -> Scenario:
+    """Read a scenario.
+
+    :raises Invalid: it is no Python program; the text says where.
+    """
+    try:
+        return Scenario.load(path)
+    except (SyntaxError, ValueError, OSError) as error:
+        raise Invalid(f'{path} cannot be read as a scenario: {error}') from None
+
+
+@dataclass
+class Tally:
+    """What some runs amounted to.
+
+    :ivar schedules: fingerprints of the different orders of events that were seen.
+    :ivar simulated_s: seconds that passed on the simulated clocks.
+    """
+
+    runs: int = 0
+    steps: int = 0
+    lost: int = 0
+    doubled: int = 0
+    crashed: int = 0
+    simulated_s: float = 0.0
+    schedules: set[int] = field(default_factory=set)
+    failures: list[Verdict] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Count the runs of another tally too."""
+        for name in ('runs', 'steps', 'lost', 'doubled', 'crashed', 'simulated_s'):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.schedules |= other.schedules
+        self.failures += other.failures
+
+
+def fingerprint(scenario: str, choices: Sequence[int]) -> int:
+    """A number that is the same for the same order of events, in every process."""
+    value = 0xCBF29CE484222325
+    for number in (*scenario.encode(), *choices):
+        value = ((value ^ (number + 1)) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+Prepare = Callable[[Run], object]
+"""Called with a run before it is executed, for example to listen to its story."""
+
+
+def execute(scenario: Scenario, plan: Plan, choices: Choices, *, seed: int = 0, prepare: Prepare | None = None) -> (
+    tuple[Verdict, Run]
+):
+    """Run a scenario once; whatever it raises becomes the verdict.
+
+    :param seed: as which run it is reported.
+    """
+    began = time.perf_counter()
+    run = Run(scenario, plan, choices)
+    verdict = Verdict(scenario.name, seed)
+    try:
+        if prepare is not None:
+            prepare(run)
+        run.execute()
+    except Exception as error:  # noqa: BLE001 - an error of the engine is what we are looking for
+        rule = str(getattr(error, 'rule', '') or type(error).__name__)
+        verdict = replace(verdict, rule=rule, error=str(error) or rule)
+    finally:
+        run.world.close()
+    made = tuple(choices.made)
+    return replace(verdict, choices=made, steps=run.steps, seconds=time.perf_counter() - began), run
+
+
+def tally_of(verdict: Verdict, run: Run) -> Tally:
+    """One run, counted."""
+    world = run.world
+    return Tally(
+        runs=1,
+        steps=verdict.steps,
+        lost=world.dropped,
+        doubled=world.doubled,
+        crashed=world.crashes,
+        simulated_s=world.kernel.now - world.kernel.begun_at,
+        schedules={fingerprint(verdict.scenario, verdict.choices)},
+        failures=[verdict] if verdict.error else [],
+    )
+
+
+def plan_for(plan: Plan, seed: int, *, alternate: bool) -> Plan:
+    """The plan of one seed: when they alternate, even seeds have no faults."""
+    return replace(plan, faults=Faults()) if alternate and seed % 2 == 0 else plan
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some seeds of one scenario.
+
+    :param alternate: see `plan_for`.
+    :param ends_at: moment (of `time.time`) after which no further run is begun; None: all of them are run.
+    """
+
+    path: Path
+    plan: Plan
+    seeds: range
+    alternate: bool = False
+    ends_at: float | None = None
+
+    def run(self) -> Tally:
+        """Run them, up to the first failure."""
+        logging.disable(logging.CRITICAL)
+        scenario, tally = load(self.path), Tally()
+        for seed in self.seeds:
+            if self.ends_at is not None and time.time() > self.ends_at:
+                break
+            plan = plan_for(self.plan, seed, alternate=self.alternate)
+            tally.add(tally_of(*execute(scenario, plan, Choices(seed), seed=seed)))
+            if tally.failures:
+                break
+        return tally
+
+
+def chunks(paths: Sequence[Path], plan: Plan, seeds: range, *, alternate: bool = False) -> Iterator[Chunk]:
+    """Every scenario under every seed: some seeds of each scenario in turn, so that all of them come early."""
+    for start in range(seeds.start, seeds.stop, CHUNK):
+        for path in paths:
+            yield Chunk(path, plan, range(start, min(start + CHUNK, seeds.stop)), alternate)
+
+
+def endless(paths: Sequence[Path], plan: Plan, start: int, ends_at: float, *, alternate: bool) -> Iterator[Chunk]:
+    """As `chunks`, with one seed after the other until the time is over. The first round is of one seed each."""
+    size = 1
+    while time.time() < ends_at:
+        for path in paths:
+            if time.time() < ends_at:
+                yield Chunk(path, plan, range(start, start + size), alternate, ends_at)
+        start, size = start + size, CHUNK
