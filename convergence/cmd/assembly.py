@@ -10,8 +10,8 @@ from oslo_config import cfg
 
 from convergence import __version__, template
 from convergence.cmd.database import open_database
-from convergence.core.check import Worker as CoreWorker
 from convergence.config import LocalProviderSettings, Settings
+from convergence.core.check import Worker as CoreWorker
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
 from convergence.db.queries import Reader
@@ -178,7 +178,7 @@ class EngineProcess:
         )
         sweep = SweepOptions(settings.sweep_interval_s, settings.sweep_interval_s)
         myself = CoreWorker(engine_id, new_id, settings.dispatch_window)
-        sweeper = Sweeper(parts.store, Sweeps(parts.store), roster, dispatcher, traversals, sweep, myself)
+        sweeper = Sweeper(parts.store, Sweeps(parts.store, limits.max_events_per_stack), roster, dispatcher, traversals, sweep, myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
         reads = (

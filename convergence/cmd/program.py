@@ -24,7 +24,7 @@ from typing import NoReturn, Protocol
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
-from convergence.cmd.signals import STOP, Signals, overhear, restore
+from convergence.cmd.signals import STOP, Signals, restore
 from convergence.cmd.supervisor import Link, Patience, Supervisor
 
 LOG = logging.getLogger(__name__)
@@ -146,10 +146,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
         concurrency.install(settings.executor)
         logs.set_up(cfg.CONF, program.name)
         service = program.build(settings)
-        with Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-            if link is not None:
-                # Ctrl-C reaches every process of a terminal; the supervisor says what it means.
-                overhear(signal.SIGINT)
+        with _signals(link) as signals:
             service.start()
             LOG.info('%s is at work', program.name)
             if link is not None:
@@ -164,6 +161,13 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
         return ExitCode.FAILED
     LOG.info('%s has ended', program.name)
     return ExitCode.OK
+
+
+def _signals(link: Link | None) -> Signals:
+    if link is None:
+        return Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    # Ctrl-C reaches every process of a terminal; the supervisor says what it means.
+    return Signals(signal.SIGTERM, signal.SIGHUP, overheard=(signal.SIGINT,))
 
 
 def _wait(program: Program, signals: Signals, link: Link | None) -> None:

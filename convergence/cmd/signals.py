@@ -1,7 +1,7 @@
-"""Signals as values: a handler only notes them in a pipe, the program reads them when it is ready to.
+"""Signals as values: the interpreter notes them in a pipe, the program reads them when it is ready to.
 
-A handler that did more could run in the middle of anything. A pipe wakes native and green threads alike, and programs
-that are started meanwhile inherit neither a blocked nor an ignored signal.
+A handler that did something could run in the middle of anything. A pipe wakes native and green threads alike, and
+programs that are started meanwhile inherit neither a blocked nor an ignored signal.
 """
 
 from __future__ import annotations
@@ -22,32 +22,36 @@ class Signals:
     """Catches signals while it is entered.
 
     :param caught: what to catch. Only the main thread may enter.
+    :param overheard: what shall have no effect meanwhile.
     """
 
-    def __init__(self, *caught: signal.Signals) -> None:
+    def __init__(self, *caught: signal.Signals, overheard: tuple[signal.Signals, ...] = ()) -> None:
         self._caught = caught
+        self._overheard = overheard
         self._reader = self._writer = -1
 
     def __enter__(self) -> Self:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
-        for number in self._caught:
-            signal.signal(number, self._note)
+        # Written by the interpreter itself: code of ours would run wherever the main thread is, the hub of the green
+        # threads included. A full pipe loses what thousands before it have said already.
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        overhear(*self._caught, *self._overheard)
         return self
 
     def __exit__(self, *raised: object) -> None:
-        restore(*self._caught)
+        forget(*self._caught, *self._overheard)
         os.close(self._reader)
         os.close(self._writer)
 
     def wait(self, timeout_s: float | None = None) -> signal.Signals | None:
-        """The next signal, in the order of arrival; None when there was none within `timeout_s` seconds."""
-        readable, _, _ = select.select([self._reader], [], [], timeout_s)
-        return signal.Signals(os.read(self._reader, 1)[0]) if readable else None
+        """The next signal, in the order of arrival.
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        with contextlib.suppress(BlockingIOError):  # thousands wait already, this one adds nothing
-            os.write(self._writer, bytes([number]))
+        None when there was none within `timeout_s` seconds, and sooner for one that is only overheard.
+        """
+        readable, _, _ = select.select([self._reader], [], [], timeout_s)
+        received = signal.Signals(os.read(self._reader, 1)[0]) if readable else None
+        return received if received in self._caught else None
 
 
 def restore(*numbers: signal.Signals) -> None:
@@ -56,13 +60,20 @@ def restore(*numbers: signal.Signals) -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def overhear(number: signal.Signals) -> None:
-    """Let a signal do nothing here, without programs that are started from here inheriting that."""
-    signal.signal(number, _nothing)
+def overhear(*numbers: signal.Signals) -> None:
+    """Let signals do nothing here. A handler, because programs that are started would inherit an ignored signal."""
+    for number in numbers:
+        signal.signal(number, _nothing)
+
+
+def forget(*numbers: signal.Signals) -> None:
+    """Catch nothing any more. A forked process calls it, or its signals would be noted in its parent's pipe."""
+    signal.set_wakeup_fd(-1)
+    restore(*numbers)
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
-    """A handler, because an ignored signal would be inherited and a handler is not."""
+    """What a handler does: the pipe has it already."""
 
 
 @contextlib.contextmanager

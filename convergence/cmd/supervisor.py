@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from convergence.cmd.signals import STOP, Signals, held_back, overhear, restore
+from convergence.cmd.signals import STOP, Signals, forget, held_back, overhear
 
 LOG = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class Supervisor:
         with held_back(*CAUGHT):
             process_id = os.fork()
             if process_id == 0:
-                restore(signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+                forget(*CAUGHT)
                 # Handed on to all, and no reason to end for one that is still starting.
                 overhear(signal.SIGHUP)
         if process_id == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 
@@ -193,32 +192,3 @@ class Deaths:
         assert engine.wait() == 0, engine.text()
         assert states == ['CREATE_COMPLETE'] * 5
         assert creating.ended() == 'CREATE_COMPLETE'
-
-
-class Parked:
-    """Long actions that wait in their rows, with no thread anywhere."""
-
-    def test_a_parked_action_outlives_the_workers_that_began_it(self, cluster, name):
-        stack = cluster.create(name, template(slow={'value': 's', 'until': name}, last={'after': ['slow']}))
-        cluster.reality.called(name, 'slow', 'create')
-        for worker in cluster.workers:
-            worker.send(signal.SIGTERM)
-        for worker in cluster.workers:
-            assert worker.wait() == 0, worker.text()
-        cluster.fill()
-        assert stack.state() == 'CREATE_IN_PROGRESS'
-        cluster.reality.open(name)
-        assert stack.ended() == 'CREATE_COMPLETE'
-        assert cluster.reality.values(name) == {'slow': 's', 'last': ''}
-        assert len(cluster.reality.calls(name, 'slow', 'create')) == 1
-
-    def test_a_parked_action_is_cancelled_like_any_other(self, cluster, name):
-        stack = cluster.create(name, template(a={'value': 'one'}))
-        assert stack.ended() == 'CREATE_COMPLETE'
-        stack.update(template(a={'value': 'two', 'until': name}))
-        cluster.reality.called(name, 'a', 'update')
-        stack.cancel(rollback=True)
-        cluster.reality.open(name)
-        assert stack.ended() == 'ROLLBACK_COMPLETE'
-        assert cluster.reality.values(name) == {'a': 'one'}
-        assert json.dumps(stack.template()).count('two') == 0

@@ -271,9 +271,9 @@ class Stack:
         shown = self.show()
         return f'{shown["stack_action"]}_{shown["stack_status"]}'
 
-    def ended(self) -> str:
+    def ended(self, limit_s: float = LONG_S) -> str:
         """Action and status, once it is not in progress any more."""
-        ends = time.monotonic() + LONG_S
+        ends = time.monotonic() + limit_s
         while (state := self.state()).endswith('IN_PROGRESS'):
             if time.monotonic() > ends:
                 explained = self._cluster.client.stack_explain(self._cluster.context(), self.identity)

@@ -12,7 +12,7 @@ from tests.services import service, unique_name
 
 pytest.register_assert_rewrite('tests.functional.behaviour', 'tests.functional.cluster')
 
-from tests.functional.cluster import Cluster  # noqa: E402 - after the line that makes its assertions tell more
+from tests.functional.cluster import Cluster
 
 _numbers = itertools.count(1)
 

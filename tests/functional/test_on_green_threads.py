@@ -1,14 +1,10 @@
-"""Engines and workers on eventlet, with actions that are parked at once."""
+"""Engines and workers on eventlet."""
 
-from tests.functional.behaviour import Deaths, Operations, Parked
+from tests.functional.behaviour import Deaths, Operations
 
 DATABASE = 'postgresql'
-OPTIONS = {'executor': 'eventlet', 'park_after_s': 0}
+OPTIONS = {'executor': 'eventlet'}
 PROCESSES = {'engines': 1, 'workers': 2}
-
-
-class TestParked(Parked):
-    """One engine, two workers."""
 
 
 class TestOperations:

@@ -4,7 +4,6 @@
 process, ``gates/`` which gates are open. So a test sees reality with its own eyes, not through the engine.
 """
 
-# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
 import hashlib
