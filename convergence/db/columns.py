@@ -99,7 +99,7 @@ class Word(sqlalchemy.types.TypeDecorator[Any]):
         return None if value is None else self.kind(value)
 
 
-class database_now(FunctionElement[float]):  # noqa: N801 - reads as an SQL function
+class database_now(FunctionElement[float]):
     """The database's own clock, in seconds since the epoch, at the moment of the statement."""
 
     type = sqlalchemy.Double()

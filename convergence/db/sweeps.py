@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, or_, select, update
+from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.columns import database_now
-from convergence.db.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.models import DUTY, EVENT, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.store import Store
 
 
@@ -125,7 +126,7 @@ _OVERDUE = (
     .limit(bindparam('limit'))
 )
 _OVER = (
-    select(TRAVERSAL.c.id)
+    select(TRAVERSAL.c.id, TRAVERSAL.c.stack_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(
         TRAVERSAL.c.swept.is_(False),
@@ -138,10 +139,14 @@ _NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindp
 
 
 class Sweeps:
-    """Finds, a limited number at a time, the rows that a sweeper has to attend to."""
+    """Finds, a limited number at a time, the rows that a sweeper has to attend to.
 
-    def __init__(self, store: Store) -> None:
+    :param most_events: how many events of a stack are kept, the newest; None for all.
+    """
+
+    def __init__(self, store: Store, most_events: int | None = None) -> None:
         self._store = store
+        self._most_events = most_events
 
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
         """Become, or stay, the one process that does something for the next `for_s` seconds."""
@@ -189,11 +194,11 @@ class Sweeps:
         :returns: how many nodes were removed.
         """
         removed = 0
-        for (traversal_id,) in self._read(_OVER, limit):
-            removed += self._purge(traversal_id)
+        for traversal_id, stack_id in self._read(_OVER, limit):
+            removed += self._purge(traversal_id, stack_id)
         return removed
 
-    def _purge(self, traversal_id: str) -> int:
+    def _purge(self, traversal_id: str, stack_id: str) -> int:
         with self._store.writing() as connection:
             numbers = [row.number for row in connection.execute(_NODES_OF, {'traversal': traversal_id})]
             if numbers:
@@ -201,8 +206,19 @@ class Sweeps:
                 connection.execute(delete(SYNC_POINT).where(garbage))
             if len(numbers) < 1000:
                 connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id == traversal_id).values(swept=True))
+                self._trim_events(connection, stack_id)
             connection.commit()
         return len(numbers)
+
+    def _trim_events(self, connection: Connection, stack_id: str) -> None:
+        """Once for each operation that is over: its stack keeps the newest events."""
+        if self._most_events is None:
+            return
+        of_stack = EVENT.c.stack_id == stack_id
+        newest_first = select(EVENT.c.sequence).where(of_stack).order_by(EVENT.c.sequence.desc())
+        oldest_to_go = connection.execute(newest_first.offset(self._most_events).limit(1)).scalar()
+        if oldest_to_go is not None:
+            connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
 
     def _read(self, statement: Any, limit: int) -> list[Any]:
         with self._store.reading() as connection:
