@@ -1,0 +1,97 @@
+"""The transactions of a worker: what it locks and reads, who decides, and what came of it. One method, one step."""
+
+from __future__ import annotations
+
+import logging
+
+from convergence.core.check import Assess, Begun, Claim, Worker, begin, replacement
+from convergence.core.effects import Decision
+from convergence.core.finish import End, Parked, Result, abandon, escalate, finish, record, release
+from convergence.core.leftover import keep_track
+from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
+from convergence.db.transaction import Committed, Transactions
+from convergence.errors import ConvergenceError
+
+LOG = logging.getLogger(__name__)
+
+
+class Steps:
+    """Carries out the steps of one worker.
+
+    :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
+    """
+
+    def __init__(self, store: Transactions, worker: Worker, assess: Assess) -> None:
+        self._store = store
+        self._worker = worker
+        self._assess = assess
+
+    def begin(self, traversal_id: str, number: int) -> Committed[Begun] | None:
+        """Decide what to do for a node, and claim its row where a plugin has to be called."""
+        return self._store.transact(
+            OneNode(traversal_id, number), lambda view: begin(view, self._worker, self._assess)
+        )
+
+    def replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> Committed[str | None] | None:
+        """Make a new row for a node.
+
+        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: whoever did,
+        casts the node that the row belongs to now.
+        """
+        return self._store.transact(
+            OneReplacement(traversal_id, number, stack_id, resource_id),
+            lambda view: replacement(view, self._worker, resource_id),
+        )
+
+    def finish(self, claim: Claim, result: Result) -> Committed[End] | None:
+        """Write what an action has led to and let go of the row."""
+        try:
+            return self._store.transact(_held(claim), lambda view: finish(view, claim, result, self._worker))
+        except Exception:
+            self._give_back(claim)
+            raise
+
+    def abandon(self, claim: Claim, reason: str) -> Committed[End] | None:
+        """Take a row from a task that does not stop."""
+        return self._store.transact(_held(claim), lambda view: abandon(view, claim, reason, self._worker))
+
+    def record(self, claim: Claim, known: Parked) -> bool:
+        """Write what has become known while an action goes on; False: the row is not held any more."""
+        committed = self._store.transact(_held(claim), lambda view: record(view, claim, known))
+        return committed is not None and committed.verdict
+
+    def escalate(self, claim: Claim) -> bool:
+        """Write that a repair goes on as an update; False: the row is not held any more."""
+        committed = self._store.transact(_held(claim), lambda view: escalate(view, claim, self._worker))
+        return committed is not None and committed.verdict
+
+    def is_wanted(self, claim: Claim) -> bool:
+        """Whether the traversal of a claim still runs; so it is assumed while the database cannot be asked."""
+        try:
+            committed = self._store.transact(_held(claim), lambda view: Decision(view.is_running))
+        except ConvergenceError:
+            return True
+        return committed is not None and committed.verdict
+
+    def keep_track(self, claim: Claim, physical_id: str | None) -> None:
+        """The row is somebody else's by now and the result is dropped; what was made must not be forgotten."""
+        LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
+        if physical_id is None or physical_id == claim.resource.physical_id:
+            return
+        committed = self._store.transact(
+            WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
+        )
+        if committed is None or not committed.verdict:
+            LOG.error('%s: %s was made for a stack that is gone; remove it', claim.resource.name, physical_id)
+
+    def _give_back(self, claim: Claim) -> None:
+        """The result could not be stored. The sweeper has the action resumed; not we, or we might try without end."""
+        fence = claim.resource.fence
+        try:
+            self._store.transact(HeldResource(claim.resource.id), lambda view: release(view, fence))
+        except Exception:  # noqa: BLE001 - whatever keeps it from being stored
+            LOG.warning('%s cannot even be given back; it will be when it is missed', claim.resource.name)
+
+
+def _held(claim: Claim) -> HeldResource:
+    return HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
