@@ -1,0 +1,191 @@
+"""``make bench``: what creating, keeping and deleting stacks costs on this machine. See docs/benchmarks.rst.
+
+Exit code: 0, or 1 if an operation failed, or a server that was asked for does not answer; 2 for a wrong command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from convergence.cmd.benchmark.counting import KINDS, difference
+from convergence.cmd.benchmark.shapes import SHAPES, template
+from convergence.errors import ConvergenceError
+
+if TYPE_CHECKING:
+    from convergence.cmd.benchmark.installations import Installation
+
+LARGE = 4000
+SIZES = (100, 1000)
+_FORMAT = '{:<6} {:>5}  {:<12}  {:>7}  {:>11}  {:>10}  {:>7}  {:>8}'
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One operation on one stack.
+
+    :param counts: of statements, commits and messages, of all processes, for the whole operation.
+    """
+
+    installation: str
+    shape: str
+    size: int
+    operation: str
+    seconds: float
+    counts: dict[str, int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; the exit code."""
+    options = _arguments(argv)
+    console = Console(highlight=False)
+    logging.captureWarnings(True)  # libraries warn while they are imported; nobody is told
+    measurements: list[Measurement] = []
+    try:
+        for name in _installations(options.transport, console):
+            measurements += _measure(name, options, console)
+        compiling = _compile(options.large, console) if options.large else {}
+    except ConvergenceError as error:
+        print(f'bench: {error}', file=sys.stderr)
+        return 1
+    if options.json:
+        document = {'machine': _machine(), 'measurements': [asdict(each) for each in measurements], 'large': compiling}
+        options.json.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
+    return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='convergence-bench', description='Measure stacks of several shapes and sizes.')
+    parser.add_argument('--shapes', nargs='+', choices=tuple(SHAPES), default=tuple(SHAPES))
+    parser.add_argument('--sizes', nargs='+', type=_size, default=SIZES, metavar='N', help='resources of a stack')
+    parser.add_argument(
+        '--transport',
+        choices=('embedded', 'real', 'all'),
+        default='all',
+        help='embedded: SQLite, one process; real: RabbitMQ, PostgreSQL, three processes; all: what is there',
+    )
+    parser.add_argument('--large', type=int, default=LARGE, metavar='N', help='resources to compile and plan; 0: none')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')
+    return parser.parse_args(argv)
+
+
+def _size(text: str) -> int:
+    size = int(text)
+    if size < 1:
+        raise argparse.ArgumentTypeError('at least 1 is wanted')
+    return size
+
+
+def _installations(transport: str, console: Console) -> list[str]:
+    """The installations to measure. One that was not asked for by name is left out when it is not there.
+
+    :raises OperatorError: a server that was asked for does not answer.
+    """
+    from convergence.cmd.benchmark import installations
+
+    if transport != 'all':
+        return [transport]
+    problem = installations.unavailable()
+    if problem is None:
+        return ['embedded', 'real']
+    console.print(Text(f'Only embedded: {problem}', 'yellow'))
+    return ['embedded']
+
+
+# --- operations -----------------------------------------------------------------------------------------------
+
+
+def _measure(name: str, options: argparse.Namespace, console: Console) -> list[Measurement]:
+    from convergence.cmd.benchmark import installations
+
+    url = os.environ.get(*installations.POSTGRESQL)
+    engine = {'embedded': installations.versions, 'real': lambda: f'RabbitMQ, {installations.versions(url)}'}[name]()
+    processes = {'embedded': '1 process, 1 worker of 8 threads', 'real': '1 engine, 2 workers of 8 threads'}[name]
+    console.print(Text(f'\n{name}: {engine}, {processes}', 'bold'))
+    console.print(Text(_heading(), 'dim'), soft_wrap=True)
+    measurements = []
+    opened = {'embedded': installations.embedded, 'real': installations.real}[name]
+    with tempfile.TemporaryDirectory(prefix='convergence-bench-') as directory, opened(Path(directory)) as installation:
+        list(_operations(installation, 'flat', 10))  # imports, connections and prepared statements are not measured
+        for size in options.sizes:
+            for shape in options.shapes:
+                for measured in _operations(installation, shape, size):
+                    measurements.append(measured)
+                    console.print(_line(measured), soft_wrap=True)
+    return measurements
+
+
+def _operations(installation: Installation, shape: str, size: int) -> list[Measurement]:
+    """Create a stack, update it with the same template, delete it.
+
+    :raises ConvergenceError: an operation failed.
+    """
+    source, client, context = template(shape, size), installation.client, installation.context
+    identity: dict[str, Any] = {}
+    measured = []
+
+    def create() -> None:
+        identity.update(client.create_stack(context, f'{shape}-{size}', source))
+
+    for operation, begin in (
+        ('create', create),
+        ('no-op update', lambda: client.update_stack(context, identity, source)),
+        ('delete', lambda: client.delete_stack(context, identity)),
+    ):
+        before, begun = installation.counts(), time.perf_counter()
+        begin()
+        stack = installation.wait(identity)
+        seconds = time.perf_counter() - begun
+        if stack.status.value != 'COMPLETE':
+            raise ConvergenceError(f'{operation} of {stack.name} has failed: {stack.status_reason}')
+        counts = difference(installation.counts(), before)
+        measured.append(Measurement(installation.name, shape, size, operation, seconds, counts))
+    return measured
+
+
+def _compile(size: int, console: Console) -> dict[str, float]:
+    """Seconds for the parts of accepting a template of `size` resources, which happen in one piece."""
+    from convergence.cmd.benchmark.large import accept
+
+    parts = accept(size)
+    console.print(Text(f'\nA template of {size} resources, in this process', 'bold'))
+    for part, seconds in parts.items():
+        console.print(f'{part:<40}{seconds:8.2f} s')
+    return parts
+
+
+# --- printing -------------------------------------------------------------------------------------------------
+
+
+def _heading() -> str:
+    titles = ('shape', 'size', 'operation', 'seconds', 'resources/s', *KINDS)
+    return f'{"per resource:":>65}\n{_FORMAT.format(*titles)}'
+
+
+def _line(measured: Measurement) -> str:
+    speed = f'{measured.size / measured.seconds:.0f}'
+    counts = [f'{measured.counts[kind] / measured.size:.2f}' for kind in KINDS]
+    return _FORMAT.format(
+        measured.shape, measured.size, measured.operation, f'{measured.seconds:.2f}', speed, *counts
+    )
+
+
+def _machine() -> dict[str, Any]:
+    return {'cores': os.cpu_count(), 'python': platform.python_version(), 'system': platform.system()}
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Count what processes ask of the database and say to each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from convergence.concurrency import Lock
+
+if TYPE_CHECKING:
+    from convergence.rpc.transport import Transport
+
+KINDS = ('statements', 'commits', 'messages')
+
+
+class Tally:
+    """Counts since the beginning. Safe between threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, kind: str) -> None:
+        """One more of `kind`, which is one of `KINDS`."""
+        with self._lock:
+            self._counts[kind] += 1
+
+    def read(self) -> dict[str, int]:
+        """The counts."""
+        with self._lock:
+            return {kind: self._counts[kind] for kind in KINDS}
+
+
+def difference(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+    """What was added to counts."""
+    return {kind: after[kind] - before[kind] for kind in KINDS}
+
+
+def total(counts: list[dict[str, int]]) -> dict[str, int]:
+    """The sum of the counts of several processes."""
+    return {kind: sum(each[kind] for each in counts) for kind in KINDS}
+
+
+def counted(transport: Transport, tally: Tally) -> Transport:
+    """The transport, with each message counted that is sent through it; answers to calls are not."""
+    return cast('Transport', _CountedTransport(transport, tally))
+
+
+class _CountedTransport:
+    def __init__(self, inner: Transport, tally: Tally) -> None:
+        self._inner = inner
+        self._tally = tally
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def client(self, *arguments: Any, **named: Any) -> Any:
+        return _CountedClient(self._inner.client(*arguments, **named), self._tally)
+
+
+class _CountedClient:
+    """An oslo.messaging client."""
+
+    def __init__(self, inner: Any, tally: Tally) -> None:
+        object.__setattr__(self, '_inner', inner)
+        object.__setattr__(self, '_tally', tally)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._inner, name, value)
+
+    def prepare(self, **named: Any) -> _CountedClient:
+        return _CountedClient(self._inner.prepare(**named), self._tally)
+
+    def cast(self, *arguments: Any, **named: Any) -> Any:
+        self._tally.note('messages')
+        return self._inner.cast(*arguments, **named)
+
+    def call(self, *arguments: Any, **named: Any) -> Any:
+        self._tally.note('messages')
+        return self._inner.call(*arguments, **named)

@@ -1,0 +1,46 @@
+"""What happens in one piece: reading, checking and planning a large template."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from convergence import template
+from convergence.cmd.benchmark import shapes
+from convergence.cmd.benchmark.settings import TEMPLATE_LIMIT_BYTES
+from convergence.core.model import Action, Status
+from convergence.core.plan import Request, plan
+from convergence.core.rows import Stack, Template
+from convergence.core.views import PlanView
+from convergence.resources.registry import Registry
+from convergence.resources.validation import validate
+
+
+def accept(size: int) -> dict[str, float]:
+    """Seconds that each part takes for a template of the shape `layers`, none of which touches a database."""
+    source, registry = shapes.template('layers', size), Registry.builtin()
+    seconds: dict[str, float] = {}
+    identity = template.Identity('stack', 'large', 'bench')
+    limits = template.Limits(max_bytes=TEMPLATE_LIMIT_BYTES, max_resources=size)
+    with _timed(seconds, 'compile (read YAML, resolve, order)'):
+        compiled = template.compile(source, identity=identity, limits=limits)
+    with _timed(seconds, 'validate against the resource types'):
+        validate(compiled, registry)
+    stack = Stack('stack', 'large', 'bench', Action.CREATE, Status.IN_PROGRESS, '', None, None, None, 60, True, 0.0)
+    ids = (str(number) for number in itertools.count())
+    request = Request(
+        Action.CREATE, compiled.goal, 'traversal', lambda: next(ids), template=Template('template', 'stack', {})
+    )
+    with _timed(seconds, 'plan'):
+        decision = plan(PlanView(0.0, None), stack, request)
+    assert len(decision.verdict.row_ids) == size
+    return seconds
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
+    begun = time.perf_counter()
+    yield
+    seconds[part] = time.perf_counter() - begun

@@ -1,0 +1,33 @@
+"""The settings under which is measured: the defaults, without limits on sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from convergence.concurrency import Executor
+from convergence.config import (
+    DatabaseSettings,
+    EngineSettings,
+    LimitSettings,
+    LocalProviderSettings,
+    Settings,
+    TransportSettings,
+    WorkerSettings,
+)
+
+TEMPLATE_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+def settings_for(directory: Path, database_url: str, broker_url: str) -> Settings:
+    """Settings for processes that share a database and a broker. No configuration file is read."""
+    return Settings(
+        host='localhost',
+        executor=Executor.THREADING,
+        state_dir=directory,
+        database=DatabaseSettings(database_url, max_retries=2, retry_interval=1),
+        transport=TransportSettings(broker_url),
+        engine=EngineSettings(),
+        worker=WorkerSettings(),
+        limits=LimitSettings(max_template_bytes=TEMPLATE_LIMIT_BYTES, max_resources_per_stack=None),
+        local_provider=LocalProviderSettings(enabled=False, root=directory / 'local', programs={}),
+    )
