@@ -269,7 +269,7 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begu
 
 def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
     """The node fails before anything was done; a resource that works is left as it is."""
-    new = resource.action is Action.INIT
+    new = resource.token is None and resource.physical_id is None
     action = Action.CREATE if new else Action.UPDATE
     effects: list[Effect] = []
     if new:
