@@ -59,12 +59,14 @@ class Kernel:
     """Holds the fibers and the clock.
 
     :ivar fine: whether fibers give way at every point, or run on until they sleep, block or end.
+    :ivar passed: points at which fibers do not give way although `fine`.
     :ivar at_point: called whenever a running fiber comes to a point, before it gives way; may raise `Crashed`.
     """
 
     def __init__(self, start: float = 1_000_000.0) -> None:
         self.begun_at = self.now = start
         self.fine = True
+        self.passed: frozenset[str] = frozenset()
         self.fibers: list[Fiber] = []
         self.current: Fiber | None = None
         self.at_point: Callable[[Fiber, str], None] = lambda fiber, point: None
@@ -110,7 +112,7 @@ class Kernel:
         fiber = self._running()
         fiber.point = point
         self.at_point(fiber, point)
-        if self.fine:
+        if self.fine and point not in self.passed:
             self._give_way(fiber)
 
     def block(self) -> None:

@@ -46,6 +46,7 @@ class Plan:
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
     :param storage: makes the database of a run, on the run's clock.
+    :param passed: points at which processes do not give way; see `convergence.simulator.kernel`.
     """
 
     mode: Mode = Mode.SEEDED
@@ -55,6 +56,7 @@ class Plan:
     steps: int = 20_000
     sweeps: int = 1_500
     storage: Callable[[Callable[[], float]], Storage] = in_memory
+    passed: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -90,6 +92,7 @@ class Run:
             storage=plan.storage,
         )
         self.world.kernel.fine = not ordered
+        self.world.kernel.passed = plan.passed
         self.stacks: dict[str, Expectation] = {}
         self._names: dict[str, str] = {}
         self._rollback_on_failure: set[str] = set()
@@ -99,6 +102,12 @@ class Run:
         self._asked: Call | None = None
         self._rested = False
         self.steps = 0
+        self.before_step: Callable[[], None] = lambda: None
+
+    def remaining(self) -> tuple[object, ...]:
+        """What the user still wants, as far as it tells two moments of the same scenario apart."""
+        calls = (len(self._calls), self._calls[0].verb if self._calls else '', self._user is not None, self._rested)
+        return (*calls, sorted((name, expected.vague) for name, expected in self.stacks.items()))
 
     # --- the loop ---------------------------------------------------------------------------------------------
 
@@ -156,6 +165,7 @@ class Run:
     def _step(self, user_may: Callable[[], bool] = lambda: False) -> bool:
         """Let one of the things happen that can happen now; False where that was only the passing of time."""
         world = self.world
+        self.before_step()
         self.steps += 1
         if self.steps > self._plan.steps:
             raise Violation('liveness', f'not at rest after {self._plan.steps} steps: {self.describe()}')
