@@ -188,11 +188,14 @@ class Group:
     """Tasks that are stopped together.
 
     :param pool: where `spawn` runs tasks; None gives each its own thread.
+    :param left: called with each task that has not ended when the grace period after `stop` is over; by then it has
+        been killed, or its thread has been given up.
     """
 
-    def __init__(self, name: str, pool: Pool | None = None) -> None:
+    def __init__(self, name: str, pool: Pool | None = None, left: Callable[[Task], object] | None = None) -> None:
         self.name = name
         self._pool = pool
+        self._left = left
         self._changed = threading.Condition()
         self._tasks: list[Task] = []
         self._stopped = False
@@ -290,17 +293,23 @@ class Group:
             task.end_grace()
             if installed() is Executor.THREADING and self._pool is not None and task.job is not None:
                 self._pool.write_off(task.job)
+            if self._left is not None:
+                self._left(task)
 
 
 class Job:
-    """A call that a pool has accepted."""
+    """A call that a pool has accepted.
 
-    __slots__ = ('call', 'finished', 'lost')
+    :ivar over: set when the call has ended, or when it was given up.
+    """
+
+    __slots__ = ('call', 'finished', 'lost', 'over')
 
     def __init__(self, call: Callable[[], object]) -> None:
         self.call = call
         self.finished = False
         self.lost = False
+        self.over = Event()
 
 
 class Pool:
@@ -350,6 +359,7 @@ class Pool:
             if job.finished or job.lost or job in self._waiting:
                 return
             job.lost = True
+            job.over.set()
             self._lost += 1
             self._busy -= 1
             self._started -= 1
@@ -386,6 +396,7 @@ class Pool:
                 job.call()
             except BaseException:
                 LOG.exception('%s: a call failed', self.name)
+            job.over.set()
             with self._changed:
                 job.finished = True
                 if job.lost:

@@ -29,8 +29,9 @@ from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
 from convergence.resources.registry import Registry
+from convergence.simulator.groups import InlineGroups
 from convergence.worker.runner import Pace
-from convergence.worker.service import Rows, WorkerOptions, WorkerService
+from convergence.worker.service import Clockwork, Rows, WorkerOptions, WorkerService
 from tests.reality import EnforcedThing, Reality, Thing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
@@ -158,7 +159,8 @@ class Harness:
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
         rows = Rows(self.store, self.reader, self.roster)
-        worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id)
+        clockwork = Clockwork(groups=InlineGroups())
+        worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, clockwork)
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
 

@@ -117,6 +117,7 @@ class WorkerProcess:
             heartbeat_interval_s=settings.heartbeat_interval_s,
             lease_s=settings.lease_s,
             cancel_grace_s=settings.cancel_grace_s,
+            threads=settings.threads,
             dispatch_window=settings.dispatch_window,
         )
         self._drain_timeout_s = settings.drain_timeout_s

@@ -7,7 +7,7 @@ node's successors, through their counters; in a superseded one, the current trav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -134,6 +134,20 @@ def release(view: FinishView, fence: int) -> Decision[End]:
     changes = {'owner': None, 'fence': fence + 1, 'wake_at': None}
     effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
     return Decision(End.RELEASED, effects, view.waiting)
+
+
+def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
+    """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
+    decision = finish(view, claim, Failed(reason), worker)
+    if decision.verdict is End.FENCED:
+        return decision
+    effects = tuple(
+        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
+        if isinstance(effect, UpdateResource)
+        else effect
+        for effect in decision.effects
+    )
+    return replace(decision, effects=effects)
 
 
 def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:

@@ -26,6 +26,7 @@ from convergence.engine.traversals import Traversals
 from convergence.resources.registry import Registry
 from convergence.simulator.choices import Choices
 from convergence.simulator.goals import SimulatedGoals
+from convergence.simulator.groups import InlineGroups
 from convergence.simulator.kernel import Crashed, Fiber, Kernel, Process
 from convergence.simulator.reality import TYPE, Reality, Thing
 from convergence.worker.runner import Pace
@@ -221,7 +222,7 @@ class World:
             messenger,
             WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3), 5.0, LEASE_S),
             self.new_id,
-            Clockwork(wait=self.kernel.sleep, later=self._later),
+            Clockwork(wait=self.kernel.sleep, later=self._later, groups=InlineGroups()),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return Worker(Process(name), service)

@@ -10,6 +10,7 @@ from convergence import logs
 from convergence.concurrency import Task
 from convergence.core.check import ACTING, Claim, Step
 from convergence.core.finish import End, Parked, Result, Unsuitable
+from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.worker.runner import Fenced, Runner
 from convergence.worker.steps import Steps
@@ -43,6 +44,7 @@ class Checks:
         self._runner = runner
         self._settler = settler
         self._later = later
+        self._held: dict[Task, Claim] = {}
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
@@ -62,9 +64,29 @@ class Checks:
         elif begun.step is Step.FAIL:
             self._settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
-            claim = begun.claim
-            if isinstance(self._act(claim, task), Unsuitable):
+            claim = self._held[task] = begun.claim
+            result = self._act(claim, task)
+            self._held.pop(task, None)
+            if isinstance(result, Unsuitable):
                 self._replace(claim.stack.id, traversal_id, number, claim.resource.id)
+
+    def abandon(self, task: Task) -> None:
+        """A task was told to stop and did not. What it holds is taken from it, and what it writes late is refused.
+
+        Called by whoever supervises the task, never by itself.
+        """
+        claim = self._held.pop(task, None)
+        if claim is None:
+            return
+        LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
+        committed = self._steps.abandon(claim, f'{claim.action} did not stop when it was told to')
+        if committed is not None:
+            self._conclude(claim, committed)
+
+    def _conclude(self, claim: Claim, committed: Committed[End]) -> None:
+        self._dispatcher.attend(committed)
+        if committed.verdict is End.FAILED:
+            self._settler.settle(claim.stack.id, claim.traversal.id)
 
     def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> None:
         """Make a new row for the node, and have the node checked again."""
@@ -93,9 +115,7 @@ class Checks:
         committed = self._steps.finish(claim, result)
         if committed is None:
             return End.FENCED
-        self._dispatcher.attend(committed)
-        if committed.verdict is End.FAILED:
-            self._settler.settle(claim.stack.id, claim.traversal.id)
-        elif isinstance(result, Parked):
+        self._conclude(claim, committed)
+        if isinstance(result, Parked):
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict

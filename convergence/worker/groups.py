@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-from convergence.concurrency import Group, Lock, Task
+from convergence.concurrency import Group, Lock, Pool, Task
 
 
 class ThreadGroups:
-    """The groups by traversal. A group exists while something runs in it."""
+    """The groups by traversal. A group exists while something runs in it.
 
-    def __init__(self) -> None:
+    :param threads: how many tasks run at a time. A thread that is stuck is given up and another takes its place.
+    :param left: called with each task that did not end within the grace period after it was stopped.
+    """
+
+    def __init__(self, threads: int, left: Callable[[Task], object]) -> None:
+        self._pool = Pool(threads, 'worker')
+        self._left = left
         self._lock = Lock()
         self._groups: dict[str, tuple[Group, int]] = {}
 
-    @contextmanager
-    def enter(self, traversal_id: str, name: str) -> Iterator[Task]:
-        """Make what the current thread does inside a task of the traversal's group.
+    @property
+    def stuck(self) -> int:
+        """How many threads were given up and still run."""
+        return self._pool.lost
+
+    def run(self, traversal_id: str, work: Callable[[Task], object]) -> None:
+        """Run a task of the traversal's group; return when it has ended or was given up.
 
         :raises GroupStopped: the traversal has been cancelled here.
         """
         with self._lock:
-            group, members = self._groups.get(traversal_id, (Group(traversal_id), 0))
+            group, members = self._groups.get(traversal_id) or (Group(traversal_id, self._pool, self._left), 0)
             self._groups[traversal_id] = (group, members + 1)
         try:
-            with group.enter(name) as task:
-                yield task
+            job = group.spawn(work).job
+            if job is not None:
+                job.over.wait()
         finally:
             with self._lock:
                 group, members = self._groups[traversal_id]
@@ -41,7 +51,7 @@ class ThreadGroups:
             return tuple(self._groups)
 
     def busy(self) -> int:
-        """How many tasks run."""
+        """How many tasks run that have not been given up."""
         with self._lock:
             return sum(members for _, members in self._groups.values())
 

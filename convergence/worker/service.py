@@ -43,6 +43,7 @@ class WorkerOptions:
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     cancel_grace_s: float = 10.0
+    threads: int = 8
     dispatch_window: int = 64
 
 
@@ -52,10 +53,12 @@ class Clockwork:
 
     :param wait: waits for a while, or until a task is cancelled; whether it was.
     :param later: has a node cast again after some seconds; None for timers of its own.
+    :param groups: runs tasks; None for thread groups of its own.
     """
 
     wait: Callable[[Task, float], bool] = wait
     later: Callable[[float, str, int], None] | None = None
+    groups: ThreadGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,9 @@ class WorkerService:
         self._reader = rows.reader
         self._dispatcher = dispatcher
         self._worker = Worker(self.id, new_id, options.dispatch_window)
-        self._groups = ThreadGroups()
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
+        self._groups = clockwork.groups or ThreadGroups(options.threads, lambda task: self._checks.abandon(task))
         self._held_before: frozenset[tuple[str, int]] = frozenset()
         self._heartbeat = Heartbeat(
             self._roster,
@@ -109,12 +112,14 @@ class WorkerService:
 
     def check_resource(self, context: Any, traversal_id: str, node: int) -> None:
         """Look at a node and do what it needs."""
-        try:
-            with (
-                logs.bind(traversal=traversal_id, node=node, worker=self.id),
-                self._groups.enter(traversal_id, str(node)) as task,
-            ):
+        request_id = getattr(context, 'request_id', None)
+
+        def work(task: Task) -> None:
+            with logs.bind(request_id=request_id, traversal=traversal_id, node=node, worker=self.id):
                 self._checks.check(traversal_id, node, task)
+
+        try:
+            self._groups.run(traversal_id, work)
         except GroupStopped:
             LOG.debug('node %d of the cancelled traversal %s is left alone', node, traversal_id)
 
