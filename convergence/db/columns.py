@@ -106,9 +106,13 @@ class database_now(FunctionElement[float]):
     inherit_cache = True
 
 
+OWN_CLOCK = 'convergence_clock'
+"""Attribute of the dialect of an SQLite engine whose time is told by a function of ours: how to call it in SQL."""
+
+
 @compiles(database_now, 'sqlite')
 def _now_in_sqlite(element: Any, compiler: Any, **kwargs: Any) -> str:
-    return "((julianday('now') - 2440587.5) * 86400.0)"
+    return str(getattr(compiler.dialect, OWN_CLOCK, "((julianday('now') - 2440587.5) * 86400.0)"))
 
 
 @compiles(database_now, 'postgresql')

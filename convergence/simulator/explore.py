@@ -19,6 +19,7 @@ from convergence.simulator.language import Scenario
 from convergence.simulator.run import Plan, Run, Verdict
 from convergence.simulator.state import Fingerprints
 
+
 class Grain(StrEnum):
     """Between which steps others may go on.
 
@@ -176,7 +177,7 @@ class _Explorer:
 def explore(
     scenario: Scenario,
     plan: Plan,
-    bound: Bound = Bound(),  # noqa: RUF009, B008 - frozen
+    bound: Bound = Bound(),
     each: Callable[[Explored], object] = lambda result: None,
 ) -> Explored:
     """Try every order of events, and every fault whose rate is above zero, until something fails or a bound is met.

@@ -1,0 +1,65 @@
+"""What a simulation needs of a real database: that it believes the simulated clock, and shows all of its rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import event, select
+
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.db.columns import OWN_CLOCK
+from convergence.db.connection import Database
+from convergence.db.load import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, columns
+from convergence.db.memory import Tables
+from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.store import Store
+
+
+def set_clock(database: Database, clock: Callable[[], float]) -> None:
+    """Let an SQLite database take `clock` for the time wherever a statement asks for it.
+
+    :param clock: seconds since the epoch.
+    :raises ValueError: it is no SQLite database; the clock of a server cannot be told from here.
+    """
+    if database.dialect.name != 'sqlite':
+        raise ValueError(f'{database.dialect.name} has a clock of its own')
+
+    def register(connection: Any, record: Any) -> None:
+        connection.create_function('simulated_now', 0, clock)
+
+    setattr(database.dialect, OWN_CLOCK, 'simulated_now()')
+    event.listen(database, 'connect', register)
+    database.dispose()  # connections that are open already do not know it
+
+
+def all_rows(store: Store) -> Tables:
+    """Every row of a database, as it is committed."""
+    nodes: dict[str, dict[int, Node]] = defaultdict(dict)
+    cast_at: dict[tuple[str, int], float] = {}
+    with store.reading() as connection:
+        for *values, at in connection.execute(select(*NODE_COLUMNS, SYNC_POINT.c.cast_at)):
+            node = Node(*values)
+            nodes[node.traversal_id][node.number] = node
+            if at is not None:
+                cast_at[node.traversal_id, node.number] = at
+        events = select(*columns(EVENT, Event)).order_by(EVENT.c.sequence)
+        return Tables(
+            stack={row.id: Stack(*row) for row in connection.execute(select(*STACK_COLUMNS).order_by(STACK.c.id))},
+            template={
+                row.id: Template(*row)
+                for row in connection.execute(select(*columns(TEMPLATE, Template)).order_by(TEMPLATE.c.id))
+            },
+            traversal={
+                row.id: Traversal(*row)
+                for row in connection.execute(select(*TRAVERSAL_COLUMNS).order_by(TRAVERSAL.c.id))
+            },
+            node=dict(nodes),
+            cast_at=cast_at,
+            resource={
+                row.id: Resource(*row)
+                for row in connection.execute(select(*RESOURCE_COLUMNS).order_by(RESOURCE.c.id))
+            },
+            event=[Event(*row) for row in connection.execute(events)],
+        )
