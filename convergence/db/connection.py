@@ -91,6 +91,8 @@ def _connect(url: URL, pool_size: int) -> Engine:
     engine: Engine = engines.create_engine(
         url, max_pool_size=pool_size, max_overflow=pool_size, max_retries=0, mysql_sql_mode='TRADITIONAL'
     )
+    # An error of the database is logged and shown; what was to be written may be a secret.
+    engine.hide_parameters = True
     backend = url.get_backend_name()
     if backend == 'sqlite':
         event.listen(engine, 'connect', _prepare_sqlite)
