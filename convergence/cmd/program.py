@@ -210,5 +210,5 @@ def reload_logging(name: str) -> None:
     except Exception as error:  # noqa: BLE001 - a broken file must not end what runs
         LOG.error('%s: the configuration was not read again: %s', name, error)
     else:
-        LOG.info('%s: the configuration of logging was read again', name)
+        LOG.info('%s: the configuration of logging was read again (debug: %s)', name, cfg.CONF.debug)
 
