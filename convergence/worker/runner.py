@@ -130,7 +130,12 @@ class Runner:
         try:
             course = self._begin(claim, task)
             return self._run(course)
-        except (Fenced, TaskKilled):
+        except Fenced:
+            raise
+        except TaskKilled:
+            if course is not None and course.physical_id != claim.resource.physical_id:
+                # The call came back after all, when nobody waited for it any more: somebody must know what it made.
+                raise Fenced(course.physical_id) from None
             raise
         except BaseException as error:  # a type may raise anything at all; it must not end the worker
             if isinstance(error, ReplacementNeeded) and claim.action is Action.UPDATE:
