@@ -1,0 +1,129 @@
+"""What operations cost: commits, statements and messages, which no machine makes slower or quicker."""
+
+import pytest
+from sqlalchemy import event
+
+from convergence.core.digest import digest
+from convergence.core.effects import InsertTraversal
+from convergence.core.model import Action, Definition, Goal, Output, Status
+from convergence.core.plan import Request, plan
+from convergence.core.rows import Resource, Stack, Template
+from convergence.core.views import PlanView
+from tests.harness import things
+
+
+class Counted:
+    """Commits and statements while it is open; what begins a transaction is no statement."""
+
+    def __init__(self, engine):
+        self.engine, self.commits, self.statements = engine, 0, 0
+
+    def __enter__(self):
+        event.listen(self.engine, 'commit', self._commit)
+        event.listen(self.engine, 'before_cursor_execute', self._statement)
+        return self
+
+    def __exit__(self, *raised):
+        event.remove(self.engine, 'commit', self._commit)
+        event.remove(self.engine, 'before_cursor_execute', self._statement)
+
+    def _commit(self, connection):
+        self.commits += 1
+
+    def _statement(self, connection, cursor, statement, *rest):
+        self.statements += not statement.startswith('BEGIN')
+
+
+def chain(count):
+    """Each requires the one before."""
+    names = [f'n{number}' for number in range(count)]
+    return {name: {'value': 'x', 'after': names[max(0, number - 1):number]} for number, name in enumerate(names)}
+
+
+def independent(count):
+    """None requires another."""
+    return things([f'n{number}' for number in range(count)])
+
+
+def cost_of(harness, resources, operation):
+    """Commits and statements from the first message to the last."""
+    stack = harness.create(resources, name=f's{len(resources)}')
+    if operation == 'delete':
+        harness.run(limit=5000)
+        harness.delete(stack)
+    with Counted(harness.engine) as counted:
+        harness.run(limit=5000)
+    assert harness.state(stack) == f'{operation.upper()}_COMPLETE'
+    return counted.commits, counted.statements
+
+
+@pytest.mark.parametrize(('operation', 'shape', 'many'), [
+    ('create', independent, 1000), ('create', chain, 300), ('delete', independent, 300), ('delete', chain, 300),
+])
+def test_a_resource_costs_the_same_in_a_large_stack(harness, operation, shape, many):
+    """F143, F145, F147: at most three commits and fourteen statements for each, and no more of them among many.
+
+    What is counted is what each further resource costs; the end of a traversal costs the same for all.
+    """
+    few = 100
+    small, large = cost_of(harness, shape(few), operation), cost_of(harness, shape(many), operation)
+    commits, statements = ((above - below) / (many - few) for below, above in zip(small, large, strict=True))
+    assert commits <= min(3.0, small[0] / few)
+    assert statements <= min(14.0, small[1] / few)
+
+
+@pytest.mark.parametrize('count', [100, 1000])
+def test_accepting_a_create_costs_statements_per_thousand_resources(harness, count):
+    """F146: nodes and rows are written in bulk."""
+    with Counted(harness.engine) as accepted:
+        harness.create(independent(count))
+    assert accepted.commits == 1
+    assert accepted.statements <= 15
+
+
+def test_a_wide_fan_in_writes_no_more_than_its_edges(harness):
+    """F143: a thousand predecessors of one node: each counts itself, nobody rewrites what the others said."""
+    names = [f'n{number}' for number in range(300)]
+    stack = harness.create({**things(names), 'last': {'value': 'x', 'after': names}})
+    with Counted(harness.engine) as counted:
+        harness.run()
+    assert harness.state(stack) == 'CREATE_COMPLETE'
+    assert counted.statements / 301 <= 14.0
+
+
+def test_an_update_costs_what_it_changes(harness):
+    """One of three hundred changes: as many statements as when one of thirty does, but for the plan's own reading."""
+    figures = []
+    for count in (30, 300):
+        resources = independent(count)
+        stack = harness.created(resources, name=f's{count}')
+        sent = harness.messages.sent
+        with Counted(harness.engine) as counted:
+            harness.update(stack, {**resources, 'n0': {'value': 'y'}})
+            harness.run()
+        assert harness.state(stack) == 'UPDATE_COMPLETE'
+        assert harness.messages.sent - sent == 2  # the update itself, and the look at its leftovers
+        figures.append(counted.statements)
+    assert figures[0] == figures[1]
+
+
+def test_a_no_op_update_of_ten_thousand_resources_visits_none():
+    """Two nodes are written, those that end the traversal; nothing is cast."""
+    definitions = {f'n{number}': Definition(f'n{number}', 'T') for number in range(9000)}
+    definitions |= {
+        f'm{number}': Definition(f'm{number}', 'T', requires=(f'n{number}',)) for number in range(1000)
+    }
+    outputs, rows = {}, []
+    for name, definition in definitions.items():
+        outputs[name] = Output(name, name)
+        rows.append(Resource(
+            name, 's', name, 'T', Action.CREATE, Status.COMPLETE, 1.0, definition=definition, template_id='t0',
+            output=outputs[name], digest=digest(definition, outputs), requires=definition.requires,
+        ))
+    stack = Stack('s', 's', 'p', Action.CREATE, Status.COMPLETE, '', 't0', 't0', None, 60, True, 0.0)
+    request = Request(Action.UPDATE, Goal(definitions), 'u', lambda: 'e', Template('t1', 's', {}), True)
+    decision = plan(PlanView(2.0, stack, None, tuple(rows)), stack, request)
+    (traversal,) = [effect for effect in decision.effects if isinstance(effect, InsertTraversal)]
+    assert [node.phase.value for node in traversal.nodes] == ['IN_SERVICE', 'COMPLETE']
+    assert [node.phase.value for node in decision.verdict.ready] == ['IN_SERVICE']
+    assert traversal.traversal.unchanged == 10_000
