@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -96,7 +97,7 @@ def _connect(url: URL, pool_size: int) -> Engine:
     backend = url.get_backend_name()
     if backend == 'sqlite':
         event.listen(engine, 'connect', _prepare_sqlite)
-        event.listen(engine, 'begin', _begin_immediate, insert=True)
+        event.listen(engine, 'begin', _begin_immediate)
     elif backend == 'mysql':
         event.listen(engine, 'connect', _prepare_mysql)
     with engine.connect() as connection:
@@ -110,12 +111,23 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
 
 
 def _begin_immediate(connection: Any) -> None:
-    """Take the write lock at the beginning, where waiting is safe, not at the first write, where it may deadlock."""
+    """Take the write lock at the beginning, where waiting is safe, not at the first write, where it cannot be waited for.
+
+    oslo.db's own listener comes first, wherever ours is put in the list: the transaction that it has begun takes no
+    lock, and nothing was read in it yet.
+    """
     if connection.get_execution_options().get('reads_only'):
         return
-    if 'in_transaction' not in connection.info:
-        connection.info['in_transaction'] = True
-        connection.connection.dbapi_connection.execute('BEGIN IMMEDIATE')
+    raw = connection.connection.dbapi_connection
+    if raw.in_transaction:
+        raw.execute('ROLLBACK')
+    try:
+        raw.execute('BEGIN IMMEDIATE')
+    except sqlite3.OperationalError as error:
+        # oslo.db keeps with the connection that it is in a transaction, and would never begin another one on it.
+        connection.info.pop('in_transaction', None)
+        raise db_exception.DBDeadlock(error) from error
+    connection.info['in_transaction'] = True
 
 
 def _prepare_mysql(connection: Any, record: Any) -> None:
