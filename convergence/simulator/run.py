@@ -50,7 +50,7 @@ class Plan:
     """
 
     mode: Mode = Mode.SEEDED
-    faults: Faults = Faults()
+    faults: Faults = field(default_factory=Faults)
     engines: int = 2
     workers: int = 3
     steps: int = 20_000
