@@ -1,8 +1,10 @@
-# make demo    a first stack in one process; needs nothing but Python 3.11 and its venv module
-# make test    every test, in a virtual environment of tox's own
-# make lint    style, types, import contracts
-# make bench   figures of this machine
-# make config  write etc/convergence/convergence.conf.sample anew
+# make demo      a first stack in one process; needs nothing but Python 3.11 and its venv module
+# make test      every test, in a virtual environment of tox's own
+# make lint      style, types, import contracts
+# make bench     figures of this machine
+# make simulate  random orders of events, with faults, for a minute; ARGUMENTS="--time 600" for longer
+# make mutants   break the engine on purpose, and see that it is noticed
+# make config    write etc/convergence/convergence.conf.sample anew
 
 PYTHON ?= python3
 PIP := -m pip install --quiet --disable-pip-version-check
@@ -11,7 +13,7 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test lint demo bench config clean
+.PHONY: help test lint demo bench simulate mutants config clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -27,6 +29,14 @@ demo: $(VENV)/installed
 
 bench: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.bench $(ARGUMENTS)
+
+# Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
+simulate: $(VENV)/installed
+	@$(VENV)/bin/python -m convergence.cmd.simulate --time 60 --jobs 2 --alternate \
+		--drop 0.02 --double 0.02 --crash 0.002 $(ARGUMENTS) tests/scenarios
+
+mutants: $(VENV)/installed
+	@$(VENV)/bin/python -m tests.simulation.mutants $(ARGUMENTS)
 
 config: $(VENV)/installed
 	@$(VENV)/bin/oslo-config-generator --config-file etc/convergence/generator.conf

@@ -164,10 +164,12 @@ class _Explorer:
             run.before_step = lambda: setattr(choices, 'at_step', True)
 
         try:
-            self.result.tally.add(tally_of(*execute(self._scenario, self._plan, choices, prepare=prepare)))
+            verdict, run = execute(self._scenario, self._plan, choices, prepare=prepare)
         except _SeenBefore:
-            pass
-        made = tuple(choices.made)
+            run = current[0]
+            verdict = Verdict(self._scenario.name, 0, choices=tuple(choices.made), steps=run.steps)
+        self.result.tally.add(tally_of(verdict, run))
+        made = verdict.choices
         self._waiting += [_Departure(made, position, choice, departure.depth + 1) for position, choice in choices.others]
         self.result.runs += 1
         self.result.states = len(self._seen)

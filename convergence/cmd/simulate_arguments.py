@@ -1,0 +1,198 @@
+"""The command line of ``convergence-simulate``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convergence.errors import Invalid
+from convergence.simulator.explore import Grain
+from convergence.simulator.report import PROGRAM, Form
+from convergence.simulator.run import Plan
+from convergence.simulator.shrink import Schedule
+from convergence.simulator.shrink import read as read_schedule
+from convergence.simulator.sqlstore import in_sqlite
+from convergence.simulator.world import Faults, in_memory
+
+SEEDS = range(100)
+"""The seeds of a call that names none."""
+FOREVER = range(10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is to be done.
+
+    :param order: run in order; `seeds` also (or only) under these seeds.
+    :param alternate: whether every other seed has no faults.
+    :param time_s: how long to go on, in seconds; None: until everything was run once.
+    :param story: the form in which stories are told, also of runs in which nothing failed; None: of failures, in all.
+    """
+
+    paths: tuple[Path, ...]
+    plan: Plan
+    order: bool = False
+    seed: int | None = None
+    seeds: range | None = None
+    explore: bool = False
+    schedule: Schedule | None = None
+    alternate: bool = False
+    time_s: float | None = None
+    story: Form | None = None
+    jobs: int = 1
+    states: int = 20_000
+    choices: int = 10_000
+    real: bool = False
+    database_url: str = ''
+    transport_url: str = ''
+
+    def settings(self, plan: Plan) -> list[str]:
+        """The arguments that make a plan, as far as it differs from the usual one."""
+        usual, faults = Plan(), plan.faults
+        given = {
+            '--store': ('sqlite' if plan.storage is in_sqlite else 'memory', 'memory'),
+            '--engines': (plan.engines, usual.engines),
+            '--workers': (plan.workers, usual.workers),
+            '--grain': (_grain(plan), Grain.STEP),
+            '--drop': (faults.drop, 0.0),
+            '--double': (faults.double, 0.0),
+            '--crash': (faults.crash, 0.0),
+            '--most-crashes': (faults.most_crashes, usual.faults.most_crashes),
+        }
+        differing = {name: value for name, (value, usually) in given.items() if value != usually}
+        shown = ((name, f'{value:g}' if isinstance(value, float) else str(value)) for name, value in differing.items())
+        return [word for pair in shown for word in pair]
+
+
+def _grain(plan: Plan) -> Grain:
+    return Grain.TRANSACTION if plan.passed else Grain.STEP
+
+
+def parse(argv: Sequence[str] | None) -> Options:
+    """Read the command line.
+
+    :raises SystemExit: it is wrong (2), or asks for help (0).
+    """
+    parser = _parser()
+    given = parser.parse_args(argv)
+    explore = bool(given.explore)
+    grain = Grain(given.grain or (Grain.TRANSACTION if explore else Grain.STEP))
+    faults = Faults(given.drop, given.double, given.crash, given.most_crashes)
+    plan = Plan(
+        faults=faults,
+        engines=given.engines or (1 if explore else Plan().engines),
+        workers=given.workers or (2 if explore else Plan().workers),
+        storage=in_sqlite if given.store == 'sqlite' else in_memory,
+        passed=grain.passed,
+    )
+    chosen = given.order or given.seed is not None or given.seeds or explore or given.schedule or given.real
+    seeds = given.seeds if given.seeds is not None or chosen else SEEDS
+    if given.time is not None and seeds is SEEDS:
+        seeds = FOREVER
+    return Options(
+        paths=tuple(given.paths), plan=plan, order=given.order or not chosen, seed=given.seed, seeds=seeds,
+        explore=explore, schedule=given.schedule, alternate=given.alternate, time_s=given.time,
+        story=Form(given.story) if given.story else None, jobs=given.jobs, states=given.states, choices=given.choices,
+        real=given.real, database_url=given.database_url, transport_url=given.transport_url,
+    )  # fmt: skip
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description='Run scenarios on the real engine under every order of events. Without a mode: in order, then '
+        f'under the seeds {SEEDS.start}:{SEEDS.stop}.',
+        epilog='Exit code: 0 everything held, 1 a rule was broken, 2 wrong command line, 130 interrupted.',
+    )
+    parser.add_argument('paths', nargs='+', type=Path, metavar='FILE-OR-DIRECTORY')
+    _add_modes(parser.add_argument_group('mode, one of'))
+    _add_settings(parser.add_argument_group('settings'))
+    _add_real(parser.add_argument_group('real processes'))
+    return parser
+
+
+def _add_modes(group: argparse._ArgumentGroup) -> None:
+    modes = group.add_mutually_exclusive_group()
+    modes.add_argument('--order', action='store_true', help='one event at a time, as the prototype did')
+    modes.add_argument('--seed', type=_natural, metavar='N', help='the random schedule of this seed')
+    modes.add_argument('--seeds', type=_range, metavar='A:B', help='the random schedules of the seeds from A to B - 1')
+    modes.add_argument('--explore', action='store_true', help='every schedule, no state twice, up to a bound')
+    modes.add_argument('--schedule', type=_schedule, metavar='LIST', help='one schedule, as a failure prints it')
+    modes.add_argument('--real', action='store_true', help='on real processes, broker and database')
+
+
+def _add_settings(group: argparse._ArgumentGroup) -> None:
+    group.add_argument('--store', choices=['memory', 'sqlite'], default='memory', help='where rows are kept')
+    group.add_argument('--engines', type=_positive, metavar='N', help='engine processes (2; explore: 1)')
+    group.add_argument('--workers', type=_positive, metavar='N', help='worker processes (3; explore: 2)')
+    group.add_argument(
+        '--grain',
+        choices=[grain.value for grain in Grain],
+        help='others may go on at every step (default), or only between transactions (default of --explore)',
+    )
+    group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='of messages that are lost, 0 to 1')
+    group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
+    group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')
+    group.add_argument('--most-crashes', type=_natural, default=Faults().most_crashes, metavar='N', help='in one run')
+    group.add_argument('--alternate', action='store_true', help='every other seed (the even ones) without faults')
+    group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
+    group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
+    group.add_argument('--story', choices=[form.value for form in Form], help='tell what happened, in this form')
+    group.add_argument('--states', type=_positive, default=20_000, metavar='N', help='bound of --explore')
+    group.add_argument(
+        '--choices', type=_positive, default=10_000, metavar='N', help='explore departures at the first N choices only'
+    )
+
+
+def _add_real(group: argparse._ArgumentGroup) -> None:
+    group.add_argument('--database-url', default='', metavar='URL', help='default: an SQLite file of its own')
+    group.add_argument('--transport-url', default='', metavar='URL', help='of a broker; --real needs one')
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if (number := _natural(text)) < 1:
+        raise argparse.ArgumentTypeError('at least 1 is needed')
+    return number
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0.0 <= rate < 1.0:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a rate from 0 to below 1')
+    return rate
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a number of seconds')
+    return seconds
+
+
+def _range(text: str) -> range:
+    match = re.fullmatch(r'(\d+):(\d+)', text)
+    if match is None or int(match[1]) >= int(match[2]):
+        raise argparse.ArgumentTypeError(f'{text!r} is not A:B with A below B')
+    return range(int(match[1]), int(match[2]))
+
+
+def _schedule(text: str) -> Schedule:
+    try:
+        return read_schedule(text)
+    except Invalid as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

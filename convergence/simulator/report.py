@@ -1,0 +1,126 @@
+"""What people are told about runs: totals, and for a failure everything that it takes to understand and repeat it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from convergence.simulator.batch import Tally, execute, load
+from convergence.simulator.choices import Choices
+from convergence.simulator.explore import Explored
+from convergence.simulator.run import Mode, Plan, Verdict
+from convergence.simulator.shrink import Shrunk, shrink, written
+from convergence.simulator.story import Story
+
+PROGRAM = 'convergence-simulate'
+
+
+class Form(StrEnum):
+    """How a story is written."""
+
+    TEXT = 'text'
+    MERMAID = 'mermaid'
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A run that failed, and the shortest one found that fails in the same way.
+
+    :param replay: the command that repeats the run; `replay_shortest` the one for the shortest schedule, if there is.
+    """
+
+    path: Path
+    verdict: Verdict
+    replay: str
+    story: Story
+    shrunk: Shrunk | None = None
+    replay_shortest: str = ''
+
+
+def command(path: Path, mode: Sequence[str], settings: Sequence[str]) -> str:
+    """The command line for one scenario."""
+    return shlex.join([PROGRAM, *mode, *settings, str(path)])
+
+
+def tell(path: Path, plan: Plan, choices: Choices) -> tuple[Verdict, Story]:
+    """Run a scenario once and listen to its story."""
+    stories: list[Story] = []
+    verdict, _ = execute(load(path), plan, choices, prepare=lambda run: stories.append(Story.of(run.world)))
+    return verdict, stories[0] if stories else Story()
+
+
+def examine(path: Path, plan: Plan, verdict: Verdict, settings: Sequence[str], *, by_seed: bool) -> Failure:
+    """Shorten a failure, and get its story.
+
+    :param settings: the options of the command line that belong to `plan`.
+    :param by_seed: whether the run can be repeated by its seed; otherwise by its schedule.
+    """
+    if plan.mode is Mode.ORDER:
+        _, story = tell(path, plan, Choices(verdict.seed))
+        return Failure(path, verdict, command(path, ['--order'], settings), story)
+    exactly = ['--seed', str(verdict.seed)] if by_seed else ['--schedule', written(verdict.choices)]
+    failure = Failure(path, verdict, command(path, exactly, settings), Story())
+    shrunk = shrink(load(path), plan, verdict.choices, verdict.rule)
+    _, story = tell(path, plan, Choices(script=shrunk.schedule, then_first=True))
+    shortest = command(path, ['--schedule', written(shrunk.schedule)], settings)
+    return replace(failure, story=story, shrunk=shrunk, replay_shortest=shortest)
+
+
+def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
+    """Everything about a failure, in lines."""
+    verdict, shrunk = failure.verdict, failure.shrunk
+    lines = [f'FAILED  {verdict.scenario}, {verdict.rule}', f'  {_indented(verdict.error)}', f'  replay: {failure.replay}']
+    if not failure.replay.startswith(f'{PROGRAM} --order'):
+        lines.insert(1, f'  seed {verdict.seed}, {verdict.steps} steps')
+    if shrunk is not None:
+        size = f'{shrunk.steps} steps, {shrunk.accidents} accidents, found in {shrunk.attempts} runs'
+        lines += [f'  shortest schedule found: {size}', f'  replay: {failure.replay_shortest}']
+    for form in forms:
+        lines += ['', *(f'  {line}' for line in told(failure.story, form).splitlines())]
+    return '\n'.join(lines)
+
+
+def told(story: Story, form: Form) -> str:
+    """A story in one of its forms."""
+    return story.text() if form is Form.TEXT else story.mermaid()
+
+
+def _indented(text: str) -> str:
+    return text.replace('\n', '\n  ')
+
+
+def totals(tally: Tally, scenarios: int, seconds: float) -> str:
+    """What many runs amounted to, in a few lines."""
+    rate = tally.runs / seconds if seconds else 0.0
+    schedules, simulated = _count(len(tally.schedules), 'different schedule'), _duration(tally.simulated_s)
+    crashed = _count(tally.crashed, 'process', 'processes')
+    lines = (
+        f'{_count(tally.runs, "run")} of {_count(scenarios, "scenario")} in {seconds:.1f} s: {rate:.0f} runs/s',
+        f'{schedules}, {_count(tally.steps, "step")}, {simulated} of simulated time',
+        f'faults: {_count(tally.lost, "message")} lost, {tally.doubled} doubled, {crashed} crashed',
+    )
+    return '\n'.join(lines)
+
+
+def explored_text(path: Path, explored: Explored) -> str:
+    """What an exploration came to, in a line."""
+    extent = f'stopped at {explored.bound}' if explored.bound else 'nothing left to try'
+    if explored.failure is not None:
+        extent = 'stopped at a failure'
+    departures = f'all with fewer than {explored.departures} departures from the simplest order'
+    runs = f'{_count(explored.states, "state")}, {_count(explored.runs, "run")}, at most {explored.longest} choices'
+    return f'{path.stem}: {runs}; {extent}{"" if not explored.bound else f" ({departures} were tried)"}'
+
+
+def _count(number: int, what: str, many: str = '') -> str:
+    return f'{number} {what if number == 1 else many or what + "s"}'
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400.0, 'days'), (3600.0, 'hours'), (60.0, 'minutes')):
+        if seconds >= 2 * size:
+            return f'{seconds / size:.1f} {unit}'
+    return f'{seconds:.0f} seconds'
