@@ -28,7 +28,7 @@ Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ExitCode]'
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command; the exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     given = [f'--config-file={path}' for path in arguments.config_file]
     given += [f'--config-dir={path}' for path in arguments.config_dir]
     given += ['--debug'] if arguments.debug else []
@@ -49,25 +49,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain(NAME, error)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What the command line may be; `command` of its result carries the command out."""
+    made = argparse.ArgumentParser(
         prog=NAME,
         description='Manages the database of an installation of Convergence.',
         epilog='Exit codes: 0 done, 1 the database cannot be used or differs, 2 wrong command line or configuration.',
     )
-    parser.add_argument(
+    made.add_argument(
         '--config-file', action='append', default=[], metavar='PATH',
         help='configuration file, may be repeated; otherwise convergence.conf of ~/.convergence, ~, /etc/convergence, '
         '/etc',
     )  # fmt: skip
-    parser.add_argument(
+    made.add_argument(
         '--config-dir', action='append', default=[], metavar='DIR', help='directory of *.conf files, may be repeated'
     )
-    parser.add_argument('--debug', action='store_true', help='log more')
-    areas = parser.add_subparsers(metavar='AREA', required=True)
+    made.add_argument('--debug', action='store_true', help='log more')
+    areas = made.add_subparsers(metavar='AREA', required=True)
     _add_database_commands(areas.add_parser('db', help='the schema of the database'))
     _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
-    return parser
+    return made
 
 
 def _add_database_commands(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,139 @@
+"""``convergence-manage`` on each database, as a person runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from convergence.cmd.assembly import new_id
+from convergence.cmd.manage import main, parser
+from convergence.db import migration
+from convergence.db.connection import connect
+from convergence.db.models import SERVICE
+from convergence.db.roster import Roster
+from convergence.db.store import Store
+
+LONG_S = 60
+
+
+ONLY_SQLITE = pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)
+
+
+@pytest.fixture
+def database(database_url):
+    """Connections to an empty database."""
+    engine = connect(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def manage(database, capsys):
+    """Carry out a command on the database; its exit code and the lines it has shown."""
+
+    def run(*arguments: str) -> tuple[int, list[str]]:
+        parsed = parser().parse_args(arguments)
+        code = parsed.command(parsed, database)
+        return code, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def program(tmp_path, database_url):
+    """Run the program itself, with a configuration that names the database."""
+    path = tmp_path / 'convergence.conf'
+    path.write_text(f'[database]\nconnection = {database_url}\nmax_retries = 0\n')
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(path), *arguments],
+            env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'HOME': str(tmp_path)},
+            cwd=tmp_path, capture_output=True, text=True, timeout=LONG_S, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_schema_is_made_compared_and_taken_back(manage):
+    newest = migration.newest()
+    code, differences = manage('db', 'check')
+    assert code == 1
+    assert 'table stack is missing' in differences
+    assert manage('db', 'version') == (0, [f'no revision (newest: {newest})'])
+    assert manage('db', 'sync') == (0, [f'The schema was at no revision, now it is at {newest}.'])
+    assert manage('db', 'version') == (0, [f'{newest} (newest)'])
+    assert manage('db', 'sync') == (0, [f'The schema is at {newest} already.'])
+    assert manage('db', 'check') == (0, [f'The schema is what this version needs ({newest}).'])
+    assert manage('db', 'sync', 'base') == (0, [f'The schema was at {newest}, now it is at no revision.'])
+    assert manage('db', 'version') == (0, [f'no revision (newest: {newest})'])
+
+
+def test_differences_are_named(manage, database):
+    manage('db', 'sync')
+    with database.begin() as connection:
+        connection.execute(sqlalchemy.text('ALTER TABLE stack DROP COLUMN status_reason'))
+        connection.execute(sqlalchemy.text('CREATE TABLE somebody_elses (number INTEGER)'))
+    code, differences = manage('db', 'check')
+    assert code == 1
+    assert set(differences) == {
+        'column stack.status_reason is missing',
+        'table somebody_elses is not known to this version',
+    }
+
+
+def test_services_are_listed_and_the_dead_forgotten(manage, database):
+    manage('db', 'sync')
+    roster, living, dead = Roster(Store(database)), new_id(), new_id()
+    roster.register(living, 'engine', 'here', '1.0', lease_s=1000)
+    roster.register(dead, 'worker', 'there', '1.0', lease_s=1000)
+    with database.begin() as connection:
+        connection.execute(SERVICE.update().where(SERVICE.c.id == dead).values(beat_at=SERVICE.c.beat_at - 5000))
+    code, (head, *lines) = manage('service', 'list')
+    assert code == 0
+    assert head.split('  ')[0] == 'KIND'
+    assert [(line.split()[:3], line.split()[-1]) for line in lines] == [
+        (['engine', 'here', living], 'up'),
+        (['worker', 'there', dead], 'down'),
+    ]
+    assert manage('service', 'clean') == (0, ['1 process was forgotten.'])
+    assert manage('service', 'clean') == (0, ['0 processes were forgotten.'])
+    assert dead not in ''.join(manage('service', 'list')[1])
+
+
+@ONLY_SQLITE
+def test_the_program_reads_its_configuration_and_tells_by_its_exit_code(program, tmp_path):
+    assert program('db', 'check').returncode == 1
+    synced = program('db', 'sync')
+    assert (synced.returncode, synced.stderr) == (0, '')
+    assert (tmp_path / 'convergence.sqlite').exists()
+    assert program('db', 'check').returncode == 0
+
+
+@ONLY_SQLITE
+def test_a_revision_that_does_not_exist_is_refused(program):
+    refused = program('db', 'sync', '9999')
+    assert refused.returncode == 2
+    assert 'There is no revision 9999' in refused.stderr
+    assert 'Traceback' not in refused.stderr
+
+
+@ONLY_SQLITE
+@pytest.mark.parametrize('command', ['list', 'clean'])
+def test_services_need_the_schema(program, command):
+    refused = program('service', command)
+    assert refused.returncode == 1
+    assert 'convergence-manage db sync' in refused.stderr
+
+
+@pytest.mark.parametrize('arguments', [(), ('db',), ('service',), ('db', 'drop'), ('db', 'version', 'more')])
+def test_a_wrong_command_line_is_explained(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert 'usage: convergence-manage' in capsys.readouterr().err
