@@ -1,0 +1,234 @@
+"""The end of an action, every kind of it, in every situation: what becomes of the row, and who is woken."""
+
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.check import Step
+from convergence.core.effects import DeleteResource, EndTraversal, FailNode, FinishNode, InsertResources, UpdateResource
+from convergence.core.finish import End, Failed, Parked, Succeeded, Unsuitable, escalate, finish, record, release
+from convergence.core.leftover import keep_track
+from convergence.core.model import Action, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.views import FinishView
+from tests.core.build import (
+    MADE,
+    NODE,
+    NOW,
+    PENDING,
+    RUNNING,
+    STACK,
+    TRAVERSAL,
+    claim,
+    events,
+    finish_view,
+    held,
+    ids,
+    of_kind,
+    only,
+    plan_view,
+    row,
+    superseded,
+    worker,
+)
+
+NEW = Output('R', 'new-phys')
+CREATING = held(replace(MADE, status=Status.IN_PROGRESS, output=None, physical_id=None, pending=PENDING))
+CLAIM = claim(Step.CREATE, Action.CREATE, CREATING)
+DELETING = claim(Step.DELETE, Action.DELETE, held(replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS)))
+RESULTS = {
+    'succeeded': Succeeded(NEW, 'new-phys', {'k': 1}),
+    'failed': Failed('broken', 'new-phys', {'k': 1}),
+    'parked': Parked({'round': 1}, 5.0, 'new-phys', {'k': 1}),
+    'unsuitable': Unsuitable('of no use', 'new-phys', {'k': 1}),
+}
+FAILED = replace(TRAVERSAL, status=TraversalStatus.FAILED)
+CURRENT = finish_view(CLAIM)
+WAITS = ('V2', 8)
+
+# For each result and situation: the verdict, who is woken, and whether the node is finished or the traversal failed.
+TABLE = {
+    ('succeeded', 'current'): (End.DONE, (), 'finished'),
+    ('succeeded', 'failed'): (End.RELEASED, (), None),
+    ('succeeded', 'superseded'): (End.RELEASED, (WAITS,), None),
+    ('succeeded', 'node done'): (End.RELEASED, (), None),
+    ('succeeded', 'node gone'): (End.RELEASED, (WAITS,), None),
+    ('failed', 'current'): (End.FAILED, (), 'failed'),
+    ('failed', 'failed'): (End.RELEASED, (), None),
+    ('failed', 'superseded'): (End.RELEASED, (WAITS,), None),
+    ('failed', 'node done'): (End.RELEASED, (), None),
+    ('failed', 'node gone'): (End.RELEASED, (WAITS,), None),
+    ('parked', 'current'): (End.RELEASED, (), None),
+    ('parked', 'failed'): (End.RELEASED, (), None),
+    ('parked', 'superseded'): (End.RELEASED, (WAITS,), None),
+    ('parked', 'node done'): (End.RELEASED, (), None),
+    ('parked', 'node gone'): (End.RELEASED, (WAITS,), None),
+    ('unsuitable', 'current'): (End.RELEASED, (), None),
+    ('unsuitable', 'failed'): (End.RELEASED, (), None),
+    ('unsuitable', 'superseded'): (End.RELEASED, (WAITS,), None),
+    ('unsuitable', 'node done'): (End.RELEASED, (), None),
+    ('unsuitable', 'node gone'): (End.RELEASED, (WAITS,), None),
+}
+SITUATIONS = {
+    'current': CURRENT,
+    'failed': replace(CURRENT, traversal=FAILED),
+    'superseded': superseded(CURRENT, WAITS),
+    'node done': replace(CURRENT, node=replace(NODE, status=NodeStatus.DONE)),
+    'node gone': superseded(replace(CURRENT, node=None, traversal=None), WAITS),
+}
+STATES = {
+    'succeeded': {'status': 'COMPLETE', 'progress': None, 'wake_at': None, 'output': NEW},
+    'failed': {'status': 'FAILED', 'status_reason': 'broken', 'progress': None, 'wake_at': None},
+    'parked': {'progress': {'round': 1}, 'wake_at': NOW + 5.0},
+    'unsuitable': {'status': 'FAILED', 'status_reason': 'of no use', 'progress': None},
+}
+
+
+@pytest.mark.parametrize(('result', 'situation'), TABLE, ids='-'.join)
+def test_every_end_frees_the_row_stores_what_is_known_and_wakes_whoever_waits(result, situation):
+    """F001, F002, F004, F009: in a superseded traversal the row's node of the new one is woken, and no node touched."""
+    verdict, wake, effect = TABLE[result, situation]
+    decision = finish(SITUATIONS[situation], CLAIM, RESULTS[result], worker())
+    assert (decision.verdict, decision.wake) == (verdict, wake)
+    update = only(decision, UpdateResource)
+    assert (update.owner, update.fence) == ('W', CREATING.fence)
+    assert (update.changes['owner'], update.changes['physical_id'], update.changes['data']) == (
+        None, 'new-phys', {'k': 1})
+    assert {key: update.changes[key] for key in STATES[result]} == STATES[result]
+    assert bool(of_kind(decision, FinishNode)) == (effect == 'finished')
+    assert bool(of_kind(decision, EndTraversal)) == bool(of_kind(decision, FailNode)) == (effect == 'failed')
+
+
+@pytest.mark.parametrize('result', RESULTS)
+@pytest.mark.parametrize('resource', [
+    None, replace(CREATING, owner=None), replace(CREATING, owner='other'), replace(CREATING, fence=7),
+], ids=['gone', 'free', 'held by another', 'another fence'])
+def test_whoever_has_lost_the_row_writes_nothing(result, resource):
+    """I2, F021."""
+    decision = finish(replace(CURRENT, resource=resource), CLAIM, RESULTS[result], worker())
+    assert (decision.verdict, decision.effects, decision.wake) == (End.FENCED, (), ())
+    assert not record(replace(CURRENT, resource=resource), CLAIM, RESULTS['parked']).verdict
+    assert not escalate(replace(CURRENT, resource=resource), CLAIM, worker()).verdict
+
+
+def test_a_success_makes_true_what_was_pending():
+    changes = only(finish(CURRENT, CLAIM, RESULTS['succeeded'], worker()), UpdateResource).changes
+    assert {key: changes[key] for key in ('definition', 'properties', 'requires', 'template_id', 'digest', 'pending')} == {
+        'definition': PENDING.definition, 'properties': PENDING.properties, 'requires': (), 'template_id': 'T1',
+        'digest': 'digest', 'pending': None}
+
+
+def test_what_is_not_known_any_more_does_not_overwrite_what_was():
+    """F020."""
+    changes = only(finish(CURRENT, CLAIM, Succeeded(NEW), worker()), UpdateResource).changes
+    assert 'physical_id' not in changes
+    assert 'data' not in changes
+
+
+def test_a_deleted_row_is_removed():
+    decision = finish(finish_view(DELETING), DELETING, Succeeded(None), worker())
+    removed = only(decision, DeleteResource)
+    assert (decision.verdict, removed.owner, removed.fence) == (End.DONE, 'W', 2)
+    assert events(decision) == ['DELETE_COMPLETE']
+
+
+def test_a_failed_deletion_fails_the_traversal_in_cleanup():
+    """F080: so that nobody rolls back."""
+    ended = only(finish(finish_view(DELETING), DELETING, Failed('stuck'), worker()), EndTraversal)
+    assert (ended.failed_phase, ended.reason) == (Phase.CLEANUP, 'Resource DELETE failed: resources.r: stuck')
+
+
+def test_a_leftover_of_an_older_traversal_that_ends_has_its_node_checked_again():
+    """It does not finish, nor fail, what it was not meant for; and what it was made from is not what is wanted."""
+    leftover = replace(CLAIM, step=Step.RESUME, completes_node=False)
+    for result in ('succeeded', 'failed'):
+        decision = finish(CURRENT, leftover, RESULTS[result], worker())
+        assert (decision.verdict, decision.wake) == (End.RELEASED, (('V1', 3),))
+        assert of_kind(decision, FinishNode) == of_kind(decision, EndTraversal) == []
+    assert only(finish(CURRENT, leftover, RESULTS['succeeded'], worker()), UpdateResource).changes['digest'] is None
+
+
+def test_a_node_that_is_attended_to_wakes_the_one_chained_to_it():
+    chained = replace(NODE, wakes=6)
+    claimed = replace(CLAIM, node=chained)
+    view = replace(CURRENT, node=chained)
+    assert finish(view, claimed, RESULTS['succeeded'], worker()).wake == (('V1', 6),)
+    assert finish(view, claimed, RESULTS['parked'], worker()).wake == (('V1', 6),)
+    assert finish(view, claimed, RESULTS['failed'], worker()).wake == ()
+
+
+def test_a_failed_resource_found_in_good_order_is_complete_again_without_an_event_of_an_update():
+    """F069."""
+    resource = held(replace(MADE, status=Status.FAILED))
+    claimed = claim(Step.REPAIR, Action.UPDATE, resource)
+    decision = finish(finish_view(claimed), claimed, Succeeded(NEW), worker())
+    changes = only(decision, UpdateResource).changes
+    assert (changes['action'], changes['status']) == ('CREATE', 'COMPLETE')
+
+
+def test_reading_an_output_is_no_change_of_state():
+    claimed = claim(Step.READ, Action.CREATE, held())
+    decision = finish(finish_view(claimed), claimed, Succeeded(NEW), worker())
+    changes = only(decision, UpdateResource).changes
+    assert (changes['output'], 'status' in changes, events(decision)) == (NEW, False, [])
+
+
+def test_what_becomes_known_on_the_way_is_stored_at_once():
+    """F027."""
+    decision = record(CURRENT, CLAIM, RESULTS['parked'])
+    assert only(decision, UpdateResource).changes == {
+        'physical_id': 'new-phys', 'data': {'k': 1}, 'progress': {'round': 1}}
+    assert decision.verdict
+
+
+def test_a_repair_that_becomes_an_update_says_so():
+    resource = held(replace(MADE, status=Status.FAILED, requires=('OLD',)))
+    claimed = claim(Step.REPAIR, Action.UPDATE, resource, pending=replace(PENDING, requires=('NEW',)))
+    decision = escalate(finish_view(claimed), claimed, worker())
+    changes = only(decision, UpdateResource).changes
+    assert (changes['action'], changes['status'], changes['requires']) == ('UPDATE', 'IN_PROGRESS', ('NEW', 'OLD'))
+    assert events(decision) == ['UPDATE_IN_PROGRESS']
+
+
+def test_a_row_is_taken_from_an_owner_that_is_gone_under_a_new_fence():
+    """F021, F023: its action stays in the middle, and whoever waits is woken."""
+    view = FinishView(NOW, CREATING, None, None, RUNNING, (('V1', 3),))
+    decision = release(view, CREATING.fence)
+    assert (decision.verdict, decision.wake) == (End.RELEASED, (('V1', 3),))
+    assert only(decision, UpdateResource).changes == {'owner': None, 'fence': 3, 'wake_at': None}
+
+
+@pytest.mark.parametrize('resource', [None, MADE, replace(CREATING, fence=9)])
+def test_a_row_that_is_free_or_held_anew_is_not_taken(resource):
+    decision = release(FinishView(NOW, resource, None, None, RUNNING), CREATING.fence)
+    assert (decision.verdict, decision.effects) == (End.FENCED, ())
+
+
+# --- what is made too late --------------------------------------------------------------------------------------
+
+
+def test_a_late_object_is_taken_in_by_the_row_that_it_was_made_for():
+    """F021."""
+    free = replace(CREATING, owner=None, fence=3)
+    decision = keep_track(plan_view(free), CLAIM, 'late', ids())
+    update = only(decision, UpdateResource)
+    assert (update.owner, update.fence, update.changes) == (None, 3, {'physical_id': 'late'})
+
+
+@pytest.mark.parametrize('rows', [(), (replace(MADE, physical_id='another'),), (row('X1'),)])
+def test_a_late_object_becomes_a_leftover_that_nobody_chooses_first(rows):
+    """F021: the row is gone, or has found another object."""
+    (made,) = only(keep_track(plan_view(*rows), CLAIM, 'late', ids()), InsertResources).resources
+    assert (made.physical_id, made.action, made.status, made.owner, made.template_id) == (
+        'late', 'CREATE', 'FAILED', None, None)
+    assert (made.definition, made.token, made.created_at) == (CREATING.definition, 'token', NOW)
+
+
+def test_an_object_that_is_known_or_looked_for_needs_nothing():
+    known = keep_track(plan_view(row('X1', physical_id='late')), CLAIM, 'late', ids())
+    looked_for = keep_track(plan_view(replace(CREATING, owner='other', fence=9)), CLAIM, 'late', ids())
+    assert (known.verdict, known.effects) == (looked_for.verdict, looked_for.effects) == (True, ())
+
+
+@pytest.mark.parametrize('stack', [None, replace(STACK, deleted_at=5.0)])
+def test_an_object_of_a_stack_that_is_gone_can_only_be_reported(stack):
+    assert keep_track(plan_view(stack=stack), CLAIM, 'late', ids()).verdict is False

@@ -1,0 +1,89 @@
+"""The graph: an update half from the template, a cleanup half from the rows, an end."""
+
+import itertools
+
+from convergence.core import graph
+from convergence.core.graph import COMPLETE, IN_SERVICE, cleanup_key, update_key
+from convergence.core.model import Phase
+from tests.core.build import definitions, row
+
+
+def edges(built):
+    """Every edge of a graph as text: what comes later, what has to be done first."""
+    found = []
+    for key in built.in_order():
+        for required in built.requires(key):
+            found.append(f'{name(key)} after {name(required)}')
+    return sorted(found)
+
+
+def name(key):
+    """A node as text."""
+    return f'{key.phase.value.lower()} {key.subject}'.strip()
+
+
+def whole(wanted, *rows):
+    """The graph of a traversal, closed."""
+    built = graph.build(wanted, rows)
+    graph.close(built)
+    return built
+
+
+def test_updates_follow_the_template():
+    assert edges(graph.build(definitions(a='', b='a', c='ab'), ())) == [
+        'update b after update a', 'update c after update a', 'update c after update b',
+    ]
+
+
+def test_cleanups_follow_the_rows_reversed_and_come_after_the_update_of_their_name():
+    built = graph.build(definitions(a=''), [row('A1'), row('B1', '', 'A1'), row('C1', '', 'B1')])
+    assert edges(built) == [
+        'cleanup A1 after cleanup B1', 'cleanup A1 after update a', 'cleanup B1 after cleanup C1',
+    ]
+
+
+def test_a_row_of_which_something_is_required_that_is_gone_is_cleaned_up_all_the_same():
+    assert edges(graph.build({}, [row('A1', '', 'GONE', 'A1')])) == []
+
+
+def test_inverted_dependencies_make_no_circle():
+    """F059."""
+    built = whole(definitions(a='', b='a'), row('A1', '', 'B1'), row('B1'))
+    order = [name(key) for key in built.in_order()]
+    assert order.index('update a') < order.index('update b') < order.index('cleanup B1')
+    assert order.index('cleanup A1') < order.index('cleanup B1')
+
+
+def test_the_end_comes_after_everything():
+    built = whole(definitions(a='', b='a', c=''), row('A1'), row('X1'), row('Y1', '', 'X1'))
+    assert set(built.requires(IN_SERVICE)) == {update_key('b'), update_key('c')}
+    assert set(built.requires(COMPLETE)) == {IN_SERVICE, cleanup_key('A1'), cleanup_key('X1')}
+    assert built.in_order()[-1] == COMPLETE
+
+
+def test_an_empty_traversal_has_an_end_too():
+    built = whole({})
+    assert [key.phase for key in built.in_order()] == [Phase.IN_SERVICE, Phase.COMPLETE]
+
+
+def test_several_rows_of_a_name_are_all_cleaned_up_after_its_update():
+    """F054."""
+    built = graph.build(definitions(c=''), [row('C1'), row('C2'), row('C3')])
+    assert edges(built) == [f'cleanup C{number} after update c' for number in (1, 2, 3)]
+
+
+def test_the_graph_does_not_depend_on_the_order_of_the_rows():
+    """F061."""
+    rows = [row('A1'), row('B1', '', 'A1'), row('B2', '', 'A1'), row('X1', '', 'B1')]
+    wanted = definitions(a='', b='a', c='b')
+    graphs = {tuple(edges(whole(wanted, *order))) for order in itertools.permutations(rows)}
+    assert len(graphs) == 1
+
+
+def test_nodes_that_need_not_be_visited_are_taken_out_with_their_edges():
+    built = graph.build(definitions(a='', b='a', c='b'), ())
+    built.remove([update_key('a')])
+    assert update_key('a') not in built
+    assert len(built) == 2
+    assert edges(built) == ['update c after update b']
+    assert built.required_by(update_key('b')) == [update_key('c')]

@@ -1,0 +1,283 @@
+"""From a goal to a traversal: which rows are used, what is unchanged, which nodes are written."""
+
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.digest import digest
+from convergence.core.effects import (
+    EndTraversal,
+    InsertResources,
+    InsertStack,
+    InsertTemplate,
+    InsertTraversal,
+    UpdateResources,
+    UpdateStack,
+)
+from convergence.core.model import Action, Goal, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.plan import choose, plan, unchanged
+from tests.core.build import (
+    NOW,
+    RUNNING,
+    STACK,
+    TRAVERSAL,
+    definition,
+    definitions,
+    events,
+    of_kind,
+    only,
+    plan_view,
+    request,
+    row,
+)
+
+
+def planned(wanted, *rows, stack=STACK, traversal=None, **changes):
+    """The decision on an update to what is wanted."""
+    return plan(plan_view(*rows, stack=stack, traversal=traversal), stack, request(wanted, **changes))
+
+
+def nodes(decision):
+    """The nodes as text: phase, what it is for, status, how many it waits for, who waits for it."""
+    return [
+        (node.phase.value, node.name, node.status.value, node.waiting, node.required_by)
+        for node in only(decision, InsertTraversal).nodes
+    ]
+
+
+def chain(*names):
+    """Complete rows of `names`, each built on the one before, with the digests of their last success."""
+    made, outputs, wanted = [], {}, {}
+    for index, name in enumerate(names):
+        wanted[name] = definition(name, *names[max(0, index - 1):index])
+        outputs[name] = Output(name.upper(), f'phys-{name}')
+        made.append(row(
+            name.upper(), name, *(key.upper() for key in wanted[name].requires), output=outputs[name],
+            digest=digest(wanted[name], outputs), definition=wanted[name],
+        ))
+    return wanted, made
+
+
+# --- choose -----------------------------------------------------------------------------------------------------
+
+
+GOOD = row('GOOD', 'r', created_at=10.0)
+CASES = {
+    'the goal\'s template above all': (
+        replace(GOOD, template_id='T1', status=Status.FAILED, replaced_by='x', created_at=1.0), GOOD),
+    'one that is of use over a failed one': (replace(GOOD, created_at=1.0), replace(GOOD, status=Status.FAILED)),
+    'one that is of use over one never begun': (GOOD, replace(GOOD, action=Action.INIT, created_at=20.0)),
+    'one in progress over a failed one': (
+        replace(GOOD, status=Status.IN_PROGRESS, template_id='X'), replace(GOOD, status=Status.FAILED)),
+    'one made from just this definition over one not replaced': (
+        replace(GOOD, replaced_by='x'), replace(GOOD, definition=definition('r', 'other'))),
+    'one not replaced over the present template\'s': (
+        replace(GOOD, template_id='X'), replace(GOOD, replaced_by='x')),
+    'the present template\'s over a newer one': (GOOD, replace(GOOD, template_id='X', created_at=20.0)),
+    'the newest': (replace(GOOD, created_at=20.0), GOOD),
+}
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_the_best_row_of_a_name_is_chosen(case):
+    """F055, F013: whichever comes first."""
+    better, worse = (replace(found, id=key) for found, key in zip(CASES[case], ('A', 'Z'), strict=True))
+    for rows in ((better, worse), (worse, better)):
+        assert choose(STACK, rows, request(definitions(r='')))['r'].id == 'A'
+
+
+def test_rows_that_are_equal_in_everything_are_told_apart_by_their_keys():
+    """F063."""
+    rows = [replace(GOOD, id=key) for key in 'ABC']
+    assert choose(STACK, rows, request(definitions(r='')))['r'].id == 'C'
+    assert choose(STACK, rows[::-1], request(definitions(r='')))['r'].id == 'C'
+
+
+@pytest.mark.parametrize('status', Status)
+def test_a_row_that_is_being_deleted_is_never_chosen(status):
+    """F062."""
+    doomed = replace(GOOD, action=Action.DELETE, status=status, template_id='T1')
+    assert choose(STACK, [doomed], request(definitions(r=''))) == {}
+
+
+def test_rows_that_nobody_wants_are_not_chosen():
+    assert choose(STACK, [row('X1')], request(definitions(r=''))) == {}
+
+
+# --- unchanged --------------------------------------------------------------------------------------------------
+
+
+def still_the_same(wanted, rows, **asked):
+    """Names of what is unchanged."""
+    return sorted(unchanged(Goal(wanted, asked), {each.name: each for each in rows}))
+
+
+def test_what_was_made_from_the_same_is_unchanged():
+    wanted, rows = chain('a', 'b', 'c')
+    assert still_the_same(wanted, rows) == ['a', 'b', 'c']
+
+
+@pytest.mark.parametrize('difference', [
+    {'digest': 'other'}, {'digest': None}, {'owner': 'W'}, {'status': Status.FAILED}, {'status': Status.IN_PROGRESS},
+    {'action': Action.INIT}, {'output': None},
+], ids=str)
+def test_what_is_not_quite_the_same_is_visited_with_all_that_requires_it(difference):
+    wanted, rows = chain('a', 'b', 'c', 'd')
+    rows[1] = replace(rows[1], **difference)
+    assert still_the_same(wanted, rows) == ['a']
+
+
+def test_a_new_definition_is_a_change():
+    wanted, rows = chain('a', 'b')
+    assert still_the_same({**wanted, 'b': replace(wanted['b'], properties={'x': 1})}, rows) == ['a']
+
+
+def test_a_requirement_of_another_row_or_value_is_a_change():
+    wanted, rows = chain('a', 'b')
+    again = replace(rows[0], id='A2', output=Output('A2', 'phys-a'))
+    assert still_the_same(wanted, [again, rows[1]]) == ['a']
+
+
+def test_an_attribute_that_the_row_does_not_have_is_a_reason_to_visit_it():
+    wanted, rows = chain('a')
+    assert still_the_same(wanted, rows, a=('x',)) == []
+    has = replace(rows[0], output=replace(rows[0].output, attributes={'x': None}))
+    assert still_the_same(wanted, [has], a=('x',)) == ['a']
+
+
+# --- plan -------------------------------------------------------------------------------------------------------
+
+
+def test_a_create_stores_stack_template_rows_and_graph_at_once():
+    new = replace(STACK, traversal_id=None, template_id=None, last_good_template_id=None)
+    decision = plan(plan_view(stack=None), new, request(definitions(a='', b='a'), Action.CREATE))
+    stack = only(decision, InsertStack).stack
+    assert (stack.action, stack.status, stack.traversal_id, stack.template_id) == ('CREATE', 'IN_PROGRESS', 'V1', 'T1')
+    assert stack.created_at == NOW
+    assert only(decision, InsertTemplate).template.id == 'T1'
+    made = only(decision, InsertResources).resources
+    assert [(each.name, each.action, each.template_id, each.stack_id) for each in made] == [
+        ('a', 'INIT', 'T1', 'S'), ('b', 'INIT', 'T1', 'S')]
+    assert nodes(decision) == [
+        ('UPDATE', 'a', 'READY', 0, (1,)),
+        ('UPDATE', 'b', 'WAITING', 1, (2,)),
+        ('IN_SERVICE', None, 'WAITING', 1, (3,)),
+        ('COMPLETE', None, 'WAITING', 1, ()),
+    ]
+    traversal = only(decision, InsertTraversal).traversal
+    assert (traversal.node_count, traversal.complete_number, traversal.deadline) == (4, 3, NOW + 3600)
+    assert [node.name for node in decision.verdict.ready] == ['a']
+    assert events(decision) == ['CREATE_IN_PROGRESS']
+
+
+def test_a_change_of_nothing_writes_the_two_nodes_that_end_it():
+    wanted, rows = chain('a', 'b', 'c')
+    decision = planned(wanted, *rows)
+    assert nodes(decision) == [('IN_SERVICE', None, 'READY', 0, (1,)), ('COMPLETE', None, 'WAITING', 1, ())]
+    assert only(decision, UpdateResources).changes == {'template_id': 'T1'}
+    assert only(decision, InsertTraversal).traversal.unchanged == 3
+    assert of_kind(decision, InsertResources) == []
+
+
+def test_a_change_of_one_writes_it_and_what_it_reads():
+    wanted, rows = chain('a', 'b', 'c')
+    decision = planned({**wanted, 'c': replace(wanted['c'], properties={'x': 1})}, *rows)
+    assert nodes(decision) == [
+        ('UPDATE', 'b', 'DONE', 0, ()),
+        ('UPDATE', 'c', 'READY', 0, (2, 3)),
+        ('CLEANUP', 'c', 'WAITING', 1, (4,)),
+        ('IN_SERVICE', None, 'WAITING', 1, (4,)),
+        ('COMPLETE', None, 'WAITING', 2, ()),
+    ]
+    read, changed, *_ = only(decision, InsertTraversal).nodes
+    assert (read.output, changed.requires) == (rows[1].output, (0,))
+
+
+def test_a_delete_visits_rows_only_dependents_first():
+    _, rows = chain('a', 'b')
+    decision = planned({}, *rows, action=Action.DELETE)
+    found = {node.resource_id: node for node in only(decision, InsertTraversal).nodes if node.resource_id}
+    assert {key: (node.phase, node.waiting) for key, node in found.items()} == {
+        'B': (Phase.CLEANUP, 0), 'A': (Phase.CLEANUP, 1)}
+    assert {node.phase for node in decision.verdict.ready} == {Phase.CLEANUP, Phase.IN_SERVICE}
+    update = only(decision, UpdateStack)
+    assert (update.traversal_id, update.changes['action'], update.changes['template_id']) == ('V0', 'DELETE', 'T0')
+
+
+def test_a_rollback_comes_back_to_the_row_of_its_template():
+    """F012: and clears the pointer to what was to replace it."""
+    old = row('R1', 'r', replaced_by='R2', created_at=1.0)
+    new = row('R2', 'r', replaces='R1', template_id='T1', created_at=2.0)
+    back = request(definitions(r=''), Action.ROLLBACK)
+    back = replace(back, template=replace(back.template, id='T0'), is_new_template=False)
+    decision = plan(plan_view(old, new, stack=RUNNING, traversal=TRAVERSAL), RUNNING, replace(back, traversal_id='V2'))
+    assert decision.verdict.row_ids == {'r': 'R1'}
+    assert (('R1',), {'replaced_by': None}) in [
+        (effect.resource_ids, effect.changes) for effect in of_kind(decision, UpdateResources)]
+    assert of_kind(decision, InsertTemplate) == []
+
+
+def test_a_running_traversal_is_superseded_and_a_finished_one_left_alone():
+    decision = planned({}, stack=RUNNING, traversal=TRAVERSAL)
+    ended = only(decision, EndTraversal)
+    assert (ended.traversal_id, ended.status, decision.verdict.superseded) == ('V1', 'SUPERSEDED', 'V1')
+    over = replace(TRAVERSAL, status=TraversalStatus.FAILED)
+    decision = planned({}, stack=RUNNING, traversal=over)
+    assert (of_kind(decision, EndTraversal), decision.verdict.superseded) == ([], None)
+
+
+def test_the_time_limit_of_the_operation_counts_from_now():
+    decision = planned({}, stack_changes={'timeout_mins': 2})
+    assert only(decision, InsertTraversal).traversal.deadline == NOW + 120
+
+
+def test_nothing_but_a_delete_follows_a_delete():
+    gone = replace(STACK, action=Action.DELETE, status=Status.FAILED)
+    planned({}, stack=gone, action=Action.DELETE)
+    with pytest.raises(AssertionError, match='DELETE_FAILED to UPDATE_IN_PROGRESS'):
+        planned({}, stack=gone)
+
+
+def test_a_plan_does_not_depend_on_the_order_of_the_rows():
+    """F061."""
+    wanted, rows = chain('a', 'b', 'c', 'd')
+    wanted['a'] = replace(wanted['a'], properties={'x': 1})
+    there = planned(wanted, *rows)
+    back = planned(wanted, *reversed(rows))
+
+    def shape(decision):
+        return {
+            (node.phase, node.name, node.resource_id, node.waiting, len(node.required_by))
+            for node in only(decision, InsertTraversal).nodes
+        }
+
+    assert shape(there) == shape(back)
+    assert {node.name for node in there.verdict.ready} == {node.name for node in back.verdict.ready}
+
+
+@pytest.mark.parametrize('window', [1, 3, 100])
+def test_a_backlog_is_chained_so_that_a_window_of_it_is_cast(window):
+    wanted = definitions(**dict.fromkeys('abcdefgh', ''))
+    decision = planned(wanted, window=window)
+    written = {node.number: node for node in only(decision, InsertTraversal).nodes}
+    cast = [node.number for node in decision.verdict.ready]
+    assert len(cast) == min(window, 8)
+    reached, waiting = set(), list(cast)
+    while waiting:
+        number = waiting.pop()
+        reached.add(number)
+        waiting += [written[number].wakes] if written[number].wakes is not None else []
+    assert reached == {node.number for node in written.values() if node.status is NodeStatus.READY}
+
+
+def test_every_node_is_required_as_often_as_it_waits():
+    wanted, rows = chain('a', 'b', 'c', 'd', 'e')
+    wanted['b'] = replace(wanted['b'], properties={'x': 1})
+    decision = planned(wanted, *rows, row('X1', 'x', 'C'), row('Y1', 'y', 'X1'))
+    written = only(decision, InsertTraversal).nodes
+    arrivals = [number for node in written for number in node.required_by]
+    assert {node.number: node.waiting for node in written if node.waiting} == {
+        number: arrivals.count(number) for number in set(arrivals)}
+    assert [node.number for node in written] == list(range(len(written)))
+    for node in written:
+        assert all(number > node.number for number in node.required_by)

@@ -1,0 +1,210 @@
+"""States, failures, ends, digests: the tables."""
+
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.complete import conclude
+from convergence.core.digest import digest
+from convergence.core.effects import EndTraversal, FinishNode, PurgeTemplates, UpdateStack
+from convergence.core.failure import Outcome, cancel_stack, fail_stack, node_failed, outcome, timed_out
+from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.rows import Node
+from convergence.core.states import RESOURCE, STACK, resource_state, stack_state
+from tests.core.build import (
+    MADE,
+    NODE,
+    NOW,
+    RUNNING,
+    TRAVERSAL,
+    events,
+    ids,
+    node_view,
+    of_kind,
+    only,
+    plan_view,
+    superseded,
+)
+from tests.core.build import STACK as A_STACK
+
+FAILED = replace(TRAVERSAL, status=TraversalStatus.FAILED, reason='why', failed_phase=Phase.UPDATE)
+WITH_ROLLBACK = replace(FAILED, rollback_on_failure=True)
+
+
+# --- states -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('table', [STACK, RESOURCE], ids=['stack', 'resource'])
+def test_every_state_that_can_be_reached_has_a_way_on(table):
+    for following in table.values():
+        assert following
+        assert following <= set(table)
+
+
+@pytest.mark.parametrize('table', [STACK, RESOURCE], ids=['stack', 'resource'])
+def test_every_state_leads_to_a_deletion(table):
+    """Every failed state can be deleted; a resource never begun needs no deletion, its row just goes."""
+    for state in table:
+        reached, waiting = {state}, [state]
+        while waiting:
+            for following in table[waiting.pop()] - reached:
+                reached.add(following)
+                waiting.append(following)
+        assert (Action.DELETE, Status.IN_PROGRESS) in reached
+
+
+def test_a_change_that_the_table_does_not_have_is_a_defect():
+    with pytest.raises(AssertionError, match='CREATE_COMPLETE to CREATE_COMPLETE'):
+        stack_state(A_STACK, Action.CREATE, Status.COMPLETE, '')
+    with pytest.raises(AssertionError, match='r: CREATE_COMPLETE to CREATE_FAILED'):
+        resource_state(MADE, Action.CREATE, Status.FAILED)
+    assert resource_state(MADE, Action.UPDATE, Status.IN_PROGRESS, 'why') == {
+        'action': 'UPDATE', 'status': 'IN_PROGRESS', 'status_reason': 'why'}
+
+
+# --- failure ----------------------------------------------------------------------------------------------------
+
+OUTCOMES = {
+    'without rollback': (RUNNING, FAILED, Outcome.FAIL),
+    'with rollback': (RUNNING, WITH_ROLLBACK, Outcome.ROLL_BACK),
+    'too late, with rollback': (RUNNING, replace(WITH_ROLLBACK, failed_phase=None), Outcome.ROLL_BACK),
+    'in cleanup': (RUNNING, replace(WITH_ROLLBACK, failed_phase=Phase.CLEANUP), Outcome.FAIL),
+    'too late, all in service': (
+        replace(RUNNING, last_good_template_id='T1'), replace(WITH_ROLLBACK, failed_phase=None), Outcome.FAIL),
+    'a delete, too late': (
+        replace(RUNNING, last_good_template_id=None, action=Action.DELETE),
+        replace(FAILED, template_id=None, failed_phase=None, action=Action.DELETE), Outcome.FAIL),
+    'a create, never good': (replace(RUNNING, last_good_template_id=None), WITH_ROLLBACK, Outcome.ROLL_BACK),
+    'still running': (RUNNING, TRAVERSAL, Outcome.NOTHING),
+    'superseded': (replace(RUNNING, traversal_id='V2'), WITH_ROLLBACK, Outcome.NOTHING),
+    'settled': (replace(RUNNING, status=Status.FAILED), WITH_ROLLBACK, Outcome.NOTHING),
+    'gone': (RUNNING, None, Outcome.NOTHING),
+    'cancelled': (RUNNING, replace(WITH_ROLLBACK, status=TraversalStatus.CANCELLED), Outcome.NOTHING),
+}
+
+
+@pytest.mark.parametrize('case', OUTCOMES)
+def test_what_a_failure_means_for_the_stack(case):
+    """F070, F080, F044b."""
+    stack, traversal, expected = OUTCOMES[case]
+    assert outcome(stack, traversal) is expected
+
+
+@pytest.mark.parametrize('case', OUTCOMES)
+def test_a_stack_is_failed_only_where_that_is_the_outcome(case):
+    stack, traversal, expected = OUTCOMES[case]
+    decision = fail_stack(plan_view(stack=stack, traversal=traversal), ids())
+    assert bool(decision.effects) == (expected is Outcome.FAIL)
+    if decision.effects:
+        assert only(decision, UpdateStack).changes['status_reason'] == 'why'
+        assert events(decision) == [f'{traversal.action}_FAILED']
+
+
+def test_a_stack_that_cannot_be_rolled_back_is_failed_with_both_reasons():
+    view = plan_view(stack=RUNNING, traversal=WITH_ROLLBACK)
+    reason = only(fail_stack(view, ids(), 'unreadable'), UpdateStack).changes['status_reason']
+    assert reason == 'why; it cannot be rolled back: unreadable'
+
+
+def test_a_failing_node_ends_its_traversal_and_says_where():
+    ended, failed = node_failed(TRAVERSAL, NODE, Action.UPDATE, 'r', 'broken', NOW)
+    assert (ended.status, ended.failed_phase, ended.expected) == ('FAILED', 'UPDATE', 'RUNNING')
+    assert ended.reason == 'Resource UPDATE failed: resources.r: broken'
+    assert failed.number == 3
+    assert timed_out(TRAVERSAL, NOW).reason == 'UPDATE timed out'
+
+
+def test_a_cancel_ends_traversal_and_stack_together():
+    """F053."""
+    decision = cancel_stack(plan_view(stack=RUNNING, traversal=TRAVERSAL), ids())
+    assert (decision.verdict, only(decision, EndTraversal).status) == ('V1', 'CANCELLED')
+    update = only(decision, UpdateStack)
+    assert (update.changes['action'], update.changes['status']) == ('UPDATE', 'FAILED')
+    for stack in (None, A_STACK):
+        assert cancel_stack(plan_view(stack=stack, traversal=TRAVERSAL), ids()).effects == ()
+
+
+# --- the end ----------------------------------------------------------------------------------------------------
+
+IN_SERVICE = Node('V1', 8, Phase.IN_SERVICE, NodeStatus.READY, required_by=(9,))
+COMPLETE = Node('V1', 9, Phase.COMPLETE, NodeStatus.READY)
+
+
+def test_what_is_in_service_is_what_a_rollback_comes_back_to():
+    """F073."""
+    decision = conclude(node_view(IN_SERVICE, None), ids())
+    assert only(decision, UpdateStack).changes == {'last_good_template_id': 'T1'}
+    assert only(decision, FinishNode).required_by == (9,)
+
+
+def test_nothing_in_service_is_no_template_to_come_back_to():
+    decision = conclude(node_view(IN_SERVICE, None, traversal=replace(TRAVERSAL, template_id=None)), ids())
+    assert decision.verdict
+    assert of_kind(decision, UpdateStack) == []
+
+
+def test_complete_is_the_end_of_stack_traversal_and_old_templates():
+    decision = conclude(node_view(COMPLETE, None), ids())
+    update = only(decision, UpdateStack)
+    assert (update.changes['action'], update.changes['status'], update.traversal_id) == ('UPDATE', 'COMPLETE', 'V1')
+    assert only(decision, PurgeTemplates).keep == ('T0', 'T1')
+    assert only(decision, EndTraversal).status == 'COMPLETE'
+    assert events(decision) == ['UPDATE_COMPLETE']
+    assert 'deleted_at' not in update.changes
+
+
+def test_the_end_of_a_delete_is_the_end_of_the_stack():
+    view = node_view(
+        COMPLETE, None, stack=replace(RUNNING, action=Action.DELETE),
+        traversal=replace(TRAVERSAL, action=Action.DELETE, template_id=None),
+    )
+    assert only(conclude(view, ids()), UpdateStack).changes['deleted_at'] == NOW
+
+
+@pytest.mark.parametrize('node', [IN_SERVICE, COMPLETE])
+def test_the_end_comes_once_and_only_to_a_running_traversal(node):
+    """F044b."""
+    for view in (
+        superseded(node_view(node, None)),
+        node_view(node, None, traversal=FAILED),
+        node_view(replace(node, status=NodeStatus.WAITING), None),
+        node_view(replace(node, status=NodeStatus.DONE), None),
+    ):
+        decision = conclude(view, ids())
+        assert (decision.verdict, decision.effects) == (False, ())
+
+
+# --- digest -----------------------------------------------------------------------------------------------------
+
+USER = Definition('u', 'Type', {'p': 1}, requires=('r',), uses={'r': ('x',)})
+INPUT = Output('R', 'phys', {'x': 1, 'unused': 1})
+
+
+def test_a_digest_does_not_depend_on_the_order_of_keys():
+    one = Definition('r', 'T', {'a': 1, 'b': 2})
+    other = Definition('r', 'T', {'b': 2, 'a': 1})
+    assert digest(one, {}) == digest(other, {})
+    assert len(digest(one, {})) == 64
+
+
+@pytest.mark.parametrize('changed', [
+    (replace(USER, properties={'p': 2}), INPUT),
+    (replace(USER, properties={'p': True}), INPUT),
+    (replace(USER, type='Other'), INPUT),
+    (replace(USER, metadata={'m': 1}), INPUT),
+    (replace(USER, uses={}), INPUT),
+    (USER, replace(INPUT, resource_id='R2')),
+    (USER, replace(INPUT, reference='other')),
+    (USER, replace(INPUT, attributes={'x': 2})),
+    (USER, replace(INPUT, attributes={})),
+    (USER, replace(INPUT, attributes={}, errors={'x': 'unreadable'})),
+], ids=range(10))
+def test_a_digest_tells_apart_what_makes_a_difference(changed):
+    assert digest(changed[0], {'r': changed[1]}) != digest(USER, {'r': INPUT})
+
+
+def test_a_digest_does_not_tell_apart_what_is_not_used():
+    other = replace(INPUT, attributes={'x': 1, 'unused': 2})
+    assert digest(USER, {'r': other, 'more': INPUT}) == digest(USER, {'r': INPUT})
+    with pytest.raises(KeyError):
+        digest(USER, {})
