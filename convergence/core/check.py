@@ -380,13 +380,13 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         UpdateResource(old.id, None, old.fence, {'replaced_by': new.id}),
         PointNode(node.traversal_id, node.number, new.id),
     ]
-    if old.created_at >= view.traversal.started_at:
+    if not view.has_cleanup:
         effects.append(_late_cleanup(view, old))
     return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))
 
 
 def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:
-    """The old row was made by this very traversal, so the plan has no cleanup node for it."""
+    """The old row was made by this very traversal, so the plan has no cleanup node for it. (Times cannot tell.)"""
     node = Node(
         traversal_id=view.traversal.id,
         number=view.traversal.node_count,

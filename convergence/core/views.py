@@ -35,6 +35,7 @@ class NodeView:
     :param resource: None where the node has no row, or the row is gone.
     :param inputs: outputs of the update nodes that this one requires, by resource name.
     :param chosen_id: for a cleanup node, the row that is in service for the same name, if the name is wanted.
+    :param has_cleanup: for a replacement, whether the traversal has a cleanup node for the row as well.
     """
 
     now: float
@@ -44,6 +45,7 @@ class NodeView:
     resource: Resource | None = None
     inputs: Mapping[str, Output] = field(default_factory=dict)
     chosen_id: str | None = None
+    has_cleanup: bool = False
 
     @property
     def is_current(self) -> bool:

@@ -97,11 +97,12 @@ READ_INPUTS = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(
     SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
     SYNC_POINT.c.status == NodeStatus.DONE,
 )
-IS_CHOSEN = select(literal(1)).where(
+_WORKS_ON = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.resource_id == bindparam('resource'),
-    SYNC_POINT.c.phase == Phase.UPDATE,
 )
+IS_CHOSEN = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.UPDATE)
+HAS_CLEANUP = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.CLEANUP)
 READ_WAITING = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
     .where(
@@ -155,7 +156,9 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
     locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
     node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
     resource = Resource(*locked) if locked and node.resource_id == scope.resource_id else None
-    return NodeView(now, node, traversal, stack, resource)
+    key = {'traversal': scope.traversal_id, 'resource': scope.resource_id}
+    has_cleanup = connection.execute(HAS_CLEANUP, key).first() is not None
+    return NodeView(now, node, traversal, stack, resource, has_cleanup=has_cleanup)
 
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:

@@ -63,6 +63,7 @@ class MemoryStore:
     :param clock: tells the time, in seconds since the epoch.
     :ivar pause: called with the name of each point at which another transaction may go on.
     :ivar block: called when a lock is held by another transaction; returns when it may be free.
+    :ivar released: called when a transaction has let go of its locks: whoever is blocked may look again.
     :ivar committed: called after each commit with the decision that has come true.
     """
 
@@ -71,6 +72,7 @@ class MemoryStore:
         self.tables = Tables()
         self.pause: Callable[[str], None] = no_pause
         self.block: Callable[[], None] = lambda: None
+        self.released: Callable[[], None] = lambda: None
         self.committed: Callable[[Decision[Any]], None] = lambda decision: None
         self._attempts = attempts
         self._locked: dict[Key, object] = {}
@@ -122,6 +124,8 @@ class MemoryStore:
         finally:
             for key in held:
                 self._locked.pop(key, None)
+            if held:
+                self.released()
 
     # --- parts of loading -------------------------------------------------------------------------------------
 
@@ -190,7 +194,11 @@ def _one_replacement(store: MemoryStore, lock: Lock, scope: OneReplacement) -> N
     lock(('resource', scope.resource_id))
     node, traversal, stack = store.node(scope.traversal_id, scope.number)
     resource = store.tables.resource.get(scope.resource_id) if node.resource_id == scope.resource_id else None
-    return NodeView(store.clock(), node, traversal, stack, resource)
+    has_cleanup = any(
+        other.phase is Phase.CLEANUP and other.resource_id == scope.resource_id
+        for other in store.nodes(scope.traversal_id).values()
+    )
+    return NodeView(store.clock(), node, traversal, stack, resource, has_cleanup=has_cleanup)
 
 
 def _last_node(store: MemoryStore, lock: Lock, scope: LastNode) -> NodeView:

@@ -21,10 +21,14 @@ class Crashed(BaseException):
 
 @dataclass(eq=False)
 class Process:
-    """A simulated process: an engine, a worker or a user."""
+    """A simulated process: an engine, a worker or a user.
+
+    :ivar frozen_until: until then it stands still.
+    """
 
     name: str
     alive: bool = True
+    frozen_until: float = 0.0
 
 
 @dataclass(eq=False)
@@ -48,7 +52,7 @@ class Fiber:
 
     def may_run(self, now: float) -> bool:
         """Whether it has something to do at `now`."""
-        if self.blocked or not self.process.alive:
+        if self.blocked or not self.process.alive or self.process.frozen_until > now:
             return False
         if self.until is None:
             return True
@@ -153,8 +157,13 @@ class Kernel:
         return [fiber for fiber in self.fibers if fiber.may_run(self.now)]
 
     def sleepers(self) -> list[float]:
-        """When sleeping fibers wake up by themselves."""
-        return [fiber.until for fiber in self.fibers if fiber.until is not None and fiber.process.alive]
+        """When sleeping fibers wake up by themselves, and frozen ones go on."""
+        frozen = [fiber.process.frozen_until for fiber in self.fibers if fiber.process.frozen_until > self.now]
+        return frozen + [
+            max(fiber.until, self.now)
+            for fiber in self.fibers
+            if fiber.until is not None and fiber.process.alive and fiber.process.frozen_until <= self.now
+        ]
 
     def _running(self) -> Fiber:
         assert self.current is not None, 'only a fiber can wait'

@@ -55,11 +55,33 @@ def _encode(value: Any) -> Json:
     return encoded
 
 
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        if 'get_resource' in value:
+            return GetRes(value['get_resource'])
+        if 'get_attr' in value:
+            return GetAtt(*value['get_attr'])
+        return {key: _decode(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    return value
+
+
 class Template:
     """What a scenario wants of a stack."""
 
     def __init__(self, resources: Mapping[str, RsrcDef] | None = None) -> None:
         self.resources = dict(resources or {})
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Template:
+        """The template that `document` was made from."""
+        return cls(
+            {
+                name: RsrcDef(_decode(resource['properties']), resource['depends_on'])
+                for name, resource in document['resources'].items()
+            }
+        )
 
     def document(self) -> dict[str, Json]:
         """The template, in the language that the engine reads."""
@@ -72,15 +94,17 @@ class Call:
     """One queued call of a scenario.
 
     :param verb: what to do; `arguments` as the verb has them.
+    :param again: whether it was asked before, and the engine died or was too busy to answer.
     """
 
     verb: str
     arguments: tuple[Any, ...] = ()
+    again: bool = False
 
 
 @dataclass
-class Verbs:
-    """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios. Every method queues a call."""
+class Original:
+    """The calls that the prototype had. Every method queues one."""
 
     queue: list[Call] = field(default_factory=list)
 
@@ -100,7 +124,7 @@ class Verbs:
         """Take the last operation on a stack back."""
         self.queue.append(Call('rollback_stack', (name,)))
 
-    def noop(self, rounds: int) -> None:
+    def noop(self, rounds: int = 1) -> None:
         """Let so many messages be processed; in seeded mode, any number."""
         self.queue.append(Call('noop', (rounds,)))
 
@@ -108,29 +132,32 @@ class Verbs:
         """Call a function of the scenario, for example `verify`."""
         self.queue.append(Call('call', (function, arguments, named)))
 
-    # --- beyond the prototype ---------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Let everything come to rest before the next call."""
-        self.queue.append(Call('settle'))
+@dataclass
+class Mishaps(Original):
+    """What a resource may do instead of simply succeeding.
 
-    def rollback_on_failure(self, name: str) -> None:
-        """From the next operation on, let failures of the stack be rolled back."""
-        self.queue.append(Call('rollback_on_failure', (name,)))
-
-    def cancel(self, name: str) -> None:
-        """Stop what is in progress, without going back."""
-        self.queue.append(Call('cancel', (name,)))
+    In all of them `action` limits it to one action (``CREATE``, ``UPDATE``, ``DELETE``), `after` is how often the action
+    succeeds before, and `times` how often it then goes wrong (None: always).
+    """
 
     def fails(
-        self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1, afterwards: bool = False
+        self,
+        name: str,
+        *,
+        action: str | None = None,
+        after: int = 0,
+        times: int | None = 1,
+        afterwards: bool = False,
+        takes: float = 0.0,
     ) -> None:
-        """Let actions of a resource fail: `times` times (None: always), after `after` that succeed.
+        """Let actions of a resource fail.
 
         :param afterwards: fail only when the object is there.
+        :param takes: seconds of virtual time that an action takes, if it fails afterwards or not at all.
         """
         mishap = Mishap.FAILS_AFTERWARDS if afterwards else Mishap.FAILS
-        self._behaves(name, mishap, action, after, times)
+        self._behaves(name, mishap, action, after, times, takes)
 
     def raises(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
         """Let a resource raise something that is not even an ordinary error."""
@@ -140,6 +167,18 @@ class Verbs:
         """Let actions of a resource begin and never end."""
         self._behaves(name, Mishap.HANGS, action, after, times)
 
+    def is_busy(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
+        """Let a resource say that it could perhaps do it later."""
+        self._behaves(name, Mishap.BUSY, action, after, times)
+
+    def is_refused(self, name: str, *, after: int = 0, times: int | None = 1) -> None:
+        """Let an update in place find out that only a new object will do."""
+        self._behaves(name, Mishap.NEEDS_REPLACEMENT, 'UPDATE', after, times)
+
+    def vanishes(self, name: str) -> None:
+        """Let the objects of a resource be removed by somebody else."""
+        self.queue.append(Call('vanishes', (name,)))
+
     def takes(self, name: str, seconds: float) -> None:
         """Let each action of a resource take some time."""
         self.queue.append(Call('behaves', (name, Behaviour(takes_s=seconds))))
@@ -147,6 +186,41 @@ class Verbs:
     def works(self, name: str) -> None:
         """From now on a resource does what it should."""
         self.queue.append(Call('behaves', (name, Behaviour())))
+
+    def _behaves(
+        self, name: str, mishap: Mishap, action: str | None, after: int, times: int | None, takes_s: float = 0.0
+    ) -> None:
+        behaviour = Behaviour(takes_s, mishap, Action(action) if action else None, after, times)
+        self.queue.append(Call('behaves', (name, behaviour)))
+
+
+@dataclass
+class Verbs(Mishaps):
+    """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
+
+    def settle(self) -> None:
+        """Let everything come to rest before the next call."""
+        self.queue.append(Call('settle'))
+
+    def rollback_on_failure(self, name: str) -> None:
+        """From the next operation on, let failures of the stack be rolled back."""
+        self.queue.append(Call('rollback_on_failure', (name,)))
+
+    def time_limit(self, name: str, minutes: int) -> None:
+        """From the next operation on, let operations on the stack take no longer than that."""
+        self.queue.append(Call('time_limit', (name, minutes)))
+
+    def cancel(self, name: str) -> None:
+        """Stop what is in progress, without going back."""
+        self.queue.append(Call('cancel', (name,)))
+
+    def cancel_and_roll_back(self, name: str) -> None:
+        """Stop the update in progress and go back to what was last up. Too late, nothing happens."""
+        self.queue.append(Call('cancel_and_roll_back', (name,)))
+
+    def refuses(self, verb: str, name: str, *arguments: Any) -> None:
+        """Ask for something that has to be refused, and leave nothing behind."""
+        self.queue.append(Call('refuses', (name, verb, *arguments)))
 
     def drop(self, count: int = 1) -> None:
         """Lose the next messages that are in flight."""
@@ -164,13 +238,13 @@ class Verbs:
         """Let one engine die where it stands."""
         self.queue.append(Call('crash_engine'))
 
+    def freeze_worker(self, seconds: float) -> None:
+        """Let one worker stand still for a while, without a heartbeat, and then go on as if nothing had been."""
+        self.queue.append(Call('freeze_worker', (seconds,)))
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
         self.queue.append(Call('pass_time', (seconds,)))
-
-    def _behaves(self, name: str, mishap: Mishap, action: str | None, after: int, times: int | None) -> None:
-        behaviour = Behaviour(mishap=mishap, action=Action(action) if action else None, after=after, times=times)
-        self.queue.append(Call('behaves', (name, behaviour)))
 
 
 @dataclass(frozen=True, slots=True)

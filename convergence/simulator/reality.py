@@ -16,7 +16,9 @@ from convergence.resources.contract import (
     InProgress,
     ObjectNotFound,
     Observed,
+    ReplacementNeeded,
     ResourceType,
+    TransientFailure,
 )
 from convergence.resources.schema import remaining
 
@@ -44,6 +46,8 @@ class Mishap(StrEnum):
     RAISES = 'RAISES'
     FAILS_AFTERWARDS = 'FAILS_AFTERWARDS'
     HANGS = 'HANGS'
+    BUSY = 'BUSY'
+    NEEDS_REPLACEMENT = 'NEEDS_REPLACEMENT'
 
 
 @dataclass
@@ -67,6 +71,8 @@ class Behaviour:
 class Reality:
     """Everything that really exists, and how often anything was done.
 
+    :ivar mishaps: how often anything has gone wrong.
+    :ivar vanished: whether somebody else has removed anything.
     :ivar pause: called where a call to a real service could be interrupted.
     :ivar changed: called after each change with what was done and to which object.
     """
@@ -75,6 +81,8 @@ class Reality:
     behaviours: dict[str, Behaviour] = field(default_factory=dict)
     counts: dict[tuple[str, Action], int] = field(default_factory=dict)
     made: dict[str, int] = field(default_factory=dict)
+    mishaps: int = 0
+    vanished: bool = False
     now: Callable[[], float] = lambda: 0.0
     pause: Callable[[str], None] = lambda point: None
     changed: Callable[[Action, PhysicalObject], None] = lambda action, thing: None
@@ -107,7 +115,21 @@ class Reality:
             return None
         if behaviour.times is not None and done >= behaviour.after + behaviour.times:
             return None
+        self.mishaps += 1
         return behaviour.mishap
+
+    def behave(self, name: str, behaviour: Behaviour) -> None:
+        """From now on a resource behaves like that."""
+        self.behaviours[name] = behaviour
+        for key in [key for key in self.counts if key[0] == name]:
+            del self.counts[key]
+
+    def vanish(self, name: str) -> None:
+        """Somebody else removes the objects of a resource name."""
+        self.vanished = True
+        for key in self.resources_by_logical_name(name):
+            self.mishaps += 1
+            del self.objects[key]
 
 
 @dataclass(frozen=True)
@@ -148,18 +170,26 @@ class Thing(ResourceType[ThingProperties]):
         mishap = self._begin(call, Action.DELETE)
         thing = self._existing(call)
         behaviour = self._reality.behaviours.get(call.name)
-        if behaviour is not None and behaviour.takes_s and mishap is None:
-            return InProgress({'until': self._reality.now() + behaviour.takes_s}, poll_after_s=behaviour.takes_s)
+        if mishap is Mishap.HANGS:
+            return InProgress({'hangs': True}, poll_after_s=60.0)
+        if behaviour is not None and behaviour.takes_s:
+            return self._takes(behaviour, mishap, thing.id)
         self._remove(thing)
-        return self._end(call, mishap, thing.id, instantly=True)
+        if mishap is Mishap.FAILS_AFTERWARDS:
+            raise FinalFailure(f'{call.name} fails after it was removed')
+        return Done()
 
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Done when its time has come; never, if it hangs."""
-        until = progress.get('until')
-        now = self._reality.now()
-        if not isinstance(until, (int, float)) or until > now:
-            wait_s = until - now if isinstance(until, (int, float)) else 60.0
-            return InProgress(progress, poll_after_s=wait_s)
+        """Done when its time has come; not while it hangs."""
+        self._reality.pause('poll')
+        until, now = progress.get('until'), self._reality.now()
+        behaviour = self._reality.behaviours.get(call.name)
+        if progress.get('hangs') and behaviour is not None and behaviour.mishap is Mishap.HANGS:
+            return InProgress(progress, poll_after_s=60.0)
+        if isinstance(until, (int, float)) and until > now:
+            return InProgress(progress, poll_after_s=until - now)
+        if progress.get('fails'):
+            raise FinalFailure(f'{action} of {call.name} fails after a while')
         if action is Action.DELETE:
             self._remove(self._existing(call))
         return Done(call.physical_id)
@@ -194,20 +224,28 @@ class Thing(ResourceType[ThingProperties]):
             raise FinalFailure(f'{action} of {call.name} fails')
         if mishap is Mishap.RAISES:
             raise SystemExit(f'{action} of {call.name} raises something unheard of')
+        if mishap is Mishap.BUSY:
+            raise TransientFailure(f'{call.name} is busy')
+        if mishap is Mishap.NEEDS_REPLACEMENT:
+            raise ReplacementNeeded(f'{call.name} cannot be changed in place after all')
         return mishap
 
-    def _end(
-        self, call: Call[ThingProperties], mishap: Mishap | None, physical_id: str, *, instantly: bool = False
-    ) -> Answer:
+    def _end(self, call: Call[ThingProperties], mishap: Mishap | None, physical_id: str) -> Answer:
         behaviour = self._reality.behaviours.get(call.name)
+        if mishap is Mishap.HANGS:
+            return InProgress({'hangs': True}, physical_id=physical_id, poll_after_s=60.0)
+        if behaviour is not None and behaviour.takes_s:
+            return self._takes(behaviour, mishap, physical_id)
         if mishap is Mishap.FAILS_AFTERWARDS:
             raise FinalFailure(f'{call.name} fails after it was made', physical_id=physical_id)
-        if mishap is Mishap.HANGS:
-            return InProgress({}, physical_id=physical_id, poll_after_s=60.0)
-        if behaviour is not None and behaviour.takes_s and not instantly:
-            until = self._reality.now() + behaviour.takes_s
-            return InProgress({'until': until}, physical_id=physical_id, poll_after_s=behaviour.takes_s)
         return Done(physical_id)
+
+    def _takes(self, behaviour: Behaviour, mishap: Mishap | None, physical_id: str) -> Answer:
+        progress: dict[str, Json] = {
+            'until': self._reality.now() + behaviour.takes_s,
+            'fails': mishap is Mishap.FAILS_AFTERWARDS,
+        }
+        return InProgress(progress, physical_id=physical_id, poll_after_s=behaviour.takes_s)
 
     def _existing(self, call: Call[ThingProperties]) -> PhysicalObject:
         thing = self._reality.objects.get(call.physical_id or '')

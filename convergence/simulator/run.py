@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from convergence import errors
-from convergence.core.model import Status
-from convergence.core.rows import Stack
 from convergence.simulator.choices import Choices
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import Call, Scenario, Template
+from convergence.simulator.user import User
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import (
-    PROJECT,
-    Context,
-    Engine,
-    Faults,
-    Message,
-    Storage,
-    Watch,
-    World,
-    in_memory,
-)
+from convergence.simulator.world import Engine, Faults, Storage, Watch, World, in_memory
+
+INSTANT = frozenset({'call', 'behaves', 'rollback_on_failure', 'time_limit', 'vanishes'})
+"""Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
 
 
 class Mode(StrEnum):
@@ -59,20 +51,6 @@ class Plan:
     passed: frozenset[str] = frozenset()
 
 
-@dataclass
-class Expectation:
-    """What the scenario expects of one stack.
-
-    :ivar goal: None once the stack has been deleted.
-    :ivar before: what the stack was, for certain, when the last operation was accepted.
-    :ivar vague: whether a failure or a cancel has made the end state depend on the order of events.
-    """
-
-    goal: Template | None
-    before: Template | None = None
-    vague: bool = False
-
-
 class Run:
     """One scenario in one world."""
 
@@ -93,21 +71,23 @@ class Run:
         )
         self.world.kernel.fine = not ordered
         self.world.kernel.passed = plan.passed
-        self.stacks: dict[str, Expectation] = {}
-        self._names: dict[str, str] = {}
-        self._rollback_on_failure: set[str] = set()
+        self.user = User(self.world)
         self._test = unittest.TestCase()
         self._calls = scenario.read(self.world.reality, self._verify, self._test)
-        self._user: Fiber | None = None
+        self._asking: Fiber | None = None
         self._asked: Call | None = None
         self._rested = False
+        self._again = False
+        self._patience = 0
         self.steps = 0
         self.before_step: Callable[[], None] = lambda: None
 
     def remaining(self) -> tuple[object, ...]:
         """What the user still wants, as far as it tells two moments of the same scenario apart."""
-        calls = (len(self._calls), self._calls[0].verb if self._calls else '', self._user is not None, self._rested)
-        return (*calls, sorted((name, expected.vague) for name, expected in self.stacks.items()))
+        calls = self._calls
+        asking = self._asking is not None
+        return (len(calls), calls[0].verb if calls else '', asking, self._rested, self._patience, self._again,
+                self.user.remembers())
 
     # --- the loop ---------------------------------------------------------------------------------------------
 
@@ -122,7 +102,8 @@ class Run:
         else:
             self._seeded()
         self._come_to_rest()
-        self._check_end()
+        self.user.check_end()
+        self._try_again()
 
     def _in_order(self) -> None:
         pending: list[Call] = self._calls
@@ -132,8 +113,10 @@ class Run:
                 for _ in range(call.arguments[0]):
                     self._deliver_next()
                 continue
+            if call.verb == 'settle':
+                self._come_to_rest()
             self._carry_out(call)
-            if call.verb not in ('call', 'behaves'):
+            if call.verb not in INSTANT:
                 self._deliver_next()
 
     def _deliver_next(self) -> None:
@@ -151,15 +134,20 @@ class Run:
             self._turn(runnable[0])
 
     def _seeded(self) -> None:
-        while self._calls or self._user is not None:
+        while self._calls or self._asking is not None:
             self._step(self._user_may_go_on)
 
     def _user_may_go_on(self) -> bool:
-        if self._user is not None or not self._calls:
+        if self._asking is not None or not self._calls:
             return False
         call = self._calls[0]
         if call.verb == 'settle' or (call.verb == 'call' and call.arguments[0] == self._verify):
             return self.world.is_idle()
+        if self._patience:
+            world = self.world
+            if world.bag or world.kernel.runnable() or world.waits_briefly():
+                return False
+            self._patience = 0
         return True
 
     def _step(self, user_may: Callable[[], bool] = lambda: False) -> bool:
@@ -173,6 +161,8 @@ class Run:
         user = user_may()
         count = len(fibers) + len(world.bag) + user
         if not count:
+            world.checker.at_rest()
+            world.checker.raise_any()
             world.tick()
             return False
         chosen = self._choices.pick(count)
@@ -180,6 +170,7 @@ class Run:
             self._turn(fibers[chosen])
         elif chosen < len(fibers) + len(world.bag):
             message = world.bag[chosen - len(fibers)]
+            self._patience = max(0, self._patience - 1)
             world.deliver(message)
         else:
             self._carry_out(self._calls.pop(0))
@@ -187,17 +178,22 @@ class Run:
 
     def _turn(self, fiber: Fiber) -> None:
         self.world.kernel.run(fiber)
-        user = self._user
-        if user is None or (user.process.alive and not user.let.dead):
+        self.world.checker.raise_any()
+        self._hear()
+
+    def _hear(self) -> None:
+        """Has the user got an answer? If the engine died, nobody knows what it had done: the user asks again."""
+        asking = self._asking
+        if asking is None or (asking.process.alive and not asking.let.dead):
             return
-        self._user = None
-        if not user.process.alive and self._asked is not None:
-            # The engine died before it answered. The user cannot know what it had done, and asks again.
-            self._calls.insert(0, self._asked)
+        self._asking = None
+        if (self._again or not asking.process.alive) and self._asked is not None:
+            self._calls.insert(0, replace(self._asked, again=True))
+        self._again = False
 
     def _come_to_rest(self) -> None:
         world, sweeps = self.world, 0
-        while not world.is_idle():
+        while not world.is_idle() or self._asking is not None:
             if self._step():
                 continue
             if world.bag or world.kernel.runnable():
@@ -208,24 +204,25 @@ class Run:
     # --- calls ------------------------------------------------------------------------------------------------
 
     def _carry_out(self, call: Call) -> None:
+        world = self.world
         rested, self._rested = self._rested, False
         match call.verb:
             case 'noop':
-                return
+                self._patience = self._choices.pick(2 * call.arguments[0] + 1)
             case 'settle':
                 self._rested = True
             case 'call':
                 self._scenario_function(call, rested)
             case 'behaves':
-                name, behaviour = call.arguments
-                self.world.reality.behaviours[name] = behaviour
-                for key in [key for key in self.world.reality.counts if key[0] == name]:
-                    del self.world.reality.counts[key]
+                world.reality.behave(*call.arguments)
                 self._rested = rested
-            case 'rollback_on_failure':
-                self._rollback_on_failure.add(call.arguments[0])
+            case 'vanishes':
+                world.reality.vanish(call.arguments[0])
                 self._rested = rested
-            case 'drop' | 'double' | 'crash_worker' | 'crash_engine' | 'pass_time':
+            case 'rollback_on_failure' | 'time_limit':
+                self.user.prefers(call)
+                self._rested = rested
+            case 'drop' | 'double' | 'crash_worker' | 'crash_engine' | 'freeze_worker' | 'pass_time':
                 self._fault(call)
             case _:
                 self._operation(call)
@@ -243,121 +240,61 @@ class Run:
     def _fault(self, call: Call) -> None:
         world = self.world
         if call.verb == 'drop':
-            world.lost = True
-            del world.bag[: call.arguments[0]]
+            world.lose(call.arguments[0])
         elif call.verb == 'double':
             copies = world.bag[: call.arguments[0]]
-            world.bag += [Message(each.kind, each.traversal_id, each.number, each.stack_id) for each in copies]
+            world.bag += [replace(each) for each in copies]
         elif call.verb == 'pass_time':
             ends = world.kernel.now + call.arguments[0]
             while world.kernel.now < ends:
-                world.tick()
+                self._step()
         else:
-            processes = world.workers if call.verb == 'crash_worker' else world.engines
+            processes = world.engines if call.verb == 'crash_engine' else world.workers
             busy = {fiber.process for fiber in world.kernel.fibers}
             victims = [each.process for each in processes if each.process in busy] or [processes[0].process]
-            world.crash(victims[self._choices.pick(len(victims))])
-            world.kernel.bury()
+            victim = victims[self._choices.pick(len(victims))]
+            if call.verb == 'freeze_worker':
+                world.freeze(victim, call.arguments[0])
+            else:
+                world.crash(victim)
+                world.kernel.bury()
+                self._hear()
 
     def _operation(self, call: Call) -> None:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
-        engine = self.world.engines[self._choices.pick(len(self.world.engines))]
-        self.world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)
+        world = self.world
+        engine = world.engines[self._choices.pick(len(world.engines))]
+        world.watch.story('user', call.verb, str(call.arguments[0]))
         self._asked = call
-        self._user = self.world.kernel.spawn(engine.process, call.verb, lambda: self._ask(engine, call))
+        self._asking = world.kernel.spawn(engine.process, call.verb, lambda: self._ask(engine, call))
         if self._plan.mode is Mode.ORDER:
             self._finish_fibers()
-            self._user = None
 
     def _ask(self, engine: Engine, call: Call) -> None:
-        name = call.arguments[0]
-        match call.verb:
-            case 'create_stack':
-                self._create(engine, name, call.arguments[1])
-            case 'update_stack':
-                self._update(engine, name, call.arguments[1])
-            case 'delete_stack':
-                self.stacks[name] = Expectation(None)
-                engine.stacks.delete_stack(Context(), self._identity(name))
-            case 'rollback_stack':
-                self._roll_back(engine, name)
-            case 'cancel':
-                self.stacks[name].vague = True
-                self._unless_too_late(
-                    lambda: engine.stacks.stack_cancel_update(Context(), self._identity(name), False)
-                )
-            case _:
-                raise AssertionError(f'no verb {call.verb}')
-
-    def _create(self, engine: Engine, name: str, wanted: Template) -> None:
-        self.stacks[name] = Expectation(wanted)
-        disable = name not in self._rollback_on_failure
         try:
-            identity = engine.stacks.create_stack(
-                Context(), name, wanted.document(), args={'disable_rollback': disable}
-            )
-            self._names[name] = identity['stack_id']
-        except errors.StackExists:
-            existing = self.world.reader.stack_named(PROJECT, name)
-            assert existing is not None
-            self._names[name] = existing.id
-
-    def _update(self, engine: Engine, name: str, wanted: Template) -> None:
-        stack = self._stack(name)
-        known = self.stacks[name]
-        good = known.goal if stack.status is Status.COMPLETE else known.before
-        self.stacks[name] = Expectation(wanted, good)
-        disable = name not in self._rollback_on_failure
-        engine.stacks.update_stack(
-            Context(), self._identity(name), wanted.document(), args={'disable_rollback': disable}
-        )
-
-    def _roll_back(self, engine: Engine, name: str) -> None:
-        """Back to what the stack was before the last operation: by a rollback, or if it is over, by an update."""
-        known, stack = self.stacks[name], self._stack(name)
-        target = known.before or Template()
-        traversal = self.world.reader.traversal(stack.traversal_id or '')
-        in_time = stack.status is Status.IN_PROGRESS and traversal is not None
-        self.stacks[name] = Expectation(target)
-        if in_time and traversal is not None and stack.last_good_template_id != traversal.template_id:
-            try:
-                engine.traversals.roll_back(stack, traversal)
-                return
-            except errors.ConvergenceError:
-                pass
-        engine.stacks.update_stack(Context(), self._identity(name), target.document())
-
-    @staticmethod
-    def _unless_too_late(ask: Callable[[], None]) -> None:
-        try:
-            ask()
-        except (errors.NotSupported, errors.EntityNotFound):
-            return
-
-    def _identity(self, name: str) -> dict[str, Any]:
-        return {'stack_id': self._names[name], 'stack_name': name}
-
-    def _stack(self, name: str) -> Stack:
-        return self.world.store.tables.stack[self._names[name]]
+            self.user.ask(engine, call)
+        except errors.RetryLater:
+            self._again = True
 
     # --- the end ----------------------------------------------------------------------------------------------
 
-    def _check_end(self) -> None:
-        world = self.world
-        held = [row for row in world.store.tables.resource.values() if row.owner is not None]
-        if held:
-            raise Violation('end state', f'{held[0].name} is still held by {held[0].owner}')
-        for name, expected in self.stacks.items():
-            stack = self._stack(name)
-            failed = stack.status is Status.FAILED
-            if expected.vague or (failed and world.reality.behaviours):
-                continue
-            if failed:
-                raise Violation('end state', f'{name} is {stack.action}_FAILED: {stack.status_reason}')
-            if stack.action.value == 'ROLLBACK' and world.reality.behaviours:
-                verify(world.reality, expected.before or Template(), stack.id)
-                continue
-            verify(world.reality, expected.goal or Template(), stack.id)
+    def _try_again(self) -> None:
+        """Whatever state a failure has led to: once nothing fails any more, the same goal can be reached from it."""
+        calls = self.user.failed()
+        if not calls:
+            return
+        reality = self.world.reality
+        reality.behaviours.clear()
+        reality.mishaps, reality.vanished = 0, False
+        self.user.starts_afresh()
+        self._calls = calls
+        self._patience = 0
+        if self._plan.mode is Mode.ORDER:
+            self._in_order()
+        else:
+            self._seeded()
+        self._come_to_rest()
+        self.user.check_end()
 
     def describe(self) -> str:
         """What is going on, in a line, for the text of an error."""

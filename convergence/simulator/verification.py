@@ -41,6 +41,26 @@ def verify(reality: Reality, template: Template, stack_id: str | None = None) ->
             raise Violation('end state', f'{name} has {by_name[name].properties}, but should have {properties}')
 
 
+def verify_part(reality: Reality, template: Template, stack_id: str) -> str | None:
+    """Whether all that a template wants is there, whatever else there may be.
+
+    :returns: what is missing; None if nothing is.
+    """
+    by_name: dict[str, list[PhysicalObject]] = {}
+    for thing in reality.objects.values():
+        if thing.stack_id == stack_id:
+            by_name.setdefault(thing.name, []).append(thing)
+    newest = {name: things[-1] for name, things in by_name.items()}
+    for name, wanted in template.resources.items():
+        if name not in by_name:
+            return f'{name} does not exist'
+        if any(isinstance(value, (GetRes, GetAtt)) for value in wanted.properties.values()):
+            continue  # which of several objects it should name is told by `verify`, when only one is left
+        if all(thing.properties != wanted.properties for thing in by_name[name]):
+            return f'{name} has {newest[name].properties}, but should have {wanted.properties}'
+    return None
+
+
 def _resolve(value: Any, things: dict[str, PhysicalObject]) -> Any:
     if isinstance(value, GetRes):
         thing = things.get(value.target_name)

@@ -24,6 +24,7 @@ from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
 from convergence.resources.registry import Registry
+from convergence.simulator.checker import Checker
 from convergence.simulator.choices import Choices
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.groups import InlineGroups
@@ -116,6 +117,7 @@ class SimulatedStore(Transactions, Protocol):
 
     pause: Callable[[str], None]
     block: Callable[[], None]
+    released: Callable[[], None]
     committed: Callable[[Decision[Any]], None]
 
     @property
@@ -146,6 +148,8 @@ class World:
 
     :param choices: decides every accident.
     :param storage: makes the database, on the clock of this world.
+    :ivar frozen: whether any process has stood still and gone on, so that it did things late.
+    :ivar checker: looks over everything that happens.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
     :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`: as it says.
     """
@@ -172,10 +176,12 @@ class World:
         self.bag: list[Message] = []
         self.timers: list[tuple[float, Message]] = []
         self.lost = False
+        self.frozen = False
         self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
         self._visit_unchanged = visit_unchanged
         self.next_sweep = self.kernel.now + SWEEP_S
+        self.checker = Checker(self)
         self._connect()
         self.engines = [self._engine(f'engine-{number}') for number in range(1, engines + 1)]
         self.workers = [self._worker(f'worker-{number}') for number in range(1, workers + 1)]
@@ -183,8 +189,10 @@ class World:
     def _connect(self) -> None:
         self.store.pause = self.kernel.pause
         self.store.block = self.kernel.block
+        self.store.released = self.kernel.unblock
         self.store.committed = self._committed
         self.reality.pause = self.kernel.pause
+        self.reality.changed = self.checker.happened
         self.kernel.at_point = self._at_point
 
     def close(self) -> None:
@@ -244,6 +252,12 @@ class World:
             if worker.process is process:
                 self.workers[self.workers.index(worker)] = self._worker(name)
 
+    def freeze(self, process: Process, duration_s: float) -> None:
+        """A process stands still for a while; then it goes on without knowing."""
+        self.lost = self.frozen = True
+        self.watch.story(process.name, 'freezes', '')
+        process.frozen_until = self.kernel.now + duration_s
+
     def _at_point(self, fiber: Fiber, point: str) -> None:
         may = self.faults.crash and self.crashes < self.faults.most_crashes and fiber.process.name != 'user'
         if may and self.choices.happens(self.faults.crash):
@@ -263,6 +277,12 @@ class World:
             self.bag.append(message)
         self.kernel.pause('sent')
         return True
+
+    def lose(self, count: int) -> None:
+        """The next messages in flight get lost."""
+        self.lost = True
+        self.dropped += len(self.bag[:count])
+        del self.bag[:count]
 
     def deliver(self, message: Message) -> None:
         """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
@@ -290,7 +310,7 @@ class World:
             )
 
     def _committed(self, decision: Decision[Any]) -> None:
-        self.kernel.unblock()
+        self.checker.committed(self, decision)
         for watcher in self.watch.commits:
             watcher(self, decision)
 
@@ -306,10 +326,24 @@ class World:
         if self.next_sweep <= self.kernel.now:
             self.next_sweep = self.kernel.now + SWEEP_S
             for worker in self.workers:
-                self.roster.beat(worker.service.id)
-                self.kernel.spawn(worker.process, 'heartbeat', worker.service.reconcile)
+                if worker.process.frozen_until <= self.kernel.now:
+                    self._beat(worker)
             for engine in self.engines:
                 self.kernel.spawn(engine.process, 'sweep', engine.sweeper.sweep)
+
+    def _beat(self, worker: Worker) -> None:
+        """As a heartbeat does it: whoever finds that its lease has run out stops its work and comes back."""
+        service = worker.service
+        known = [each for each in self.roster.services() if each.id == service.id and each.is_up] if self.frozen else [1]
+        if not known or not self.roster.beat(service.id):
+            service.give_up()
+            self.roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
+        self.kernel.spawn(worker.process, 'heartbeat', service.reconcile)
+
+    def waits_briefly(self) -> bool:
+        """Whether a timer or a sleeper will go on before the next sweep."""
+        moments = [*(when for when, _ in self.timers), *self.kernel.sleepers()]
+        return any(when <= self.next_sweep for when in moments)
 
     def is_idle(self) -> bool:
         """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final."""

@@ -99,7 +99,7 @@ class WorkerService:
             Presence(self.id, 'worker', options.host, options.version, options.lease_s),
             options.heartbeat_interval_s,
             on_beat=self.reconcile,
-            on_lost=self._lost,
+            on_lost=self.give_up,
         )
         steps = Steps(store, self._worker, Assessor(registry))
         around = Surroundings(
@@ -153,7 +153,7 @@ class WorkerService:
         """Be gone. What is still held here is taken over by others at once."""
         self._heartbeat.stop()
 
-    def _lost(self) -> None:
+    def give_up(self) -> None:
         """The others take our work by now: stop it. What we write late is refused by its fence."""
         self._groups.stop_all(0.0)
 

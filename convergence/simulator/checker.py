@@ -1,0 +1,148 @@
+"""Looks over everything that happens in a run, and keeps the first thing that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from convergence.core import effects
+from convergence.core.effects import Decision
+from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Traversal
+from convergence.simulator.invariants import INVARIANTS, Invariant
+from convergence.simulator.language import Template
+from convergence.simulator.reality import PhysicalObject
+from convergence.simulator.transition import Memory, NodeKey, Transition
+from convergence.simulator.verification import Violation, verify_part
+
+if TYPE_CHECKING:
+    from convergence.simulator.world import World
+
+
+class Checker:
+    """Applies the invariants, and remembers what only a run as a whole can know.
+
+    :ivar broken: the first violation; engine code must not get to see it, so it is kept until the turn ends.
+    :ivar planned: for each node, the numbers of the nodes before it, as planned.
+    :ivar templates: what each template row stands for.
+    :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.broken: Violation | None = None
+        self.planned: dict[NodeKey, frozenset[int]] = {}
+        self.templates: dict[str | None, Template] = {None: Template()}
+        self.good: dict[str, str | None] = {}
+        self._memory = Memory()
+        self._invariants = tuple(kind(world) for kind in INVARIANTS)
+        self._on_commit = [each for each in self._invariants if type(each).committed is not Invariant.committed]
+        self._on_change = [each for each in self._invariants if type(each).happened is not Invariant.happened]
+
+    def committed(self, world: World, decision: Decision[Any]) -> None:
+        """Somebody has committed something."""
+        step = self._memory.take(world.store.tables, decision)
+        self._learn(step)
+        for invariant in self._on_commit:
+            for text in invariant.committed(step):
+                self.note(invariant.rule, text)
+
+    def happened(self, action: Action, thing: PhysicalObject) -> None:
+        """Something has become of an object."""
+        for invariant in self._on_change:
+            for text in invariant.happened(action, thing):
+                self.note(invariant.rule, text)
+
+    def note(self, rule: str, text: str) -> None:
+        """Something is wrong; the first thing counts."""
+        if self.broken is None:
+            self.broken = Violation(rule, text)
+
+    def raise_any(self) -> None:
+        """Raise what was wrong first.
+
+        :raises Violation: something was.
+        """
+        if self.broken is not None:
+            raise self.broken
+
+    # --- what only a run knows --------------------------------------------------------------------------------
+
+    def _learn(self, step: Transition) -> None:
+        for row in step.templates:
+            document = row.content['template']
+            assert isinstance(document, dict)
+            self.templates[row.id] = Template.from_document(document)
+        for effect in step.effects:
+            if isinstance(effect, effects.InsertTraversal):
+                self._plan(effect.nodes)
+                self._check_target(effect.traversal)
+            elif isinstance(effect, effects.AppendCleanup):
+                key = (effect.node.traversal_id, effect.before)
+                self.planned[key] = self.planned[key] | {effect.node.number}
+                self.planned[effect.node.traversal_id, effect.node.number] = frozenset({effect.after})
+            elif isinstance(effect, effects.FinishNode):
+                self._in_service(step, effect)
+
+    def _plan(self, nodes: Iterable[Node]) -> None:
+        before: dict[NodeKey, set[int]] = {}
+        for node in nodes:
+            before.setdefault((node.traversal_id, node.number), set())
+            for number in node.required_by:
+                before.setdefault((node.traversal_id, number), set()).add(node.number)
+        self.planned.update((key, frozenset(numbers)) for key, numbers in before.items())
+
+    def _check_target(self, traversal: Traversal) -> None:
+        good = self.good.get(traversal.stack_id)
+        if traversal.action is Action.ROLLBACK and traversal.template_id != good:
+            self.note('rollback', f'the rollback goes to template {traversal.template_id}, but {good} was last up')
+
+    def _in_service(self, step: Transition, effect: effects.FinishNode) -> None:
+        node = step.tables.node[effect.traversal_id][effect.number]
+        traversal = step.tables.traversal[effect.traversal_id]
+        if node.phase is not Phase.IN_SERVICE or traversal.template_id is None:
+            return
+        self.good[traversal.stack_id] = traversal.template_id
+        reality = self.world.reality
+        if reality.vanished:
+            return
+        problem = verify_part(reality, self.templates[traversal.template_id], traversal.stack_id)
+        if problem is not None:
+            self.note('in service', f'{traversal.action} {traversal.id}: {problem}')
+
+    # --- nothing moves ----------------------------------------------------------------------------------------
+
+    def at_rest(self) -> None:
+        """Nothing can happen but that time passes. Is somebody going to attend to all that is left to do?
+
+        Not asked after a loss or a death: then the sweeper is.
+        """
+        world = self.world
+        blocked = [fiber for fiber in world.kernel.fibers if fiber.blocked]
+        if blocked and not world.frozen:
+            names = ', '.join(f'{fiber.process.name} {fiber.name}' for fiber in blocked)
+            self.note('deadlock', f'{names} wait for locks that nobody will release')
+        if world.lost:
+            return
+        timers = {(message.traversal_id, message.number) for _, message in world.timers}
+        for stack in world.store.tables.stack.values():
+            traversal = world.store.tables.traversal.get(stack.traversal_id or '')
+            if stack.status is not Status.IN_PROGRESS or traversal is None:
+                continue
+            if traversal.status is not TraversalStatus.RUNNING:
+                self.note('wake-up', f'{traversal.action} {traversal.id} is {traversal.status}, and nobody settles it')
+                continue
+            nodes = world.store.tables.node.get(traversal.id, {})
+            attended = {number for number in nodes if (traversal.id, number) in timers or self._is_held(nodes[number])}
+            followers = {node.wakes for number, node in nodes.items() if number in attended}
+            for number, node in nodes.items():
+                if node.status is NodeStatus.READY and number not in attended | followers:
+                    name = node.name or ''
+                    self.note('wake-up', f'{node.phase} {name} ({traversal.id}, {number}) is ready, and nobody knows')
+
+    def _is_held(self, node: Node) -> bool:
+        row = self.world.store.tables.resource.get(node.resource_id or '')
+        if row is None or row.owner is None:
+            return False
+        holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
+        return holder is not None and any(fiber.process is holder.process for fiber in self.world.kernel.fibers)

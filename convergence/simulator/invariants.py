@@ -1,0 +1,418 @@
+"""What must hold after every commit and after every change of reality, one class a rule.
+
+The rules know nothing of how the engine decides: they look at rows before and after, at what was planned, and at what
+really exists. So they notice when a guard of the engine is missing. Each costs what a commit touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from convergence import template
+from convergence.core import effects
+from convergence.core.check import Begun, Step
+from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Resource
+from convergence.simulator.reality import PhysicalObject
+from convergence.simulator.transition import Transition
+
+if TYPE_CHECKING:
+    from convergence.simulator.world import World
+
+CANARY = 'canary'
+"""A property value that has this in it is a secret."""
+
+
+class Invariant:
+    """A rule. Its methods tell what breaks it, one text each.
+
+    :ivar rule: its name.
+    """
+
+    rule = ''
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Something was committed."""
+        return iter(())
+
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object was made, changed or removed."""
+        return iter(())
+
+
+class OneOwner(Invariant):
+    """A row has one owner at a time, and each owner a fence of its own."""
+
+    rule = 'I1'
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._owners: dict[tuple[str, int], str] = {}
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """An owner never follows another without the row having been free in between."""
+        for key, change in step.resources.items():
+            before, after = change.before, change.after
+            if after is None or after.owner is None:
+                continue
+            if before is not None and before.owner not in (None, after.owner):
+                yield f'{after.name} ({key}) goes from {before.owner} to {after.owner} though nobody let go of it'
+            owner = self._owners.setdefault((key, after.fence), after.owner)
+            if owner != after.owner:
+                yield f'{after.name} ({key}) has two owners under fence {after.fence}: {owner} and {after.owner}'
+            if before is not None and before.owner is None and after.fence <= before.fence:
+                yield f'{after.name} ({key}) is claimed without a new fence'
+
+
+class Fenced(Invariant):
+    """A write that names an owner and a fence lands only while they are the row's."""
+
+    rule = 'I2'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """The first write of a commit to a row names what it was before."""
+        seen: set[str] = set()
+        for effect in step.effects:
+            if isinstance(effect, (effects.UpdateResource, effects.DeleteResource)):
+                key = effect.resource_id
+                before = step.resources[key].before
+                if key not in seen and (before is None or (before.owner, before.fence) != (effect.owner, effect.fence)):
+                    held = f'{before.owner} under {before.fence}' if before else 'nobody, for it is gone'
+                    yield f'{key} is written by {effect.owner} under fence {effect.fence}, but held by {held}'
+                seen.add(key)
+            elif isinstance(effect, effects.InsertResources):
+                seen.update(row.id for row in effect.resources)
+            elif isinstance(effect, effects.UpdateResources):
+                yield from self._in_passing(step, effect)
+
+    @staticmethod
+    def _in_passing(step: Transition, effect: effects.UpdateResources) -> Iterator[str]:
+        third = {'owner', 'fence', 'action', 'status'} & set(effect.changes)
+        if third:
+            yield f'{", ".join(sorted(third))} of {effect.resource_ids} are written by somebody who holds none of them'
+
+
+class InOrder(Invariant):
+    """A node runs only after all it requires are done in this traversal, and done means done."""
+
+    rule = 'I3'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Nodes that become ready, are claimed or are finished."""
+        for (traversal_id, number), change in step.nodes.items():
+            node = change.after
+            if node is None or node.status is NodeStatus.WAITING:
+                continue
+            if change.before is None or change.before.status is not node.status:
+                yield from self._required(step, traversal_id, number, node)
+            if change.before is not None and change.before.status is not node.status is NodeStatus.DONE:
+                yield from self._really(step, node)
+
+    def _required(self, step: Transition, traversal_id: str, number: int, node: Node) -> Iterator[str]:
+        nodes = step.tables.node.get(traversal_id, {})
+        missing = [nodes[other].name or other for other in self._predecessors(step, traversal_id, node)
+                   if other in nodes and nodes[other].status is not NodeStatus.DONE]
+        if missing:
+            yield f'{node.phase} {node.name or number} is {node.status} before {", ".join(map(str, missing))} is done'
+
+    def _predecessors(self, step: Transition, traversal_id: str, node: Node) -> set[int]:
+        """As planned; and, whatever was planned, the names that an update node's own definition requires."""
+        planned = self.world.checker.planned.get((traversal_id, node.number), frozenset())
+        if node.definition is None or not node.definition.requires:
+            return set(planned)
+        wanted = set(node.definition.requires)
+        return {*planned, *(
+            other.number for other in step.tables.node[traversal_id].values()
+            if other.phase is Phase.UPDATE and other.name in wanted
+        )}
+
+    @staticmethod
+    def _really(step: Transition, node: Node) -> Iterator[str]:
+        row = step.tables.resource.get(node.resource_id or '')
+        if node.phase is Phase.UPDATE:
+            if row is None or row.owner is not None or row.status is not Status.COMPLETE or row.physical_id is None:
+                state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'
+                yield f'UPDATE {node.name} is done, but its row is {state}'
+        elif node.phase is Phase.CLEANUP and row is not None:
+            chosen = any(
+                other.phase is Phase.UPDATE and other.resource_id == row.id
+                for other in step.tables.node[node.traversal_id].values()
+            )
+            if not chosen:
+                yield f'CLEANUP {node.name} is done, but {row.id} is still there and nobody wants it'
+
+
+class CountedOnce(Invariant):
+    """A predecessor counts once: what a node waits for is the number of its predecessors that are not done."""
+
+    rule = 'I4'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Nodes whose count has changed, and nodes that are finished a second time."""
+        for (traversal_id, number), change in step.nodes.items():
+            node = change.after
+            if node is None or node.status in (NodeStatus.DONE, NodeStatus.FAILED):
+                continue
+            nodes = step.tables.node[traversal_id]
+            planned = self.world.checker.planned.get((traversal_id, number), frozenset())
+            missing = sum(nodes[other].status is not NodeStatus.DONE for other in planned)
+            if node.waiting != missing:
+                yield f'node {number} ({node.phase} {node.name}) waits for {node.waiting}, but {missing} are not done'
+        for effect in step.of_kind(effects.FinishNode):
+            before = step.nodes[effect.traversal_id, effect.number].before
+            if before is not None and before.status is not NodeStatus.READY:
+                yield f'node {effect.number} is finished though it was {before.status}'
+
+
+class OneTraversal(Invariant):
+    """A stack has one current traversal; another one changes nothing of it, and says nothing about it."""
+
+    rule = 'I5'
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._claims: dict[tuple[str, int], str] = {}
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Claims, ends of nodes, failures, states and events of stacks."""
+        yield from self._nodes(step)
+        yield from self._failures(step)
+        for key, change in step.stacks.items():
+            before, after = change.before, change.after
+            if before is None or after is None or before.traversal_id != after.traversal_id:
+                continue
+            if (before.action, before.status) != (after.action, after.status) and before.status is not (
+                Status.IN_PROGRESS
+            ):
+                yield f'stack {key} was {before.action}_{before.status} already and becomes {after.status}'
+        for event in step.events:
+            traversal = step.current(event.stack_id)
+            if event.resource_name is None and (traversal is None or traversal.action is not event.action):
+                yield f'the event {event.action}_{event.status} of stack {event.stack_id} is not of its present operation'
+
+    def _nodes(self, step: Transition) -> Iterator[str]:
+        touched = {effect.traversal_id for effect in step.of_kind(effects.FinishNode)}
+        verdict = step.decision.verdict
+        if isinstance(verdict, Begun) and verdict.claim is not None:
+            claim = verdict.claim
+            touched.add(claim.node.traversal_id)
+            self._claims[claim.resource.id, claim.resource.fence] = claim.node.traversal_id
+        for traversal_id in touched:
+            traversal = step.tables.traversal[traversal_id]
+            if step.tables.stack[traversal.stack_id].traversal_id != traversal_id:
+                yield f'a node of traversal {traversal_id} is worked on, which is not current any more'
+            elif traversal.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
+                yield f'a node of traversal {traversal_id} is worked on, which is {traversal.status}'
+
+    def _failures(self, step: Transition) -> Iterator[str]:
+        for key, change in step.traversals.items():
+            before, after = change.before, change.after
+            if before is None or after is None or before.status is after.status:
+                continue
+            if before.status is not TraversalStatus.RUNNING:
+                yield f'traversal {key} was {before.status} already and becomes {after.status}'
+            if after.status is not TraversalStatus.FAILED or after.failed_phase is None:
+                continue
+            for effect in step.of_kind(effects.UpdateResource):
+                claimed_for = self._claims.get((effect.resource_id, effect.fence), key)
+                if effect.owner is not None and claimed_for != key:
+                    yield f'traversal {key} fails by what was done for {claimed_for}'
+
+
+class Tracked(Invariant):
+    """No physical object without a row or an intent, and no row with two objects."""
+
+    rule = 'I6'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """A row that goes leaves nothing behind; a row that names an object names its own."""
+        if self.world.frozen:
+            return  # What a frozen worker makes late is found out about later.
+        objects = self.world.reality.objects
+        for key, change in step.resources.items():
+            before, after = change.before, change.after
+            if after is None and before is not None and before.token is not None:
+                left = [thing.id for thing in objects.values() if thing.token == before.token]
+                if left:
+                    yield f'the row {key} of {before.name} goes, but {left[0]} still exists'
+            if after is not None and after.physical_id in objects:
+                thing = objects[after.physical_id]
+                if thing.token != after.token:
+                    yield f'the row {key} of {after.name} names {thing.id}, which was made for another'
+
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object is made for a row that says so, and only one."""
+        if action is not Action.CREATE or self.world.frozen:
+            return
+        if self.world.reality.made[thing.token] > 1:
+            yield f'{thing.id} is the second object made for one row'
+        rows = self.world.store.tables.resource.values()
+        if not any(row.token == thing.token for row in rows):
+            yield f'{thing.id} is made, but no row knows of it'
+
+
+class AfterReplacement(Invariant):
+    """What is in service is never removed, and an old object goes only after its replacement is in service."""
+
+    rule = 'I7'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Claims for a deletion."""
+        row = deleting(step)
+        if row is None:
+            return
+        for node in step.tables.node[step.decision.verdict.claim.node.traversal_id].values():
+            if node.phase is not Phase.UPDATE or node.name != row.name:
+                continue
+            if node.resource_id == row.id:
+                yield f'{row.name} ({row.id}) is the one that is wanted, and is to be removed'
+            elif node.status is not NodeStatus.DONE:
+                yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
+
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object goes only while somebody holds its row to delete it."""
+        if action is not Action.DELETE or self.world.frozen:
+            return
+        rows = [row for row in self.world.store.tables.resource.values() if row.token == thing.token]
+        if not any(row.action is Action.DELETE and row.owner is not None for row in rows):
+            yield f'{thing.id} is removed, but nobody holds its row to delete it'
+
+
+class DependentsFirst(Invariant):
+    """What was built on something is cleaned up before it."""
+
+    rule = 'I8'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Claims for a deletion."""
+        row = deleting(step)
+        if row is None:
+            return
+        for other in step.tables.resource.values():
+            if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
+                yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
+
+
+class WithCause(Invariant):
+    """Nothing is replaced without a cause, and a row that is still of use is used."""
+
+    rule = 'I9'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Replacements, and the rows chosen by a plan."""
+        for effect in step.of_kind(effects.InsertTraversal):
+            for node in effect.nodes:
+                if node.phase is Phase.UPDATE:
+                    yield from self._chosen(step, effect.traversal.template_id, node)
+        points = step.of_kind(effects.PointNode)
+        if points:
+            yield from self._replaced(step, points[0])
+
+    @staticmethod
+    def _chosen(step: Transition, template_id: str | None, node: Node) -> Iterator[str]:
+        row = step.tables.resource.get(node.resource_id or '')
+        if row is None:
+            yield f'the plan chose {node.resource_id} for {node.name}, which does not exist'
+            return
+        if row.action is Action.DELETE:
+            yield f'the plan chose {row.id} for {node.name}, which is being removed'
+        rows = [other for other in step.tables.resources_of(row.stack_id)
+                if other.name == node.name and other.action is not Action.DELETE and other.id != row.id]
+        fitting = [other.id for other in rows
+                   if other.status is Status.COMPLETE and other.action is not Action.INIT
+                   and other.template_id == template_id]
+        fits = row.template_id == template_id and row.status is Status.COMPLETE and row.action is not Action.INIT
+        if fitting and not fits:
+            yield f'the plan chose {row.id} for {node.name}, though {fitting[0]} is just what is wanted'
+        elif rows and row.action is Action.INIT and step.resources.get(row.id) is not None:
+            yield f'the plan made a new row for {node.name}, though there is {rows[0].id}'
+
+    @staticmethod
+    def _replaced(step: Transition, effect: effects.PointNode) -> Iterator[str]:
+        nodes = step.tables.node[effect.traversal_id]
+        node, new = nodes[effect.number], step.tables.resource[effect.resource_id]
+        old = step.resources[new.replaces or ''].before
+        definition = node.definition
+        if old is None or definition is None:
+            yield f'{new.id} replaces {new.replaces}, which does not exist'
+            return
+        if old.status is Status.FAILED or old.action is Action.DELETE or old.type != definition.type:
+            return
+        inputs = {nodes[number].name or '': output for number in node.requires if (output := nodes[number].output)}
+        wanted = template.resolve(definition.properties, inputs)
+        assert isinstance(wanted, dict)
+        if not any('!' in name and old.properties.get(name) != wanted.get(name)
+                   for name in {*old.properties, *wanted}):
+            yield f'{old.name} ({old.id}) is replaced without a cause'
+
+
+class GoesOn(Invariant):
+    """`IN_PROGRESS` implies that some node is ready, claimed or backing off, or that a failure waits to be settled."""
+
+    rule = 'I10'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Stacks and traversals whose nodes have changed."""
+        for traversal_id in {traversal_id for traversal_id, _ in step.nodes}:
+            traversal = step.tables.traversal[traversal_id]
+            stack = step.tables.stack[traversal.stack_id]
+            if stack.traversal_id != traversal_id or stack.status is not Status.IN_PROGRESS:
+                continue
+            nodes = step.tables.node.get(traversal_id, {}).values()
+            if traversal.status is TraversalStatus.RUNNING and not any(
+                node.status is NodeStatus.READY for node in nodes
+            ):
+                yield f'{stack.name} is {stack.action}_IN_PROGRESS, but nothing is left that could go on'
+
+
+class Discreet(Invariant):
+    """A secret appears in no event, reason or output of an operation."""
+
+    rule = 'I11'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Whatever text a commit stores for people to read."""
+        texts = [event.reason for event in step.events]
+        texts += [change.after.status_reason for change in step.stacks.values() if change.after]
+        texts += [change.after.status_reason for change in step.resources.values() if change.after]
+        texts += [change.after.reason for change in step.traversals.values() if change.after]
+        for text in texts:
+            if CANARY in text:
+                yield f'a secret can be read: {text}'
+
+
+class OneTenant(Invariant):
+    """Every row that a commit touches belongs to one stack, and so to one project."""
+
+    rule = 'I12'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """All rows touched."""
+        owners = set(step.stacks)
+        for changes in (step.resources, step.traversals):
+            owners.update(row.stack_id for each in changes.values() if (row := each.after or each.before) is not None)
+        owners.update(event.stack_id for event in step.events)
+        owners.update(row.stack_id for row in step.templates)
+        owners.update(step.tables.traversal[traversal_id].stack_id for traversal_id, _ in step.nodes)
+        if len(owners) > 1:
+            yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
+        elif owners and next(iter(owners)) not in step.tables.stack:
+            yield f'rows of a stack are written that does not exist: {owners}'
+
+
+def deleting(step: Transition) -> Resource | None:
+    """The row that was claimed for a deletion, if that is what was committed."""
+    verdict = step.decision.verdict
+    if not isinstance(verdict, Begun) or verdict.claim is None or verdict.claim.action is not Action.DELETE:
+        return None
+    return verdict.claim.resource if verdict.step in (Step.DELETE, Step.RESUME) else None
+
+
+INVARIANTS = (
+    OneOwner, Fenced, InOrder, CountedOnce, OneTraversal, Tracked, AfterReplacement, DependentsFirst, WithCause,
+    GoesOn, Discreet, OneTenant,
+)  # fmt: skip

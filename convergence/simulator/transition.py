@@ -1,0 +1,152 @@
+"""What one commit has changed: every row that it touched, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from convergence.core import effects
+from convergence.core.effects import Decision, Effect
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.db.memory import Tables
+
+RowT = TypeVar('RowT')
+NodeKey = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[RowT]):
+    """One row; None where it did not exist before, or does not any more."""
+
+    before: RowT | None
+    after: RowT | None
+
+
+@dataclass(slots=True)
+class Transition:
+    """One commit.
+
+    :ivar tables: all rows, as they are after it.
+    :ivar events: what was announced by it.
+    """
+
+    tables: Tables
+    decision: Decision[Any]
+    stacks: dict[str, Change[Stack]] = field(default_factory=dict)
+    traversals: dict[str, Change[Traversal]] = field(default_factory=dict)
+    resources: dict[str, Change[Resource]] = field(default_factory=dict)
+    nodes: dict[NodeKey, Change[Node]] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    templates: tuple[Template, ...] = ()
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What the commit was to do."""
+        return self.decision.effects
+
+    def of_kind(self, kind: type[RowT]) -> list[RowT]:
+        """The effects of one kind."""
+        return [effect for effect in self.decision.effects if isinstance(effect, kind)]
+
+    def current(self, stack_id: str) -> Traversal | None:
+        """The current traversal of a stack, after the commit."""
+        stack = self.tables.stack.get(stack_id)
+        return self.tables.traversal.get(stack.traversal_id or '') if stack is not None else None
+
+
+class Memory:
+    """Remembers all rows as they were before the next commit, whatever the store does. Costs what a commit touches."""
+
+    def __init__(self) -> None:
+        self._stacks: dict[str, Stack] = {}
+        self._traversals: dict[str, Traversal] = {}
+        self._resources: dict[str, Resource] = {}
+        self._nodes: dict[NodeKey, Node] = {}
+
+    def take(self, tables: Tables, decision: Decision[Any]) -> Transition:
+        """What a commit has changed; from now on that is what was before."""
+        transition = Transition(tables, decision)
+        for effect in decision.effects:
+            reader = _READERS.get(type(effect))
+            if reader is not None:
+                reader(self, transition, effect)
+        return transition
+
+    def _stack(self, transition: Transition, effect: effects.InsertStack | effects.UpdateStack) -> None:
+        key = effect.stack.id if isinstance(effect, effects.InsertStack) else effect.stack_id
+        _note(transition.stacks, self._stacks, key, transition.tables.stack)
+
+    def _template(self, transition: Transition, effect: effects.InsertTemplate) -> None:
+        transition.templates = (*transition.templates, effect.template)
+
+    def _traversal(self, transition: Transition, effect: effects.EndTraversal) -> None:
+        _note(transition.traversals, self._traversals, effect.traversal_id, transition.tables.traversal)
+
+    def _new_traversal(self, transition: Transition, effect: effects.InsertTraversal) -> None:
+        _note(transition.traversals, self._traversals, effect.traversal.id, transition.tables.traversal)
+        self._touch(transition, effect.traversal.id, (node.number for node in effect.nodes))
+
+    def _new_resources(self, transition: Transition, effect: effects.InsertResources) -> None:
+        for row in effect.resources:
+            _note(transition.resources, self._resources, row.id, transition.tables.resource)
+
+    def _resource(self, transition: Transition, effect: effects.UpdateResource | effects.DeleteResource) -> None:
+        _note(transition.resources, self._resources, effect.resource_id, transition.tables.resource)
+
+    def _many_resources(self, transition: Transition, effect: effects.UpdateResources) -> None:
+        for key in effect.resource_ids:
+            _note(transition.resources, self._resources, key, transition.tables.resource)
+
+    def _finished(self, transition: Transition, effect: effects.FinishNode) -> None:
+        self._touch(transition, effect.traversal_id, (effect.number, *effect.required_by))
+
+    def _one_node(self, transition: Transition, effect: effects.FailNode | effects.PointNode) -> None:
+        self._touch(transition, effect.traversal_id, (effect.number,))
+
+    def _appended(self, transition: Transition, effect: effects.AppendCleanup) -> None:
+        self._touch(transition, effect.node.traversal_id, (effect.node.number, effect.after, effect.before))
+        _note(transition.traversals, self._traversals, effect.node.traversal_id, transition.tables.traversal)
+
+    def _events(self, transition: Transition, effect: effects.InsertEvents) -> None:
+        transition.events = (*transition.events, *effect.events)
+
+    def _touch(self, transition: Transition, traversal_id: str, numbers: Iterable[int]) -> None:
+        nodes = transition.tables.node.get(traversal_id, {})
+        for number in numbers:
+            key = (traversal_id, number)
+            after = nodes.get(number)
+            if key not in transition.nodes:
+                transition.nodes[key] = Change(self._nodes.get(key), after)
+            if after is not None:
+                self._nodes[key] = after
+
+
+def _note(
+    changes: dict[str, Change[RowT]], known: dict[str, RowT], key: str, rows: Mapping[str, RowT]
+) -> None:
+    after = rows.get(key)
+    if key not in changes:
+        changes[key] = Change(known.get(key), after)
+    if after is None:
+        known.pop(key, None)
+    else:
+        known[key] = after
+
+
+_READERS: dict[type, Any] = {
+    effects.InsertStack: Memory._stack,
+    effects.UpdateStack: Memory._stack,
+    effects.InsertTemplate: Memory._template,
+    effects.InsertTraversal: Memory._new_traversal,
+    effects.EndTraversal: Memory._traversal,
+    effects.InsertResources: Memory._new_resources,
+    effects.UpdateResource: Memory._resource,
+    effects.UpdateResources: Memory._many_resources,
+    effects.DeleteResource: Memory._resource,
+    effects.FinishNode: Memory._finished,
+    effects.FailNode: Memory._one_node,
+    effects.PointNode: Memory._one_node,
+    effects.AppendCleanup: Memory._appended,
+    effects.InsertEvents: Memory._events,
+}
