@@ -350,7 +350,7 @@ def test_a_worker_that_loses_its_lease_hands_its_work_on(engine):
     """F022: it stops, but nothing has failed: whoever takes over goes on where it stopped."""
     harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
     stack = harness.create({'r': 'x'})
-    harness.reality.once['create', 'r'] = [lambda call: harness.workers[0]._lost() or starts(harness.reality)(call)]
+    harness.reality.once['create', 'r'] = [lambda call: harness.workers[0].give_up() or starts(harness.reality)(call)]
     harness.deliver()
     harness.recover()
     harness.assert_converged(stack, {'r': 'x'}, 'CREATE_COMPLETE')
