@@ -179,7 +179,8 @@ class EngineProcess:
         )
         sweep = SweepOptions(settings.sweep_interval_s, settings.sweep_interval_s)
         myself = CoreWorker(engine_id, new_id, settings.dispatch_window)
-        sweeper = Sweeper(parts.store, Sweeps(parts.store, limits.max_events_per_stack), roster, dispatcher, traversals, sweep, myself)
+        sweeps = Sweeps(parts.store, limits.max_events_per_stack)
+        sweeper = Sweeper(parts.store, sweeps, roster, dispatcher, traversals, sweep, myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
         reads = (

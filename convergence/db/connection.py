@@ -52,7 +52,7 @@ def normalise(url: str) -> URL:
         parsed = parsed.update_query_dict({'charset': 'utf8mb4'})
     if backend == 'sqlite':
         if parsed.database in (None, '', ':memory:'):
-            raise errors.ConfigurationError('[database] connection: SQLite needs a file, for example sqlite:///stacks.db')
+            raise errors.ConfigurationError('[database] connection: SQLite needs a file, such as sqlite:///stacks.db')
         parsed = parsed.update_query_dict({'check_same_thread': 'false', 'timeout': '60'})
     return parsed
 
@@ -111,7 +111,7 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
 
 
 def _begin_immediate(connection: Any) -> None:
-    """Take the write lock at the beginning, where waiting is safe, not at the first write, where it cannot be waited for.
+    """Take the write lock at the beginning, where it can be waited for, not at the first write, where it cannot.
 
     oslo.db's own listener comes first, wherever ours is put in the list: the transaction that it has begun takes no
     lock, and nothing was read in it yet.
