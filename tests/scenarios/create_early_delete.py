@@ -1,0 +1,14 @@
+# A stack is deleted while it is created. F085.
+usual = Template({
+    'A': RsrcDef({}, []),
+    'B': RsrcDef({}, []),
+    'C': RsrcDef({'a': '4alpha'}, ['A', 'B']),
+    'D': RsrcDef({'c': GetRes('C')}, []),
+    'E': RsrcDef({'ca': GetAtt('C', 'a')}, []),
+})
+
+engine.create_stack('foo', usual)
+engine.noop(2)
+engine.delete_stack('foo')
+engine.noop(6)
+engine.call(verify, Template())
