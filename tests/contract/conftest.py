@@ -1,0 +1,84 @@
+"""The stores of the contract: one in memory, one on each kind of database.
+
+Another store is tried by one more entry in `BACKENDS`: everything in ``test_store_*.py`` that uses the fixture
+`backend` is about what every store has to do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from convergence.db.memory import MemoryStore
+from convergence.db.memory_queries import MemoryReader, MemoryRoster, MemorySweeps
+from convergence.db.models import DUTY, METADATA
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster
+from convergence.db.store import Store
+from convergence.db.sweeps import Sweeps
+from tests.contract.rows import Backend
+from tests.harness import database
+from tests.services import service
+
+DATABASES = ('sqlite', 'postgresql', 'mariadb')
+SERVERS = ('postgresql', 'mariadb')
+BACKENDS = ('memory', *DATABASES)
+
+
+@pytest.fixture(scope='session')
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A function that gives a database of each kind, with tables, one for the whole run."""
+    made: dict[str, Any] = {}
+    names: list[tuple[str, str]] = []
+
+    def get(kind: str) -> Any:
+        if kind not in made:
+            if kind == 'sqlite':
+                url = f'sqlite:///{tmp_path_factory.mktemp("contract") / "store.sqlite"}'
+            else:
+                url = service(kind).create()
+                names.append((kind, url))
+            made[kind] = database(url)
+        return made[kind]
+
+    yield get
+    for engine in made.values():
+        engine.dispose()
+    for kind, url in names:
+        service(kind).drop(url.partition('?')[0].rpartition('/')[2])
+
+
+def emptied(engine: Any) -> Any:
+    """The same database, with nothing in it."""
+    with engine.connect() as connection:
+        for table in METADATA.sorted_tables:
+            connection.execute(table.delete())
+        connection.execute(DUTY.insert(), [{'name': 'sweeper', 'holder': None, 'until': 0.0}])
+        connection.commit()
+    return engine
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, engines: Any) -> Backend:
+    """An empty store of each kind."""
+    if request.param == 'memory':
+        memory = MemoryStore(time.time)
+        roster = MemoryRoster(memory)
+        return Backend('memory', memory, MemoryReader(memory), roster, MemorySweeps(memory, roster))
+    store = Store(emptied(engines(request.param)), interval_s=0.001)
+    return Backend(request.param, store, Reader(store), Roster(store), Sweeps(store))
+
+
+@pytest.fixture(params=DATABASES)
+def engine(request: pytest.FixtureRequest, engines: Any) -> Any:
+    """An empty database of each kind."""
+    return emptied(engines(request.param))
+
+
+@pytest.fixture(params=SERVERS)
+def server_engine(request: pytest.FixtureRequest, engines: Any) -> Any:
+    """An empty database of each kind that lets several transactions write at once."""
+    return emptied(engines(request.param))
