@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from convergence import concurrency
 from convergence.cmd.simulate_arguments import Options, parse
 from convergence.cmd.simulate_progress import Progress
 from convergence.errors import ConvergenceError, UserError
@@ -37,7 +38,8 @@ MOST_REPORTS = 5
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; the exit code."""
     options = parse(argv)
-    logging.disable(logging.CRITICAL)
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # what is simulated logs as if it were real
     console = Console(highlight=False, markup=False, soft_wrap=True)
     try:
         return Simulation(options, find(options.paths), console).run()
@@ -47,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConvergenceError as error:
         print(f'convergence-simulate: {error}', file=sys.stderr)
         return FAILED
+    finally:
+        logging.disable(before)
 
 
 class Simulation:
@@ -157,6 +161,7 @@ class Simulation:
                 self._note(path, options.plan, explored.failure, by_seed=False)
 
     def _real(self) -> int:
+        concurrency.install(concurrency.Executor.THREADING)
         from convergence.cmd.simulate_real import run_all
 
         return FAILED if run_all(self._options, self._paths, self._say) else OK

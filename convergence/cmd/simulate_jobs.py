@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import signal
 from collections import deque
@@ -17,7 +18,7 @@ def in_processes(work: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Tall
     Little more is taken from `work` than can be begun: it may decide late what is still worth running.
     """
     waiting: deque[tuple[Chunk, AsyncResult[Tally]]] = deque()
-    with multiprocessing.get_context('spawn').Pool(jobs, _ignore_interrupts) as pool:
+    with multiprocessing.get_context('spawn').Pool(jobs, _prepare) as pool:
         for chunk in work:
             waiting.append((chunk, pool.apply_async(chunk.run)))
             if len(waiting) > jobs:
@@ -31,6 +32,7 @@ def _next(waiting: deque[tuple[Chunk, AsyncResult[Tally]]]) -> tuple[Chunk, Tall
     return chunk, result.get()
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the first one ends the others."""
+def _prepare() -> None:
+    """Ctrl-C reaches every process of a terminal, the first one ends the others; and nobody wants a log of these."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable(logging.CRITICAL)

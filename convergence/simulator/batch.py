@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -143,7 +142,6 @@ class Chunk:
 
     def run(self) -> Tally:
         """Run them, up to the first failure."""
-        logging.disable(logging.CRITICAL)
         scenario, tally = load(self.path), Tally()
         for seed in self.seeds:
             if self.ends_at is not None and time.time() > self.ends_at:

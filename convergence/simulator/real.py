@@ -1,0 +1,251 @@
+"""Run a scenario against an installation of real processes, and check what has become of it.
+
+Nothing here decides in which order things happen: the installation does. Simulated seconds pass `SPEED` times faster,
+``noop`` means a moment, and verbs that only a simulated network knows are left out, and named in the answer.
+"""
+
+from __future__ import annotations
+
+import time
+import unittest
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from convergence import errors
+from convergence.core.model import Status
+from convergence.core.rows import Stack
+from convergence.db.simulation import all_rows
+from convergence.db.store import Store
+from convergence.rpc.client import EngineClient
+from convergence.simulator.language import Call, Scenario, Template
+from convergence.simulator.run import Verdict
+from convergence.simulator.shared import SharedReality
+from convergence.simulator.verification import Violation, verify
+
+SPEED = 20.0
+MOMENT_S = 0.1
+LOOK_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Processes at work, as a scenario sees them.
+
+    :param context: who asks; a project of its own.
+    :param crash: kills a process of a kind, ``worker`` or ``engine``, and starts another one.
+    """
+
+    client: EngineClient
+    context: Any
+    store: Store
+    reality: SharedReality
+    crash: Callable[[str], None]
+
+
+@dataclass
+class Wish:
+    """What may become of a stack.
+
+    :ivar goals: templates, one of which has to be real in the end; usually there is just one.
+    :ivar before: what it may have been for certain before the last operation.
+    :ivar anything: whether a cancel or a failure has left the end open.
+    """
+
+    goals: list[Template]
+    before: list[Template] = field(default_factory=list)
+    anything: bool = False
+
+
+class User:
+    """Asks for operations, and keeps in mind what may have become of each stack.
+
+    :ivar wishes: by the scenario's name of the stack.
+    """
+
+    def __init__(self, installation: Installation) -> None:
+        self._at = installation
+        self._names: dict[str, str] = {}
+        self._rollback: set[str] = set()
+        self.wishes: dict[str, Wish] = {}
+
+    def wants_rollback(self, name: str) -> None:
+        """From now on, failures of a stack are to be rolled back."""
+        self._rollback.add(name)
+
+    def ask(self, call: Call) -> None:
+        """An operation; one that comes too late is none."""
+        name = call.arguments[0]
+        try:
+            match call.verb:
+                case 'create_stack':
+                    self._create(name, call.arguments[1])
+                case 'update_stack':
+                    self._update(name, call.arguments[1])
+                case 'rollback_stack':
+                    self._roll_back(name)
+                case 'delete_stack':
+                    self.wishes[name] = Wish([Template()])
+                    self._at.client.delete_stack(self._at.context, self._identity(name))
+                case 'cancel':
+                    self.wishes[name].anything = True
+                    self._at.client.stack_cancel_update(self._at.context, self._identity(name), False)
+        except (errors.NotSupported, errors.EntityNotFound):
+            if call.verb not in ('cancel', 'delete_stack'):
+                raise
+
+    def _create(self, name: str, wanted: Template) -> None:
+        self.wishes[name] = Wish([wanted])
+        created = self._at.client.create_stack(self._at.context, name, wanted.document(), args=self._arguments(name))
+        self._names[name] = created['stack_id']
+
+    def _update(self, name: str, wanted: Template) -> None:
+        self.wishes[name] = Wish([wanted], self._certain(name))
+        self._at.client.update_stack(
+            self._at.context, self._identity(name), wanted.document(), args=self._arguments(name)
+        )
+
+    def _roll_back(self, name: str) -> None:
+        """Back to what the stack was: by a rollback in time, or else by an update."""
+        target = self.wishes[name].before or [Template()]
+        self.wishes[name] = Wish(target)
+        try:
+            self._at.client.stack_cancel_update(self._at.context, self._identity(name), True)
+        except errors.NotSupported:
+            self.wishes[name] = Wish([target[-1]])
+            self._at.client.update_stack(self._at.context, self._identity(name), target[-1].document())
+
+    def _certain(self, name: str) -> list[Template]:
+        """What may be the last good goal by the time that the next operation is accepted."""
+        wish, status = self.wishes[name], self.stack(name).status
+        if status is Status.COMPLETE:
+            return wish.goals
+        return [*wish.before, *(wish.goals if status is Status.IN_PROGRESS else [])]
+
+    def _arguments(self, name: str) -> dict[str, Any]:
+        return {'disable_rollback': name not in self._rollback}
+
+    def _identity(self, name: str) -> dict[str, Any]:
+        return {'stack_id': self._names[name], 'stack_name': name, 'tenant': self._at.context.project_id}
+
+    def stack(self, name: str) -> Stack:
+        """The row of a stack."""
+        return all_rows(self._at.store).stack[self._names[name]]
+
+    def busy(self) -> Iterator[str]:
+        """What is going on in the stacks."""
+        tables = all_rows(self._at.store)
+        for name, stack_id in self._names.items():
+            stack = tables.stack[stack_id]
+            if stack.status is Status.IN_PROGRESS:
+                yield f'{name} is {stack.action}_{stack.status}'
+            yield from (f'{row.name} is held' for row in tables.resources_of(stack_id) if row.owner is not None)
+
+
+class RealRun:
+    """One scenario on one installation.
+
+    :param limit_s: after so long without coming to rest the run has failed.
+    :ivar left_out: verbs of the scenario that only a simulation can do.
+    """
+
+    def __init__(self, scenario: Scenario, installation: Installation, *, limit_s: float = 120.0) -> None:
+        self._scenario = scenario
+        self._at = installation
+        self._limit_s = limit_s
+        self._test = unittest.TestCase()
+        self._user = User(installation)
+        self._misbehaving = False
+        self._rested = False
+        self.left_out: list[str] = []
+
+    def execute(self) -> Verdict:
+        """Run it to its end; what came of it."""
+        began = time.monotonic()
+        verdict = Verdict(self._scenario.name, 0)
+        try:
+            for call in self._scenario.read(self._at.reality, self._verify, self._test):
+                self._carry_out(call)
+            self._rest()
+            self._check_end()
+        except (AssertionError, errors.ConvergenceError) as error:
+            rule = str(getattr(error, 'rule', '') or type(error).__name__)
+            verdict = replace(verdict, rule=rule, error=str(error) or rule)
+        return replace(verdict, seconds=time.monotonic() - began)
+
+    # --- calls ------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, call: Call) -> None:
+        rested, self._rested = self._rested, False
+        match call.verb:
+            case 'noop':
+                time.sleep(MOMENT_S)
+            case 'settle':
+                self._rest()
+            case 'call':
+                self._scenario_function(call, rested)
+            case 'behaves':
+                self._behave(*call.arguments)
+                self._rested = rested
+            case 'rollback_on_failure':
+                self._user.wants_rollback(call.arguments[0])
+                self._rested = rested
+            case 'crash_worker' | 'crash_engine':
+                self._at.crash(call.verb.removeprefix('crash_'))
+            case 'pass_time':
+                time.sleep(call.arguments[0] / SPEED)
+            case 'create_stack' | 'update_stack' | 'delete_stack' | 'rollback_stack' | 'cancel':
+                self._user.ask(call)
+            case _:
+                self.left_out.append(call.verb)
+
+    def _scenario_function(self, call: Call, rested: bool) -> None:
+        """As in a simulation without order: only checks of what has come to rest mean anything."""
+        function, arguments, named = call.arguments
+        if function == self._verify:
+            self._rest()
+        if self._rested or rested:
+            function(*arguments, **named)
+            self._rested = True
+
+    def _verify(self, wanted: Template) -> None:
+        verify(self._at.reality, wanted)
+
+    def _behave(self, name: str, behaviour: Any) -> None:
+        self._misbehaving = True
+        reality = self._at.reality
+        reality.behaviours[name] = replace(behaviour, takes_s=behaviour.takes_s / SPEED)
+        for key in [key for key in reality.counts if key[0] == name]:
+            del reality.counts[key]
+
+    # --- the end ----------------------------------------------------------------------------------------------
+
+    def _rest(self) -> None:
+        """Wait until every stack is in a final state and nobody holds any of its rows."""
+        ends = time.monotonic() + self._limit_s
+        while busy := list(self._user.busy()):
+            if time.monotonic() > ends:
+                raise Violation('liveness', f'not at rest after {self._limit_s:g} s: {"; ".join(busy)}')
+            time.sleep(LOOK_EVERY_S)
+        self._rested = True
+
+    def _check_end(self) -> None:
+        for name, wish in self._user.wishes.items():
+            stack = self._user.stack(name)
+            open_end = wish.anything or (self._misbehaving and stack.status is Status.FAILED)
+            if open_end:
+                continue
+            if stack.status is Status.FAILED:
+                raise Violation('end state', f'{name} is {stack.action}_FAILED: {stack.status_reason}')
+            may_have_gone_back = self._misbehaving and stack.action.value == 'ROLLBACK'
+            self._check_goals((wish.before or [Template()]) if may_have_gone_back else wish.goals, stack.id)
+
+    def _check_goals(self, goals: list[Template], stack_id: str) -> None:
+        """One of the goals is what really exists; the text is about the last one if none is."""
+        for number, goal in enumerate(goals, 1):
+            try:
+                verify(self._at.reality, goal, stack_id)
+                return
+            except Violation:
+                if number == len(goals):
+                    raise

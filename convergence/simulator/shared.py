@@ -1,0 +1,147 @@
+"""A simulated cloud that several processes share: one small SQLite file. Only ``convergence-simulate --real`` uses it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from convergence.core.model import Action, Json
+from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Reality
+
+K = TypeVar('K')
+V = TypeVar('V')
+
+TABLES = ('objects', 'behaviours', 'counts', 'made')
+WAIT_S = 60.0
+"""How long one process waits for another one to finish writing."""
+
+
+class Rows(MutableMapping[K, V], Generic[K, V]):
+    """A table of keys and values, as a dictionary. Each access is a transaction of its own.
+
+    :param freeze: a value as JSON, and `thaw` the other way round. Keys are JSON too.
+    """
+
+    def __init__(self, path: Path, table: str, freeze: Callable[[V], Any], thaw: Callable[[Any], V]) -> None:
+        self._path = path
+        self._table = table
+        self._freeze = freeze
+        self._thaw = thaw
+
+    def __getitem__(self, key: K) -> V:
+        with _connected(self._path) as connection:
+            found = connection.execute(f'SELECT value FROM {self._table} WHERE key = ?', [_text(key)]).fetchone()
+        if found is None:
+            raise KeyError(key)
+        return self._thaw(json.loads(found[0]))
+
+    def __setitem__(self, key: K, value: V) -> None:
+        with _connected(self._path) as connection:
+            connection.execute(
+                f'INSERT OR REPLACE INTO {self._table} VALUES (?, ?)', [_text(key), json.dumps(self._freeze(value))]
+            )
+
+    def __delitem__(self, key: K) -> None:
+        with _connected(self._path) as connection:
+            if connection.execute(f'DELETE FROM {self._table} WHERE key = ?', [_text(key)]).rowcount == 0:
+                raise KeyError(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def values(self) -> Any:
+        """All values, as they were at one moment."""
+        return self._all().values()
+
+    def items(self) -> Any:
+        """All pairs, as they were at one moment."""
+        return self._all().items()
+
+    def _all(self) -> dict[K, V]:
+        with _connected(self._path) as connection:
+            found = connection.execute(f'SELECT key, value FROM {self._table} ORDER BY rowid').fetchall()
+        return {_key(key): self._thaw(json.loads(value)) for key, value in found}
+
+
+def _text(key: Any) -> str:
+    return json.dumps(key)
+
+
+def _key(text: str) -> Any:
+    key = json.loads(text)
+    return (key[0], Action(key[1])) if isinstance(key, list) else key
+
+
+@contextlib.contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction that begins as a writing one: so none has to give up half-way."""
+    with contextlib.closing(sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)) as connection:
+        connection.execute('BEGIN IMMEDIATE')
+        with connection:
+            yield connection
+
+
+class SharedReality(Reality):
+    """What exists according to a file. Each process that uses it has one of its own on the same file.
+
+    :param path: made where it does not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with contextlib.closing(sqlite3.connect(path, timeout=WAIT_S)) as connection:
+            for table in TABLES:
+                connection.execute(f'CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, value TEXT NOT NULL)')
+        super().__init__(
+            objects=Rows(path, 'objects', _freeze_thing, lambda row: PhysicalObject(**row)),  # type: ignore[arg-type]
+            behaviours=Rows(path, 'behaviours', asdict, _thaw_behaviour),  # type: ignore[arg-type]
+            counts=Rows(path, 'counts', int, int),  # type: ignore[arg-type]
+            made=Rows(path, 'made', int, int),  # type: ignore[arg-type]
+            now=time.time,
+            changed=self._keep,
+        )
+        self._path = path
+
+    def clear(self) -> None:
+        """Nothing exists, nothing ever did."""
+        with _connected(self._path) as connection:
+            for table in TABLES:
+                connection.execute(f'DELETE FROM {table}')
+
+    def create(self, name: str, stack_id: str, token: str, properties: Mapping[str, Json]) -> PhysicalObject:
+        """Make an object, under a number that no other process can take."""
+        with _connected(self._path) as connection:
+            made = connection.execute('SELECT coalesce(sum(value), 0) FROM made').fetchone()[0]
+            key = f'{name}-{made + 1}'
+            thing = PhysicalObject(key, name, stack_id, token, dict(properties))
+            connection.execute('INSERT INTO objects VALUES (?, ?)', [_text(key), json.dumps(_freeze_thing(thing))])
+            count = 'INSERT INTO made VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1'
+            connection.execute(count, [_text(token)])
+        return thing
+
+    def _keep(self, action: Action, thing: PhysicalObject) -> None:
+        if action is Action.UPDATE:
+            self.objects[thing.id] = thing
+
+
+def _freeze_thing(thing: PhysicalObject) -> dict[str, Json]:
+    return {
+        'id': thing.id,
+        'name': thing.name,
+        'stack_id': thing.stack_id,
+        'token': thing.token,
+        'properties': thing.properties,
+    }
+
+
+def _thaw_behaviour(row: dict[str, Any]) -> Behaviour:
+    kinds: dict[str, Callable[[Any], Any]] = {'mishap': Mishap, 'action': Action}
+    return Behaviour(**{name: kinds[name](value) if value and name in kinds else value for name, value in row.items()})
