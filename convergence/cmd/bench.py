@@ -1,6 +1,7 @@
 """``make bench``: what creating, keeping and deleting stacks costs on this machine. See docs/benchmarks.rst.
 
-Exit code: 0, or 1 if an operation failed, or a server that was asked for does not answer; 2 for a wrong command line.
+Exit code: 0, or 1 if an operation failed, or a server that was asked for does not answer; 2 for a wrong command line;
+130 after Ctrl-C. Nothing is left behind in the servers.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from convergence.errors import ConvergenceError
 if TYPE_CHECKING:
     from convergence.cmd.benchmark.installations import Installation
 
+INTERRUPTED = 130
 LARGE = 4000
 SIZES = (100, 1000)
 _FORMAT = '{:<6} {:>5}  {:<12}  {:>7}  {:>11}  {:>10}  {:>7}  {:>8}'
@@ -61,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConvergenceError as error:
         print(f'bench: {error}', file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
     if options.json:
         document = {'machine': _machine(), 'measurements': [asdict(each) for each in measurements], 'large': compiling}
         options.json.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
@@ -83,6 +84,7 @@ class Child:
 
 def main() -> int:
     """Be the process that standard input asks for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends us in good order
     logging.basicConfig(level=logging.WARNING)
     logging.captureWarnings(True)
     for library in ('py.warnings', 'amqp'):  # queues that vanish with us are no news
