@@ -104,7 +104,8 @@ class Progress:
         name, action, status = event['resource_name'], event['resource_action'], event['resource_status']
         part = Part.LEAVING if action == 'DELETE' else Part.WANTED
         line = self._lines.setdefault((name, part), Line(name, str(event['resource_type']), part))
-        line.type, line.state, line.reason = event['resource_type'], f'{action}_{status}', event['resource_status_reason']
+        line.type, line.state = str(event['resource_type']), f'{action}_{status}'
+        line.reason = str(event['resource_status_reason'])
         if status == 'IN_PROGRESS':
             line.begun_s, line.ended_s = now_s, None
         else:

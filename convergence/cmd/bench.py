@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog='convergence-bench', description='Measure stacks of several shapes and sizes.')
+    parser = argparse.ArgumentParser(prog='convergence-bench', description='Measure stacks of some shapes and sizes.')
     parser.add_argument('--shapes', nargs='+', choices=tuple(SHAPES), default=tuple(SHAPES))
     parser.add_argument('--sizes', nargs='+', type=_size, default=SIZES, metavar='N', help='resources of a stack')
     parser.add_argument(
