@@ -264,7 +264,7 @@ class Run:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
         world = self.world
         engine = world.engines[self._choices.pick(len(world.engines))]
-        world.watch.story('user', call.verb, str(call.arguments[0]))
+        world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)
         self._asked = call
         self._asking = world.kernel.spawn(engine.process, call.verb, lambda: self._ask(engine, call))
         if self._plan.mode is Mode.ORDER:

@@ -42,6 +42,7 @@ class SqliteStore(Store):
         super().__init__(database, interval_s=0.0)
         self.pause: Callable[[str], None] = no_pause
         self.block: Callable[[], None] = lambda: None
+        self.released: Callable[[], None] = lambda: None
         self.committed: Callable[[Decision[Any]], None] = lambda decision: None
         self._tables: Tables | None = None
 

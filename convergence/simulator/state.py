@@ -15,6 +15,7 @@ from enum import Enum
 from types import FrameType
 from typing import Any
 
+from convergence.concurrency import Task
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.run import Run
 
@@ -34,7 +35,8 @@ class Fingerprints:
         world = run.world
         tables = world.store.tables
         parts = [
-            f'{world.kernel.now} {world.next_sweep} {world.lost} {world.crashes} {run.remaining()}',
+            self._text(run.remaining()),
+            f'{world.kernel.now} {world.next_sweep} {world.lost} {world.frozen} {world.crashes}',
             *(self._text(rows) for rows in (tables.stack, tables.traversal, tables.node, tables.resource)),
             self._text(tables.cast_at),
             *sorted(self._text((each.kind, each.traversal_id, each.number, each.stack_id)) for each in world.bag),
@@ -42,6 +44,7 @@ class Fingerprints:
             self._text(world.reality.objects),
             self._text(world.reality.counts),
             self._text(world.reality.behaviours),
+            f'{world.reality.mishaps} {world.reality.vanished}',
             self._text([(service.id, service.beat_at) for service in world.roster.services()]),
             *sorted(map(self._position, world.kernel.fibers)),
         ]
@@ -49,7 +52,7 @@ class Fingerprints:
 
     def _position(self, fiber: Fiber) -> str:
         """Where a fiber stands, and what it knows."""
-        places = [f'{fiber.process.name} {fiber.name} {fiber.point} {fiber.blocked} {fiber.until}']
+        places = [' '.join(map(str, self._outside(fiber)))]
         frame: FrameType | None = fiber.let.gr_frame
         while frame is not None:
             variables = (f'{name}={self._text(value)}' for name, value in sorted(frame.f_locals.items()))
@@ -57,10 +60,17 @@ class Fingerprints:
             frame = frame.f_back
         return ' | '.join(places)
 
+    @staticmethod
+    def _outside(fiber: Fiber) -> tuple[object, ...]:
+        process = fiber.process
+        return (process.name, process.frozen_until, fiber.name, fiber.point, fiber.blocked, fiber.until)
+
     def _text(self, value: Any, depth: int = DEPTH) -> str:
         """A value as text; a dot for what is none."""
         if value is None or isinstance(value, (str, int, float, bool)):
             return str(value.value) if isinstance(value, Enum) else repr(value)
+        if isinstance(value, Task):
+            return 'cancelled' if value.cancelled.is_set() else 'wanted'
         if not depth:
             return '.'
         if isinstance(value, (tuple, list)):

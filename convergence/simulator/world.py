@@ -282,6 +282,8 @@ class World:
         """The next messages in flight get lost."""
         self.lost = True
         self.dropped += len(self.bag[:count])
+        for message in self.bag[:count]:
+            self.watch.story('broker', message, LOST)
         del self.bag[:count]
 
     def deliver(self, message: Message) -> None:
