@@ -106,6 +106,10 @@ class MemoryRoster(Roster):
         return {service.id for service in self.services() if service.is_up}
 
 
+def _longest_ready(found: tuple[float, ReadyNode]) -> tuple[float, int]:
+    return found[0], found[1].number
+
+
 class MemorySweeps(Sweeps):
     """Finds the rows that a sweeper has to attend to."""
 
@@ -130,13 +134,16 @@ class MemorySweeps(Sweeps):
         for traversal in tables.traversal.values():
             if traversal.status is not TraversalStatus.RUNNING:
                 continue
+            of_traversal: list[tuple[float, ReadyNode]] = []
             for node in self._memory.nodes(traversal.id).values():
                 since = tables.cast_at.get((traversal.id, node.number), now)
                 if node.status is NodeStatus.READY and since < now - older_than_s and self._is_free(node, now):
-                    found.append((since, ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)))
-        oldest = [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].number))[:limit]]
-        for ready in oldest:
-            tables.cast_at[ready.traversal_id, ready.number] = now
+                    ready = ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)
+                    of_traversal.append((since, ready))
+            found += sorted(of_traversal, key=_longest_ready)[:window]
+        oldest = [node for _, node in sorted(found, key=_longest_ready)[:limit]]
+        for node_found in oldest:
+            tables.cast_at[node_found.traversal_id, node_found.number] = now
         return oldest
 
     def _is_free(self, node: Node, now: float) -> bool:
