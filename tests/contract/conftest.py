@@ -68,7 +68,7 @@ def backend(request: pytest.FixtureRequest, engines: Any) -> Backend:
         memory = MemoryStore(time.time)
         roster = MemoryRoster(memory)
         return Backend('memory', memory, MemoryReader(memory), roster, MemorySweeps(memory, roster))
-    store = Store(emptied(engines(request.param)), interval_s=0.001)
+    store = Store(emptied(engines(request.param)), interval_s=0.0)
     return Backend(request.param, store, Reader(store), Roster(store), Sweeps(store))
 
 

@@ -84,6 +84,10 @@ class Backend:
             InsertStack(stack), InsertTemplate(TEMPLATE), InsertTraversal(traversal, nodes), InsertResources(resources)
         )
 
+    def fill_more(self, traversal: Traversal, nodes: tuple[Node, ...]) -> None:
+        """Another traversal."""
+        self.write(InsertTraversal(traversal, nodes))
+
     def node(self, number: int, traversal_id: str = 'V') -> Node:
         """A node as it is stored."""
         return {each.number: each for each in self.reader.nodes(traversal_id)}[number]
