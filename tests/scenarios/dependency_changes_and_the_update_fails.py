@@ -1,0 +1,22 @@
+# F060: a resource is moved from one dependency to another and that fails; on delete it goes before both.
+first = Template({
+    'A': RsrcDef({'a': 'one'}),
+    'B': RsrcDef({'b': 'one'}),
+    'C': RsrcDef({'c': GetRes('A')}),
+})
+second = Template({
+    'A': RsrcDef({'a': 'one'}),
+    'B': RsrcDef({'b': 'one'}),
+    'C': RsrcDef({'c': GetRes('B')}),
+})
+
+engine.create_stack('foo', first)
+engine.settle()
+engine.call(verify, first)
+
+engine.fails('C', action='UPDATE', afterwards=True)
+engine.update_stack('foo', second)
+engine.settle()
+engine.delete_stack('foo')
+engine.settle()
+engine.call(verify, Template())

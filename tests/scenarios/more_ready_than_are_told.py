@@ -1,0 +1,11 @@
+# Many nodes are ready at once; only some are told at a time, and no one may be forgotten.
+wide = Template({f'P{number}': RsrcDef({'value': 'one'}) for number in range(9)})
+wider = Template({f'P{number}': RsrcDef({'value': 'two'}) for number in range(4, 13)})
+engine.create_stack('foo', wide)
+engine.noop(6)
+engine.update_stack('foo', wider)
+engine.settle()
+engine.call(verify, wider)
+engine.delete_stack('foo')
+engine.settle()
+engine.call(verify, Template())
