@@ -258,7 +258,7 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
 
 
 def test_a_replacement_is_a_new_row_that_the_node_points_to():
-    decision = replacement(node_view(), worker(), 'R')
+    decision = replacement(node_view(has_cleanup=True), worker(), 'R')
     (new,) = only(decision, InsertResources).resources
     assert (decision.verdict, new.id, new.name, new.type, new.action, new.replaces, new.template_id) == (
         'new-1', 'new-1', 'r', 'Type', 'INIT', 'R', 'T1')
@@ -268,8 +268,9 @@ def test_a_replacement_is_a_new_row_that_the_node_points_to():
     assert of_kind(decision, AppendCleanup) == []
 
 
-def test_a_row_made_by_this_very_traversal_gets_a_cleanup_node_of_its_own():
-    decision = replacement(node_view(resource=replace(MADE, created_at=950.0)), worker(), 'R')
+def test_a_row_that_the_plan_did_not_know_gets_a_cleanup_node_of_its_own():
+    """It was made by this very traversal."""
+    decision = replacement(node_view(), worker(), 'R')
     late = only(decision, AppendCleanup)
     assert (late.node.number, late.node.resource_id, late.node.waiting, late.node.required_by) == (10, 'R', 1, (9,))
     assert (late.after, late.before) == (3, 9)
