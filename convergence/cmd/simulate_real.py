@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,13 @@ class Processes:
         process.wait()
         self.start(kind)
 
+    def freeze(self, kind: str, duration_s: float) -> None:
+        """Let one process, the oldest, stand still for a while, and then go on as if nothing had been."""
+        process = self._running[kind][0]
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(duration_s)
+        process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """End all of them."""
         every = [process for processes in self._running.values() for process in processes]
@@ -155,7 +163,7 @@ def _installation(options: Options) -> Iterator[Installation]:
             context = RequestContext(user_id='simulated', overwrite=False)
             client = EngineClient(transport)
             _wait_for(client, context, processes, options.plan.engines + options.plan.workers)
-            yield Installation(client, context, Store(database), reality, processes.crash)
+            yield Installation(client, context, Store(database), reality, processes)
         finally:
             processes.stop()
             transport.close()

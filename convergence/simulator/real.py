@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from convergence import errors
 from convergence.core.model import Status
@@ -23,9 +23,19 @@ from convergence.simulator.run import Verdict
 from convergence.simulator.shared import SharedReality
 from convergence.simulator.verification import Violation, verify
 
-SPEED = 20.0
+SPEED = 10.0
 MOMENT_S = 0.1
 LOOK_EVERY_S = 0.05
+
+
+class Processes(Protocol):
+    """What a scenario can do to real processes. Kinds are ``engine`` and ``worker``."""
+
+    def crash(self, kind: str) -> None:
+        """Kill a process, and start another one."""
+
+    def freeze(self, kind: str, duration_s: float) -> None:
+        """Let a process stand still for a while, and then go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +43,13 @@ class Installation:
     """Processes at work, as a scenario sees them.
 
     :param context: who asks; a project of its own.
-    :param crash: kills a process of a kind, ``worker`` or ``engine``, and starts another one.
     """
 
     client: EngineClient
     context: Any
     store: Store
     reality: SharedReality
-    crash: Callable[[str], None]
+    processes: Processes
 
 
 @dataclass
@@ -67,11 +76,16 @@ class User:
         self._at = installation
         self._names: dict[str, str] = {}
         self._rollback: set[str] = set()
+        self._minutes: dict[str, int] = {}
         self.wishes: dict[str, Wish] = {}
 
-    def wants_rollback(self, name: str) -> None:
-        """From now on, failures of a stack are to be rolled back."""
-        self._rollback.add(name)
+    def prefers(self, call: Call) -> None:
+        """How operations are to be asked for from now on."""
+        name = call.arguments[0]
+        if call.verb == 'rollback_on_failure':
+            self._rollback.add(name)
+        else:
+            self._minutes[name] = call.arguments[1]
 
     def ask(self, call: Call) -> None:
         """An operation; one that comes too late is none."""
@@ -87,12 +101,30 @@ class User:
                 case 'delete_stack':
                     self.wishes[name] = Wish([Template()])
                     self._at.client.delete_stack(self._at.context, self._identity(name))
-                case 'cancel':
+                case 'cancel' | 'cancel_and_roll_back':
                     self.wishes[name].anything = True
-                    self._at.client.stack_cancel_update(self._at.context, self._identity(name), False)
+                    back = call.verb != 'cancel'
+                    self._at.client.stack_cancel_update(self._at.context, self._identity(name), back)
+                case 'refuses':
+                    self._is_refused(*call.arguments)
+                case _:
+                    raise AssertionError(f'no verb {call.verb}')
         except (errors.NotSupported, errors.EntityNotFound):
-            if call.verb not in ('cancel', 'delete_stack'):
+            if call.verb not in ('cancel', 'cancel_and_roll_back', 'delete_stack'):
                 raise
+
+    def _is_refused(self, name: str, verb: str, *arguments: Any) -> None:
+        client, context = self._at.client, self._at.context
+        try:
+            if verb == 'create_stack':
+                client.create_stack(context, name, arguments[0].document())
+            elif verb == 'update_stack':
+                client.update_stack(context, self._identity(name), arguments[0].document())
+            else:
+                client.stack_cancel_update(context, self._identity(name), verb == 'cancel_and_roll_back')
+        except errors.ConvergenceError:
+            return
+        raise Violation('refusal', f'{verb} of {name} was accepted')
 
     def _create(self, name: str, wanted: Template) -> None:
         self.wishes[name] = Wish([wanted])
@@ -123,7 +155,12 @@ class User:
         return [*wish.before, *(wish.goals if status is Status.IN_PROGRESS else [])]
 
     def _arguments(self, name: str) -> dict[str, Any]:
-        return {'disable_rollback': name not in self._rollback}
+        limited = {'timeout_mins': self._minutes[name]} if name in self._minutes else {}
+        return {'disable_rollback': name not in self._rollback, **limited}
+
+    def limited(self, name: str) -> bool:
+        """Whether operations on a stack may take too long."""
+        return name in self._minutes
 
     def _identity(self, name: str) -> dict[str, Any]:
         return {'stack_id': self._names[name], 'stack_name': name, 'tenant': self._at.context.project_id}
@@ -185,19 +222,27 @@ class RealRun:
             case 'call':
                 self._scenario_function(call, rested)
             case 'behaves':
-                self._behave(*call.arguments)
+                name, behaviour = call.arguments
+                self._at.reality.behave(name, replace(behaviour, takes_s=behaviour.takes_s / SPEED))
+                self._misbehaving = True
                 self._rested = rested
-            case 'rollback_on_failure':
-                self._user.wants_rollback(call.arguments[0])
+            case 'vanishes':
+                self._at.reality.vanish(call.arguments[0])
+                self._misbehaving = True
+                self._rested = rested
+            case 'rollback_on_failure' | 'time_limit':
+                self._user.prefers(call)
                 self._rested = rested
             case 'crash_worker' | 'crash_engine':
-                self._at.crash(call.verb.removeprefix('crash_'))
+                self._at.processes.crash(call.verb.removeprefix('crash_'))
+            case 'freeze_worker':
+                self._at.processes.freeze('worker', call.arguments[0] / SPEED)
             case 'pass_time':
                 time.sleep(call.arguments[0] / SPEED)
-            case 'create_stack' | 'update_stack' | 'delete_stack' | 'rollback_stack' | 'cancel':
-                self._user.ask(call)
-            case _:
+            case 'drop' | 'double':
                 self.left_out.append(call.verb)
+            case _:
+                self._user.ask(call)
 
     def _scenario_function(self, call: Call, rested: bool) -> None:
         """As in a simulation without order: only checks of what has come to rest mean anything."""
@@ -210,13 +255,6 @@ class RealRun:
 
     def _verify(self, wanted: Template) -> None:
         verify(self._at.reality, wanted)
-
-    def _behave(self, name: str, behaviour: Any) -> None:
-        self._misbehaving = True
-        reality = self._at.reality
-        reality.behaviours[name] = replace(behaviour, takes_s=behaviour.takes_s / SPEED)
-        for key in [key for key in reality.counts if key[0] == name]:
-            del reality.counts[key]
 
     # --- the end ----------------------------------------------------------------------------------------------
 
@@ -232,12 +270,13 @@ class RealRun:
     def _check_end(self) -> None:
         for name, wish in self._user.wishes.items():
             stack = self._user.stack(name)
-            open_end = wish.anything or (self._misbehaving and stack.status is Status.FAILED)
+            may_fail = self._misbehaving or self._user.limited(name)
+            open_end = wish.anything or (may_fail and stack.status is Status.FAILED)
             if open_end:
                 continue
             if stack.status is Status.FAILED:
                 raise Violation('end state', f'{name} is {stack.action}_FAILED: {stack.status_reason}')
-            may_have_gone_back = self._misbehaving and stack.action.value == 'ROLLBACK'
+            may_have_gone_back = may_fail and stack.action.value == 'ROLLBACK'
             self._check_goals((wish.before or [Template()]) if may_have_gone_back else wish.goals, stack.id)
 
     def _check_goals(self, goals: list[Template], stack_id: str) -> None:
