@@ -22,12 +22,14 @@ class Expectation:
     :ivar before: what was last up when that was asked for; None for nothing.
     :ivar asked_back: whether the user has asked to go back.
     :ivar cancelled: whether the user has asked to stop.
+    :ivar by_update: whether the way back is an update, for it was too late for a rollback.
     """
 
     goal: Template | None
     before: Template | None = None
     asked_back: bool = False
     cancelled: bool = False
+    by_update: bool = False
 
 
 class User:
@@ -137,13 +139,14 @@ class User:
         if again and stack.action is Action.ROLLBACK:
             return
         traversal = self.world.reader.traversal(stack.traversal_id or '')
-        in_time = stack.status is Status.IN_PROGRESS and stack.action is not Action.ROLLBACK
+        in_time = stack.status is Status.IN_PROGRESS and not self.stacks[name].by_update
         if in_time and traversal is not None and stack.last_good_template_id != traversal.template_id:
             try:
                 engine.traversals.roll_back(stack, traversal)
                 return
             except errors.ConvergenceError:
                 pass
+        self.stacks[name].by_update = True
         target = self.stacks[name].goal or Template()
         engine.stacks.update_stack(Context(), self._identity(name), target.document(), args=self._arguments(name))
 

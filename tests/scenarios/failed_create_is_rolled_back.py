@@ -6,10 +6,11 @@ stack = Template({
 })
 
 engine.rollback_on_failure('foo')
-engine.fails('C')
+engine.fails('C', action='CREATE', times=None)
 engine.create_stack('foo', stack)
 engine.settle()
 engine.call(verify, Template())
+engine.works('C')
 engine.update_stack('foo', stack)
 engine.settle()
 engine.call(verify, stack)

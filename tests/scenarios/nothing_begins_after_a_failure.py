@@ -7,7 +7,7 @@ first = Template({
     'E': RsrcDef({'e': GetRes('D')}),
 })
 
-engine.fails('B')
+engine.fails('B', times=None)
 engine.create_stack('foo', first)
 engine.settle()
 engine.call(lambda: test.assertEqual({}, reality.resources_by_logical_name('C')))

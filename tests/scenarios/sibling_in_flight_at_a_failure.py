@@ -7,7 +7,7 @@ first = Template({
 
 engine.rollback_on_failure('foo')
 engine.takes('B', 20)
-engine.fails('A')
+engine.fails('A', action='CREATE', times=None)
 engine.create_stack('foo', first)
 engine.settle()
 engine.call(verify, Template())
