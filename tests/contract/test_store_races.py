@@ -1,0 +1,180 @@
+"""Many threads on the same rows: exactly one wins, nothing is lost, nobody waits for ever."""
+
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.check import Step
+from convergence.core.effects import Decision, FinishNode, InsertStack, InsertTemplate, UpdateResource, UpdateStack
+from convergence.core.model import NodeStatus, Phase, Status
+from convergence.db.scopes import HeldResource, NewStack, OneNode, StackAlone, WholeStack
+from convergence.errors import StackExists
+from tests.contract.rows import FREE, RESOURCE, STACK, TEMPLATE, at_once, node
+
+
+def test_of_ten_simultaneous_creates_of_a_name_one_wins(backend):
+    """F135: and the others leave nothing."""
+    def create(number):
+        stack, template = replace(STACK, id=f'S{number}'), replace(TEMPLATE, id=f'T{number}', stack_id=f'S{number}')
+        return lambda: backend.write(InsertStack(stack), InsertTemplate(template))
+
+    results = at_once(*(create(number) for number in range(10)))
+    refused = [result for result in results if isinstance(result, StackExists)]
+    assert len(refused) == 9, results
+    stored = [number for number in range(10) if backend.reader.stack(f'S{number}')]
+    assert stored == [number for number in range(10) if backend.reader.template(f'T{number}')]
+    assert len(stored) == 1
+
+
+@pytest.mark.parametrize('count', [2, 7, 16])
+def test_of_many_predecessors_the_last_one_makes_the_node_ready(backend, count):
+    """F043: and only the last one, whoever that is."""
+    nodes = (*(node(number, resource_id=None, required_by=(count,)) for number in range(count)), node(count, count))
+    backend.fill(nodes=nodes)
+    results = at_once(*(
+        lambda number=number: backend.write(FinishNode('V', number, (count,))) for number in range(count)
+    ))
+    assert sorted(result.cast for result in results) == [*[()] * (count - 1), (('V', count),)]
+    assert (backend.node(count).status, backend.node(count).waiting) == (NodeStatus.READY, 0)
+
+
+def test_many_predecessors_of_many_nodes_lose_no_arrival_and_do_not_lock_each_other_out(backend):
+    """F043, F143: crossing edges, each transaction touching several successors, in any order."""
+    width = 8
+    below = tuple(range(width, 2 * width))
+    nodes = (
+        *(node(number, resource_id=None, required_by=below) for number in range(width)),
+        *(node(number, width) for number in below),
+    )
+    backend.fill(nodes=nodes)
+    results = at_once(*(
+        lambda number=number: backend.write(FinishNode('V', number, below[::-1])) for number in range(width)
+    ))
+    assert sorted(address for result in results for address in result.cast) == [('V', number) for number in below]
+    assert {backend.node(number).waiting for number in below} == {0}
+
+
+def test_a_node_is_finished_by_one_of_those_who_try(backend):
+    """F017: the others see that it is done, and stop."""
+    backend.fill(nodes=(node(0, required_by=(1,)), node(1, 2)))
+
+    def finish(view):
+        if view.node.status is not NodeStatus.READY:
+            return Decision(False)
+        return Decision(True, (FinishNode('V', 0, (1,)),))
+
+    results = at_once(*([lambda: backend.store.transact(OneNode('V', 0), finish)] * 8))
+    assert [result.verdict for result in results].count(True) == 1
+    assert backend.node(1).waiting == 1
+
+
+def test_a_row_is_claimed_by_one_of_those_who_try(backend):
+    """I1, F031."""
+    backend.fill()
+
+    def claim(name):
+        def decide(view):
+            if view.resource.owner is not None:
+                return Decision(None)
+            fence = view.resource.fence
+            return Decision(name, (UpdateResource('R', None, fence, {'owner': name, 'fence': fence + 1}),))
+
+        return lambda: backend.store.transact(OneNode('V', 0), decide)
+
+    results = at_once(*(claim(f'W{number}') for number in range(8)))
+    winners = [result.verdict for result in results if result.verdict]
+    assert winners == [backend.resource().owner]
+    assert backend.resource().fence == 2
+
+
+def test_of_simultaneous_plans_each_takes_over_from_the_one_before(backend):
+    """F042: a line of succession, nobody is skipped and nobody has two heirs."""
+    backend.fill()
+
+    def plan(number):
+        def decide(view):
+            before = view.stack.traversal_id
+            return Decision(before, (UpdateStack('S', before, {'traversal_id': f'V{number}'}),))
+
+        return lambda: backend.store.transact(WholeStack('S'), decide)
+
+    results = at_once(*(plan(number) for number in range(8)))
+    last = backend.reader.stack('S').traversal_id
+    assert sorted([*(result.verdict for result in results), last]) == ['V', *(f'V{number}' for number in range(8))]
+
+
+@pytest.mark.parametrize('rounds', [5])
+def test_whoever_lets_go_sees_who_came_or_is_seen(backend, rounds):
+    """F001, F010: a worker ends while another finds its row held: either it sees the free row, or it is woken."""
+    for number in range(rounds):
+        traversal = f'V{number}'
+        new = replace(node(0), traversal_id=traversal)
+        if number == 0:
+            backend.fill(resources=(RESOURCE,))
+        else:
+            held = {'owner': 'W', 'fence': 7 + number}
+            backend.write(UpdateResource('R', None, 6 + number, held))
+        backend.fill_more(replace(backend.reader.traversal('V'), id=traversal), (new,))
+
+        def supersede(view, traversal=traversal):
+            return Decision(None, (UpdateStack('S', view.stack.traversal_id, {'traversal_id': traversal}),))
+
+        def look(view):
+            return Decision(Step.WAIT if view.resource.owner else Step.CREATE)
+
+        def let_go(view):
+            released = UpdateResource('R', 'W', view.resource.fence, {'owner': None})
+            return Decision(view.waiting, (released,), view.waiting)
+
+        def plan_and_look(traversal=traversal, supersede=supersede):
+            backend.store.transact(WholeStack('S'), supersede)
+            return backend.store.transact(OneNode(traversal, 0), look).verdict
+
+        looked, ended = at_once(
+            plan_and_look, lambda: backend.store.transact(HeldResource('R', 'V', 0), let_go)
+        )
+        assert looked is Step.CREATE or ended.cast == ((traversal, 0),), (looked, ended)
+
+
+def test_readers_and_writers_of_different_stacks_do_not_wait_for_each_other(backend):
+    """Ten stacks at once, each with its own transactions of every kind."""
+    names = [f'S{number}' for number in range(10)]
+
+    def life(name):
+        def run():
+            stack = replace(STACK, id=name, name=name, traversal_id=None)
+            backend.write(InsertStack(stack))
+            for number in range(5):
+                present = f'V{number}'
+                backend.store.transact(WholeStack(name), lambda view, present=present: Decision(
+                    None, (UpdateStack(name, view.stack.traversal_id, {'traversal_id': present}),)))
+            done = backend.store.transact(StackAlone(name), lambda view: Decision(
+                view.stack.traversal_id, (UpdateStack(name, view.stack.traversal_id, {'status': Status.COMPLETE}),)))
+            return done.verdict
+
+        return run
+
+    assert at_once(*(life(name) for name in names)) == ['V4'] * 10
+    assert {backend.reader.stack(name).status for name in names} == {Status.COMPLETE}
+
+
+def test_a_cleanup_and_a_choice_of_the_same_row_follow_each_other(backend):
+    """F028: whoever comes second sees what the first one did."""
+    cleanup = replace(node(5, resource_id='R'), phase=Phase.CLEANUP)
+    backend.fill(nodes=(node(0), cleanup), resources=(replace(FREE, fence=0),))
+
+    def take(name):
+        def decide(view):
+            if view.resource is None or view.resource.owner is not None:
+                return Decision(None)
+            fence = view.resource.fence
+            return Decision(name, (UpdateResource('R', None, fence, {'owner': name, 'fence': fence + 1}),))
+
+        return decide
+
+    results = at_once(
+        lambda: backend.store.transact(OneNode('V', 0), take('update')),
+        lambda: backend.store.transact(OneNode('V', 5), take('cleanup')),
+    )
+    assert sorted(result.verdict is None for result in results) == [False, True]
+    assert backend.look(NewStack('p')) is not None
