@@ -11,6 +11,7 @@ class Choices:
 
     :param seed: where the random choices come from.
     :param script: choices to repeat first; after its end the first possibility is chosen each time when `then_first`.
+    :ivar faults: positions of the choices by which something went wrong.
     """
 
     def __init__(self, seed: int = 0, script: Sequence[int] = (), *, then_first: bool = False) -> None:
@@ -18,6 +19,7 @@ class Choices:
         self._script = script
         self._then_first = then_first
         self.made: list[int] = []
+        self.faults: list[int] = []
 
     def pick(self, count: int) -> int:
         """One of `count` possibilities, counted from 0."""
@@ -42,5 +44,7 @@ class Choices:
             chosen = 0
         else:
             chosen = int(self._random.random() < rate)
+        if chosen:
+            self.faults.append(position)
         self.made.append(chosen)
         return bool(chosen)

@@ -170,7 +170,8 @@ class _Explorer:
             verdict = Verdict(self._scenario.name, 0, choices=tuple(choices.made), steps=run.steps)
         self.result.tally.add(tally_of(verdict, run))
         made = verdict.choices
-        self._waiting += [_Departure(made, position, choice, departure.depth + 1) for position, choice in choices.others]
+        depth = departure.depth + 1
+        self._waiting += [_Departure(made, position, choice, depth) for position, choice in choices.others]
         self.result.runs += 1
         self.result.states = len(self._seen)
         self.result.longest = max(self.result.longest, len(made))

@@ -72,7 +72,8 @@ def examine(path: Path, plan: Plan, verdict: Verdict, settings: Sequence[str], *
 def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
     """Everything about a failure, in lines."""
     verdict, shrunk = failure.verdict, failure.shrunk
-    lines = [f'FAILED  {verdict.scenario}, {verdict.rule}', f'  {_indented(verdict.error)}', f'  replay: {failure.replay}']
+    lines = [f'FAILED  {verdict.scenario}, {verdict.rule}', f'  {_indented(verdict.error)}']
+    lines.append(f'  replay: {failure.replay}')
     if not failure.replay.startswith(f'{PROGRAM} --order'):
         lines.insert(1, f'  seed {verdict.seed}, {verdict.steps} steps')
     if shrunk is not None:

@@ -1,4 +1,4 @@
-"""A simulated cloud that several processes share: one small SQLite file. Only ``convergence-simulate --real`` uses it."""
+"""A simulated cloud that several processes share, in one SQLite file. Only ``convergence-simulate --real`` uses it."""
 
 from __future__ import annotations
 

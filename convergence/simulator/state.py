@@ -89,8 +89,9 @@ class Fingerprints:
         known = self._known.get(id(value)) if frozen else None
         if known is not None:
             return known[1]
-        fields = (f'{each.name}={self._text(getattr(value, each.name), depth - 1)}' for each in dataclasses.fields(value))
-        text = f'{type(value).__name__}({",".join(fields)})'
+        names = (each.name for each in dataclasses.fields(value))
+        fields = ','.join(f'{name}={self._text(getattr(value, name), depth - 1)}' for name in names)
+        text = f'{type(value).__name__}({fields})'
         if frozen:
             self._known[id(value)] = (value, text)  # the value too: its id must not be given to another one
         return text

@@ -1,0 +1,102 @@
+"""Every order of events of a small scenario."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.check import begin
+from convergence.core.model import Phase
+from convergence.simulator import world
+from convergence.simulator.explore import Bound, Grain, explore
+from convergence.simulator.run import Plan
+from convergence.simulator.world import Faults
+from tests.simulation_tools.programs import CHAIN, RACE, REPLACE, program, scenario
+
+
+def plan(grain=Grain.TRANSACTION, **faults):
+    return Plan(engines=1, workers=2, passed=grain.passed, faults=Faults(**faults))
+
+
+@pytest.mark.parametrize('grain', list(Grain))
+def test_a_small_scenario_is_explored_to_its_end(tmp_path, grain):
+    explored = explore(scenario(tmp_path, CHAIN), plan(grain))
+    assert explored.failure is None
+    assert explored.bound == ''
+    assert explored.runs > 1
+    # No state was visited twice: further runs ended where they met a known one.
+    assert explored.states < explored.runs * explored.longest
+
+
+def test_a_finer_grain_has_more_states(tmp_path):
+    chain = scenario(tmp_path, CHAIN)
+    coarse, fine = (explore(chain, plan(grain)).states for grain in (Grain.TRANSACTION, Grain.STEP))
+    assert fine > 2 * coarse
+
+
+def test_the_one_order_that_is_wrong_is_found(tmp_path):
+    explored = explore(scenario(tmp_path, RACE), plan())
+    assert explored.failure is not None
+    assert 'B was first' in explored.failure.error
+
+
+def test_one_lost_message_in_any_place_is_survived(tmp_path):
+    """Departures come in order of their number, so all single faults are among the first."""
+    explored = explore(scenario(tmp_path, CHAIN), plan(drop=0.5), Bound(states=600))
+    assert explored.failure is None
+    assert explored.departures >= 2
+    assert explored.tally.lost > 2
+
+
+def test_a_worker_that_takes_what_it_may_not_is_found(tmp_path, monkeypatch):
+    """Two deliveries of one message, a moment apart: without a look at the owner both workers go to work."""
+
+    def blind(view, *others):
+        held = view.resource is not None and view.node.phase is Phase.UPDATE
+        return begin(replace(view, resource=replace(view.resource, owner=None)) if held else view, *others)
+
+    users = [module for name, module in sys.modules.items() if name.startswith('convergence.worker.')]
+    users = [module for module in users if getattr(module, 'begin', None) is begin]
+    assert users
+    for module in users:
+        monkeypatch.setattr(module, 'begin', blind)
+    explored = explore(scenario(tmp_path, CHAIN), plan(double=0.5), Bound(states=5000))
+    assert explored.failure is not None
+
+
+def test_a_bound_is_kept_and_named(tmp_path):
+    explored = explore(scenario(tmp_path, REPLACE), plan(), Bound(states=200))
+    assert explored.bound == '200 states'
+    assert 200 <= explored.states < 300
+    explored = explore(scenario(tmp_path, CHAIN), plan(Grain.STEP), Bound(choices=3))
+    assert explored.bound == '3 choices'
+
+
+def test_it_comes_to_the_same_in_every_process(tmp_path):
+    path = program(tmp_path, 'replace', REPLACE)
+    command = [sys.executable, '-m', 'convergence.cmd.simulate', '--explore', '--states', '150', str(path)]
+    outputs = {
+        subprocess.run(
+            command, env=os.environ | {'PYTHONHASHSEED': seed}, capture_output=True, text=True, check=True, timeout=240
+        ).stdout.splitlines()[0]
+        for seed in ('1', '2')
+    }
+    assert len(outputs) == 1
+    assert '150 states' in outputs.pop()
+
+
+def test_an_exploration_knows_every_pause(tmp_path, monkeypatch):
+    """A point that neither grain knows of would silently be left out of the coarse one."""
+    points = set()
+    original = world.World._at_point
+
+    def noted(self, fiber, point):
+        points.add(point)
+        original(self, fiber, point)
+
+    monkeypatch.setattr(world.World, '_at_point', noted)
+    explore(scenario(tmp_path, REPLACE), plan(Grain.STEP), Bound(states=300))
+    assert Grain.TRANSACTION.passed <= points
+    assert points - Grain.TRANSACTION.passed >= {'begin', 'call', 'created', 'deleted'}
