@@ -173,7 +173,7 @@ def _whole_stack(store: MemoryStore, lock: Lock, scope: WholeStack) -> PlanView:
 
 def _one_node(store: MemoryStore, lock: Lock, scope: OneNode) -> NodeView:
     seen = store.node(scope.traversal_id, scope.number)[0].resource_id
-    if seen is not None:
+    if seen in store.tables.resource:  # what is not there cannot be locked, in a database neither
         lock(('resource', seen))
     node, traversal, stack = store.node(scope.traversal_id, scope.number)
     resource = store.tables.resource.get(seen) if seen is not None else None

@@ -304,6 +304,14 @@ class DependentsFirst(Invariant):
             if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
                 yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
 
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object that another one refers to is there, whatever the rows say."""
+        if action is not Action.DELETE:
+            return
+        for other in self.world.reality.objects.values():
+            if other.stack_id == thing.stack_id and thing.id in other.properties.values():
+                yield f'{thing.id} is removed, but {other.id} refers to it'
+
 
 class WithCause(Invariant):
     """Nothing is replaced without a cause, and a row that is still of use is used."""

@@ -171,17 +171,17 @@ class Mishaps(Original):
         """Let a resource say that it could perhaps do it later."""
         self._behaves(name, Mishap.BUSY, action, after, times)
 
-    def is_refused(self, name: str, *, after: int = 0, times: int | None = 1) -> None:
-        """Let an update in place find out that only a new object will do."""
-        self._behaves(name, Mishap.NEEDS_REPLACEMENT, 'UPDATE', after, times)
+    def is_refused(self, name: str, *, after: int = 0, times: int | None = 1, takes: float = 0.0) -> None:
+        """Let an update in place find out, after some seconds, that only a new object will do."""
+        self._behaves(name, Mishap.NEEDS_REPLACEMENT, 'UPDATE', after, times, takes)
 
     def vanishes(self, name: str) -> None:
         """Let the objects of a resource be removed by somebody else."""
         self.queue.append(Call('vanishes', (name,)))
 
-    def takes(self, name: str, seconds: float) -> None:
-        """Let each action of a resource take some time."""
-        self.queue.append(Call('behaves', (name, Behaviour(takes_s=seconds))))
+    def takes(self, name: str, seconds: float, every: float | None = None) -> None:
+        """Let each action of a resource take some time, and be asked `every` so many seconds how far it is."""
+        self.queue.append(Call('behaves', (name, Behaviour(takes_s=seconds, every_s=every))))
 
     def works(self, name: str) -> None:
         """From now on a resource does what it should."""

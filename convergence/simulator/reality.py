@@ -55,6 +55,7 @@ class Behaviour:
     """How a resource behaves.
 
     :ivar takes_s: how long each action takes, in seconds of virtual time.
+    :ivar every_s: how often it wants to be asked meanwhile; None for once, at the end.
     :ivar mishap: what goes wrong, in the action `action` only if that is given.
     :ivar after: how many times the action succeeds before that.
     :ivar times: how often it goes wrong; None for always.
@@ -65,6 +66,7 @@ class Behaviour:
     action: Action | None = None
     after: int = 0
     times: int | None = None
+    every_s: float | None = None
 
 
 @dataclass
@@ -187,7 +189,11 @@ class Thing(ResourceType[ThingProperties]):
         if progress.get('hangs') and behaviour is not None and behaviour.mishap is Mishap.HANGS:
             return InProgress(progress, poll_after_s=60.0)
         if isinstance(until, (int, float)) and until > now:
-            return InProgress(progress, poll_after_s=until - now)
+            every_s = progress.get('every_s')
+            left_s = until - now
+            return InProgress(progress, poll_after_s=min(every_s, left_s) if isinstance(every_s, float) else left_s)
+        if progress.get('refuses'):
+            raise ReplacementNeeded(f'{call.name} cannot be changed in place after all')
         if progress.get('fails'):
             raise FinalFailure(f'{action} of {call.name} fails after a while')
         if action is Action.DELETE:
@@ -226,7 +232,7 @@ class Thing(ResourceType[ThingProperties]):
             raise SystemExit(f'{action} of {call.name} raises something unheard of')
         if mishap is Mishap.BUSY:
             raise TransientFailure(f'{call.name} is busy')
-        if mishap is Mishap.NEEDS_REPLACEMENT:
+        if mishap is Mishap.NEEDS_REPLACEMENT and not self._reality.behaviours[call.name].takes_s:
             raise ReplacementNeeded(f'{call.name} cannot be changed in place after all')
         return mishap
 
@@ -244,8 +250,11 @@ class Thing(ResourceType[ThingProperties]):
         progress: dict[str, Json] = {
             'until': self._reality.now() + behaviour.takes_s,
             'fails': mishap is Mishap.FAILS_AFTERWARDS,
+            'refuses': mishap is Mishap.NEEDS_REPLACEMENT,
+            'every_s': behaviour.every_s,
         }
-        return InProgress(progress, physical_id=physical_id, poll_after_s=behaviour.takes_s)
+        wait_s = behaviour.takes_s if behaviour.every_s is None else min(behaviour.every_s, behaviour.takes_s)
+        return InProgress(progress, physical_id=physical_id, poll_after_s=wait_s)
 
     def _existing(self, call: Call[ThingProperties]) -> PhysicalObject:
         thing = self._reality.objects.get(call.physical_id or '')

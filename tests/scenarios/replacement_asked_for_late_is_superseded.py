@@ -16,7 +16,7 @@ engine.create_stack('foo', first)
 engine.settle()
 engine.call(verify, first)
 
-engine.is_refused('A')
+engine.is_refused('A', takes=1.5)
 engine.update_stack('foo', second)
 engine.noop(1)
 engine.update_stack('foo', third)

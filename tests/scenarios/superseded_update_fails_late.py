@@ -14,9 +14,7 @@ engine.call(verify, first)
 
 engine.fails('A', action='UPDATE', afterwards=True, takes=1.5)
 engine.update_stack('foo', second)
-engine.noop(2)
-engine.works('A')
-
+engine.noop(1)
 engine.update_stack('foo', first)
 engine.noop(8)
 engine.settle()

@@ -1,0 +1,366 @@
+"""Break the engine on purpose, one line at a time, and see that the simulator notices.
+
+    python -m tests.simulation.mutants [NAME…]
+
+prints each mutant, what caught it (scenario, seed, rule) and how many runs that took. A mutant is never shipped: the
+line is exchanged in the running process, and a line that does not exist (any more) is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convergence.simulator.choices import Choices
+from convergence.simulator.language import Scenario
+from convergence.simulator.run import Plan, Run
+from convergence.simulator.world import Faults
+
+SCENARIOS = Path(__file__).parents[1] / 'scenarios'
+SEEDS = 60
+"""Seeds per scenario and mutant: the default number within which a mutant has to be caught."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One line of one function, exchanged.
+
+    :param place: module and function, as ``package.module:Class.function``.
+    """
+
+    place: str
+    line: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A sabotage: one line; more only where another guard stands behind it and would hide the first.
+
+    :param scenarios: those in which it should show, likeliest first; by name, without ``.py``.
+    :param faults: what else goes wrong in the runs.
+    """
+
+    name: str
+    edits: tuple[Edit, ...]
+    scenarios: tuple[str, ...]
+    faults: Faults = Faults()
+
+
+CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory'
+PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory_effects'
+TRAVERSALS = 'convergence.engine.traversals:Traversals'
+LOSSES = Faults(drop=0.2)
+
+MUTANTS = (
+    Mutant(
+        'ignore a held lock',
+        (
+            Edit(f'{CHECK}:begin', 'if resource.owner is not None:', 'if False:'),
+            Edit(
+                f'{CHECK}:_claim',
+                '[UpdateResource(resource.id, None, resource.fence, held)]',
+                '[UpdateResource(resource.id, resource.owner, resource.fence, held)]',
+            ),
+        ),
+        ('every_message_comes_twice', 'superseded_update_finishes_late'),
+    ),
+    Mutant(
+        'no wake-up when a superseded action is done',
+        (Edit(f'{FINISH}:_onward', 'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        ('superseded_update_finishes_late', 'update_add_concurrent'),
+    ),
+    Mutant(
+        'no wake-up when a superseded action has failed',
+        (Edit(f'{FINISH}:_failed', 'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        ('superseded_update_fails_late', 'superseded_update_is_cancelled'),
+    ),
+    Mutant(
+        'no wake-up when an action of an older traversal is done, but not what is wanted now',
+        (Edit(f'{FINISH}:_onward', 'return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))',
+              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        ('superseded_update_finishes_late', 'parked_resource_is_superseded'),
+    ),
+    Mutant(
+        'no wake-up when a superseded action is parked',
+        (Edit(f'{FINISH}:_parked', 'return Decision(End.RELEASED, effects, view.waiting)',
+              'return Decision(End.RELEASED, effects, ())'),),
+        ('polled_resource_is_superseded',),
+    ),
+    Mutant(
+        'no wake-up when an action was cancelled',
+        (Edit('convergence.worker.runner:Runner._let_go', 'resumable = type(course.kind).cancel is ResourceType.cancel',
+              'raise Fenced(course.physical_id)'),),
+        ('superseded_update_is_cancelled', 'create_is_cancelled'),
+    ),
+    Mutant(
+        'no wake-up when a time limit has passed',
+        (
+            Edit(f'{TRAVERSALS}.time_out', 'self.settle(stack_id, traversal_id)', 'pass'),
+            Edit('convergence.engine.sweeper:Sweeper._settle', 'self._sweeps.unsettled(self._options.limit)', '[]'),
+        ),
+        ('create_exceeds_its_time', 'update_exceeds_its_time_and_is_rolled_back'),
+    ),
+    Mutant(
+        'no wake-up when a resource was replaced',
+        (Edit(f'{CHECK}:replacement', 'return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))',
+              'return Decision(new.id, tuple(effects), ())'),),
+        ('update_replace',),
+    ),
+    Mutant(
+        'no wake-up when a superseded action needs a replacement',
+        (Edit(f'{FINISH}:_unsuitable', '() if view.is_current else view.waiting)', '())'),),
+        ('replacement_asked_for_late_is_superseded',),
+    ),
+    Mutant(
+        'a failure is not settled',
+        (Edit('convergence.worker.checks:Checks._conclude', 'self._settler.settle(claim.stack.id, claim.traversal.id)',
+              'pass'),),
+        ('failed_create_is_rolled_back',),
+    ),
+    Mutant(
+        'the store never conflicts',
+        (Edit(f'{APPLY}:_expect', "raise Conflict(f'{what} is not as it was read')", 'return'),),
+        ('cleanup_becomes_wanted_again', 'three_generations_of_one_name'),
+        Faults(double=0.4),
+    ),
+    Mutant(
+        'write without fence',
+        (
+            Edit(f'{APPLY}:_held', 'row.fence == effect.fence', 'True'),
+            Edit(f'{FINISH}:finish',
+                 'if resource is None or resource.owner != claim.resource.owner '
+                 'or resource.fence != claim.resource.fence:', 'if resource is None:'),
+        ),
+        ('frozen_worker_comes_back',),
+    ),
+    Mutant(
+        'count a predecessor twice',
+        (Edit(f'{APPLY}:_finish_node', 'waiting=successor.waiting - 1', 'waiting=max(0, successor.waiting - 2)'),),
+        ('basic_create',),
+    ),
+    Mutant(
+        'count a predecessor before its commit',
+        (Edit(f'{CHECK}:_claim', 'return Decision(Begun(step, claim), tuple(effects))',
+              'return Decision(Begun(step, claim), (*effects, FinishNode(view.node.traversal_id, view.node.number, '
+              'view.node.required_by)))'),),
+        ('basic_create',),
+    ),
+    Mutant(
+        'clean up before dependents',
+        (Edit(f'{GRAPH}:build', 'graph.add(cleanup_key(required), [cleanup_key(row.id)])',
+              'graph.add(cleanup_key(required))'),),
+        ('update_replace',),
+    ),
+    Mutant(
+        'clean up the chosen row',
+        (Edit(f'{CHECK}:_cleanup', 'if view.chosen_id == resource.id:', 'if False:'),),
+        ('update_add', 'update_replace'),
+    ),
+    Mutant(
+        'replace on rollback although the old row is there',
+        (Edit(f'{PLAN}:choose', 'row.template_id is not None and row.template_id == goal_id,', 'False,'),),
+        ('update_replace_rollback',),
+    ),
+    Mutant(
+        'pick a row that is being deleted',
+        (Edit(f'{PLAN}:choose', 'if row.action is Action.DELETE or row.name not in request.goal.definitions:',
+              'if row.name not in request.goal.definitions:'),),
+        ('cleanup_becomes_wanted_again', 'removed_and_added_again'),
+    ),
+    Mutant(
+        'take the failure of a superseded traversal for that of the stack',
+        (
+            Edit(f'{FINISH}:_failed', 'if not view.is_current or node is None or traversal is None:',
+                 'if node is None or traversal is None:'),
+            Edit(f'{FINISH}:_failed', 'if not view.is_running or node.status is not NodeStatus.READY:',
+                 'if node.status is not NodeStatus.READY:'),
+            Edit(f'{FINISH}:_failed', 'failure.node_failed(traversal, node,',
+                 'failure.node_failed(__import__("dataclasses").replace(traversal, id=view.stack.traversal_id), node,'),
+        ),
+        ('superseded_update_fails_late',),
+    ),
+    Mutant(
+        'roll back to what was last tried',
+        (Edit(f'{PLAN}:_stack_effects', "'traversal_id': request.traversal_id,",
+              "'traversal_id': request.traversal_id, 'last_good_template_id': stack.template_id,"),),
+        ('rollback_passes_over_an_unfinished_update', 'update_replace_rollback'),
+    ),
+    Mutant(
+        'drop the sweeper',
+        (Edit('convergence.engine.sweeper:Sweeper.sweep', 'if not self._sweeps.take_duty(', 'if True or not ('),),
+        ('all_messages_are_lost', 'worker_dies_while_creating'),
+    ),
+    Mutant(
+        'the sweeper does not take over from the dead',
+        (Edit('convergence.engine.sweeper:Sweeper._take_over', 'self._sweeps.orphaned(self._options.limit)', '[]'),),
+        ('worker_dies_while_creating',),
+    ),
+    Mutant(
+        'never resume',
+        (Edit(f'{CHECK}:_update', 'if unfinished and resource.action is not Action.DELETE:', 'if False:'),),
+        ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
+    ),
+    Mutant(
+        'send before the commit',
+        (
+            Edit(f'{TRAVERSALS}._start', 'return plan(view, view.stack or stack, request)',
+                 'planned = plan(view, view.stack or stack, request); self._announce(stack, planned.verdict); '
+                 'return planned'),
+            Edit(f'{TRAVERSALS}._start', 'self._announce(stack, committed.verdict)', 'pass'),
+        ),
+        ('basic_create', 'update_add'),
+    ),
+    Mutant(
+        'finish a node whatever its status',
+        (
+            Edit(f'{APPLY}:_ready_node', 'node.status is NodeStatus.READY', 'True'),
+            Edit(f'{CHECK}:begin', 'if not view.may_start or node.status is not NodeStatus.READY:',
+                 'if not view.may_start:'),
+        ),
+        ('every_message_comes_twice',),
+        Faults(double=0.3),
+    ),
+    Mutant(
+        'plan without the locks of the rows',
+        (Edit(f'{STORE}:_whole_stack', "lock(('resource', row.id))", 'pass'),),
+        ('update_add_concurrent', 'five_updates_in_a_row'),
+    ),
+    Mutant(
+        'read the traversal before the row is locked',
+        (
+            Edit(f'{STORE}:_one_node', 'seen = store.node(scope.traversal_id, scope.number)[0].resource_id',
+                 'node, traversal, stack = store.node(scope.traversal_id, scope.number); seen = node.resource_id'),
+            Edit(f'{STORE}:_one_node', 'node, traversal, stack = store.node(scope.traversal_id, scope.number)\n    res',
+                 'res'),
+        ),
+        ('update_add_concurrent', 'five_updates_in_a_row'),
+    ),
+    Mutant(
+        'a worker takes no notice of the end of a traversal while it finishes',
+        (Edit(f'{FINISH}:_onward', 'if not view.is_current or node is None:', 'if node is None:'),
+         Edit(f'{FINISH}:_onward', 'if not view.is_running or node.status is not NodeStatus.READY:',
+              'if node.status is not NodeStatus.READY:')),
+        ('superseded_update_finishes_late', 'update_add_concurrent'),
+    ),
+    Mutant(
+        'forget the old dependencies while they change',
+        (Edit(f'{CHECK}:updating', 'tuple(sorted({*resource.requires, *pending.requires}))', 'pending.requires'),),
+        ('dependency_does_not_change_and_the_update_fails',),
+    ),
+    Mutant(
+        'judge by times whether a replaced row has a cleanup node',
+        (Edit(f'{CHECK}:replacement', 'if not view.has_cleanup:', 'if old.created_at >= view.traversal.started_at:'),),
+        ('update_replace',),
+    ),
+)
+
+
+def _function(place: str) -> Any:
+    module, _, path = place.partition(':')
+    found: Any = importlib.import_module(module)
+    for name in path.split('.'):
+        found = getattr(found, name)
+    return inspect.unwrap(found)
+
+
+def _exchanged(source: str, edits: Sequence[Edit]) -> str:
+    for edit in edits:
+        if source.count(edit.line) < 1:
+            raise LookupError(f'{edit.place} has no line {edit.line!r} any more: write the mutant anew')
+        source = source.replace(edit.line, edit.instead)
+    return source
+
+
+@contextmanager
+def sabotaged(mutant: Mutant) -> Iterator[None]:
+    """Inside, the engine is broken. Whoever imported a function has the broken one: its code is exchanged.
+
+    :raises LookupError: the engine has no such line.
+    """
+    by_place: dict[str, list[Edit]] = {}
+    for edit in mutant.edits:
+        by_place.setdefault(edit.place, []).append(edit)
+    kept: list[tuple[Any, Any]] = []
+    try:
+        for place, edits in by_place.items():
+            function = _function(place)
+            source = _exchanged(textwrap.dedent(inspect.getsource(function)), edits)
+            names: dict[str, Any] = {}
+            code = compile(source, f'<mutant of {place}>', 'exec', flags=annotations.compiler_flag, dont_inherit=True)
+            exec(code, function.__globals__, names)
+            kept.append((function, function.__code__))
+            function.__code__ = inspect.unwrap(names[function.__name__]).__code__
+        yield
+    finally:
+        for function, code in kept:
+            function.__code__ = code
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What noticed a mutant, after how many runs."""
+
+    scenario: str
+    seed: int
+    rule: str
+    runs: int
+
+
+def hunt(mutant: Mutant, seeds: int = SEEDS) -> Caught | None:
+    """Run the mutant's scenarios until something is noticed; None if it survives."""
+    runs = 0
+    scenarios = [Scenario.load(SCENARIOS / f'{name}.py') for name in mutant.scenarios]
+    with sabotaged(mutant):
+        for seed in range(seeds):
+            for scenario in scenarios:
+                runs += 1
+                rule = _noticed(scenario, seed, mutant.faults)
+                if rule is not None:
+                    return Caught(scenario.name, seed, rule, runs)
+    return None
+
+
+def _noticed(scenario: Scenario, seed: int, faults: Faults) -> str | None:
+    run = Run(scenario, Plan(faults=faults, sweeps=100, steps=5_000), Choices(seed))
+    try:
+        run.execute()
+    except Exception as error:  # noqa: BLE001 - whatever a broken engine raises has been noticed
+        return str(getattr(error, 'rule', '') or type(error).__name__)
+    finally:
+        run.world.close()
+    return None
+
+
+def main(names: Sequence[str], say: Callable[[str], object] = print) -> int:
+    """Hunt all mutants, or those named; how many survived."""
+    logging.disable(logging.CRITICAL)
+    survivors = 0
+    began = time.monotonic()
+    say(f'{"mutant":86} {"caught by":48} {"seed":>4} {"rule":12} runs')
+    for mutant in MUTANTS:
+        if names and mutant.name not in names:
+            continue
+        caught = hunt(mutant)
+        if caught is None:
+            survivors += 1
+            say(f'{mutant.name:86} SURVIVED {SEEDS} seeds')
+        else:
+            say(f'{mutant.name:86} {caught.scenario:48} {caught.seed:4} {caught.rule:12} {caught.runs}')
+    say(f'{len(names) or len(MUTANTS)} mutants, {survivors} survived, {time.monotonic() - began:.1f} s')
+    return survivors
+
+
+if __name__ == '__main__':
+    sys.exit(1 if main(sys.argv[1:]) else 0)

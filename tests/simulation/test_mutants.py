@@ -1,0 +1,43 @@
+"""A simulator that finds nothing proves nothing: each sabotage of the engine has to be noticed."""
+
+import logging
+
+import pytest
+
+from tests.simulation.mutants import MUTANTS, Edit, Mutant, hunt, sabotaged
+
+IDS = [mutant.name.replace(' ', '-') for mutant in MUTANTS]
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Nobody reads what thousands of simulated processes log."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize('mutant', MUTANTS, ids=IDS)
+def test_it_is_noticed(mutant):
+    assert hunt(mutant) is not None, f'{mutant.name}: nobody noticed'
+
+
+@pytest.mark.parametrize('mutant', MUTANTS, ids=IDS)
+def test_without_the_sabotage_there_is_nothing_to_notice(mutant):
+    """What is noticed is the sabotage: the same runs are fine with the engine as it is."""
+    assert hunt(Mutant(mutant.name, (), mutant.scenarios, mutant.faults), seeds=5) is None
+
+
+def test_a_line_that_is_gone_is_an_error():
+    gone = Mutant('gone', (Edit('convergence.core.check:begin', 'no such line', ''),), ())
+    with pytest.raises(LookupError, match='no such line'), sabotaged(gone):
+        pass
+
+
+def test_the_engine_is_whole_again_afterwards():
+    from convergence.core.check import begin
+
+    before = begin.__code__
+    with sabotaged(MUTANTS[0]):
+        assert begin.__code__ is not before
+    assert begin.__code__ is before

@@ -1,0 +1,64 @@
+"""Every scenario, in the prototype's order and under seeds: quiet ones, with doubled messages, with losses and deaths."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from convergence.simulator.choices import Choices
+from convergence.simulator.language import Scenario
+from convergence.simulator.run import Mode, Plan, Run
+from convergence.simulator.world import Faults
+
+DIRECTORY = Path(__file__).parents[1] / 'scenarios'
+SCENARIOS = [Scenario.load(path) for path in sorted(DIRECTORY.glob('*.py'))]
+
+FAULTS = {
+    'quiet': (Faults(), 25),
+    'doubled': (Faults(double=0.3), 10),
+    'lossy': (Faults(drop=0.1, double=0.1), 10),
+    'deadly': (Faults(drop=0.05, double=0.05, crash=0.01), 15),
+}
+"""What goes wrong, and under how many seeds."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Nobody reads what thousands of simulated processes log."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def run(scenario: Scenario, plan: Plan, seed: int) -> Run:
+    """Run a scenario once; a failure names the command that repeats it."""
+    once = Run(scenario, plan, Choices(seed))
+    try:
+        once.execute()
+    except Exception as error:
+        faults = plan.faults
+        error.add_note(
+            f'repeat: convergence-simulate --seed {seed} --drop {faults.drop} --double {faults.double} '
+            f'--crash {faults.crash} tests/scenarios/{scenario.name}.py'
+        )
+        raise
+    finally:
+        once.world.close()
+    return once
+
+
+def test_there_are_enough_scenarios():
+    assert len(SCENARIOS) >= 60
+
+
+@pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
+def test_in_order(scenario):
+    assert run(scenario, Plan(mode=Mode.ORDER), 0).user.stacks
+
+
+@pytest.mark.parametrize('kind', FAULTS)
+@pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
+def test_under_seeds(scenario, kind):
+    faults, seeds = FAULTS[kind]
+    for seed in range(seeds):
+        assert run(scenario, Plan(faults=faults), seed).steps
