@@ -6,7 +6,6 @@ import unittest
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from convergence import errors
 from convergence.simulator.choices import Choices

@@ -158,7 +158,7 @@ class World:
         self,
         choices: Choices,
         *,
-        faults: Faults = Faults(),  # noqa: B008 - frozen
+        faults: Faults = Faults(),
         engines: int = 2,
         workers: int = 3,
         visit_unchanged: bool = False,
