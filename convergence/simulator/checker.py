@@ -9,14 +9,32 @@ from convergence.core import effects
 from convergence.core.effects import Decision
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Traversal
-from convergence.simulator.invariants import INVARIANTS, Invariant
+from convergence.simulator.invariants import (
+    CountedOnce,
+    Discreet,
+    Fenced,
+    GoesOn,
+    InOrder,
+    Invariant,
+    OneOwner,
+    OneTenant,
+    OneTraversal,
+)
 from convergence.simulator.language import Template
+from convergence.simulator.object_invariants import AfterReplacement, DependentsFirst, Tracked, WithCause
 from convergence.simulator.reality import PhysicalObject
 from convergence.simulator.transition import Memory, NodeKey, Transition
 from convergence.simulator.verification import Violation, verify_part
 
 if TYPE_CHECKING:
     from convergence.simulator.world import World
+
+
+INVARIANTS = (
+    OneOwner, Fenced, InOrder, CountedOnce, OneTraversal, Tracked, AfterReplacement, DependentsFirst, WithCause,
+    GoesOn, Discreet, OneTenant,
+)  # fmt: skip
+"""I1 to I12."""
 
 
 class Checker:

@@ -84,7 +84,8 @@ class Kernel:
     def spawn(self, process: Process, name: str, function: Callable[[], object]) -> Fiber:
         """A new fiber; it gets its first turn later."""
         self._count += 1
-        fiber = Fiber(name, process, greenlet.greenlet(lambda: self._body(fiber, function)), self._count)
+        let = greenlet.greenlet(lambda: self._body(fiber, function))
+        fiber: Fiber = Fiber(name, process, let, self._count)
         self.fibers.append(fiber)
         return fiber
 

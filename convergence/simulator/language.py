@@ -137,8 +137,8 @@ class Original:
 class Mishaps(Original):
     """What a resource may do instead of simply succeeding.
 
-    In all of them `action` limits it to one action (``CREATE``, ``UPDATE``, ``DELETE``), `after` is how often the action
-    succeeds before, and `times` how often it then goes wrong (None: always).
+    In all of them `action` limits it to one action (``CREATE``, ``UPDATE``, ``DELETE``), `after` is how often the
+    action succeeds before, and `times` how often it then goes wrong (None: always).
     """
 
     def fails(
@@ -281,5 +281,5 @@ class Scenario:
             'test': test,
             '__name__': self.name,
         }
-        exec(self.code, names)  # a scenario is a program
+        exec(self.code, names)  # noqa: S102 - a scenario is a program
         return verbs.queue

@@ -138,7 +138,7 @@ class Reality:
 class ThingProperties:
     """Whatever the scenario says."""
 
-    values: dict[str, Json] = remaining(description='Any property.')
+    values: dict[str, Json] = remaining(description='Any property.')  # noqa: RUF009 - makes a field
 
 
 class Thing(ResourceType[ThingProperties]):

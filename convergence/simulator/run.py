@@ -6,14 +6,16 @@ import unittest
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 
-from convergence import errors
+from convergence.simulator.accidents import befall, describe
 from convergence.simulator.choices import Choices
+from convergence.simulator.ending import Ending
 from convergence.simulator.kernel import Fiber
-from convergence.simulator.language import Call, Scenario, Template
+from convergence.simulator.language import Call, Scenario
 from convergence.simulator.user import User
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import Engine, Faults, Storage, Watch, World, in_memory
+from convergence.simulator.world import Faults, Storage, Watch, World, in_memory
 
 INSTANT = frozenset({'call', 'behaves', 'rollback_on_failure', 'time_limit', 'vanishes'})
 """Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
@@ -71,12 +73,13 @@ class Run:
         self.world.kernel.fine = not ordered
         self.world.kernel.passed = plan.passed
         self.user = User(self.world)
+        self._ending = Ending(self.world, self.user)
+        self._verify = partial(verify, self.world.reality)
         self._test = unittest.TestCase()
         self._calls = scenario.read(self.world.reality, self._verify, self._test)
         self._asking: Fiber | None = None
         self._asked: Call | None = None
         self._rested = False
-        self._again = False
         self._patience = 0
         self.steps = 0
         self.before_step: Callable[[], None] = lambda: None
@@ -85,7 +88,7 @@ class Run:
         """What the user still wants, as far as it tells two moments of the same scenario apart."""
         calls = self._calls
         asking = self._asking is not None
-        return (len(calls), calls[0].verb if calls else '', asking, self._rested, self._patience, self._again,
+        return (len(calls), calls[0].verb if calls else '', asking, self._rested, self._patience, self.user.turned_away,
                 self.user.remembers())
 
     # --- the loop ---------------------------------------------------------------------------------------------
@@ -96,13 +99,16 @@ class Run:
         :raises Violation: something that must hold did not.
         :raises AssertionError: a check of the scenario failed.
         """
+        self._play()
+        self._ending.check()
+        self._try_again()
+
+    def _play(self) -> None:
         if self._plan.mode is Mode.ORDER:
             self._in_order()
-        else:
-            self._seeded()
+        while self._calls or self._asking is not None:
+            self._step(self._user_may_go_on)
         self._come_to_rest()
-        self.user.check_end()
-        self._try_again()
 
     def _in_order(self) -> None:
         pending: list[Call] = self._calls
@@ -132,10 +138,6 @@ class Run:
         while runnable := self.world.kernel.runnable():
             self._turn(runnable[0])
 
-    def _seeded(self) -> None:
-        while self._calls or self._asking is not None:
-            self._step(self._user_may_go_on)
-
     def _user_may_go_on(self) -> bool:
         if self._asking is not None or not self._calls:
             return False
@@ -155,7 +157,7 @@ class Run:
         self.before_step()
         self.steps += 1
         if self.steps > self._plan.steps:
-            raise Violation('liveness', f'not at rest after {self._plan.steps} steps: {self.describe()}')
+            raise Violation('liveness', f'not at rest after {self._plan.steps} steps: {describe(self.world)}')
         fibers = world.kernel.runnable()
         user = user_may()
         count = len(fibers) + len(world.bag) + user
@@ -186,9 +188,9 @@ class Run:
         if asking is None or (asking.process.alive and not asking.let.dead):
             return
         self._asking = None
-        if (self._again or not asking.process.alive) and self._asked is not None:
+        if (self.user.turned_away or not asking.process.alive) and self._asked is not None:
             self._calls.insert(0, replace(self._asked, again=True))
-        self._again = False
+        self.user.turned_away = False
 
     def _come_to_rest(self) -> None:
         world, sweeps = self.world, 0
@@ -198,7 +200,7 @@ class Run:
             if world.bag or world.kernel.runnable():
                 sweeps += 1
             if sweeps > self._plan.sweeps:
-                raise Violation('liveness', f'not at rest after {sweeps} sweeps: {self.describe()}')
+                raise Violation('liveness', f'not at rest after {sweeps} sweeps: {describe(self.world)}')
 
     # --- calls ------------------------------------------------------------------------------------------------
 
@@ -211,7 +213,11 @@ class Run:
             case 'settle':
                 self._rested = True
             case 'call':
-                self._scenario_function(call, rested)
+                # A check that looks at a moment of the prototype's order is of that moment in no other.
+                function, arguments, named = call.arguments
+                if self._plan.mode is Mode.ORDER or function == self._verify or rested:
+                    function(*arguments, **named)
+                    self._rested = True
             case 'behaves':
                 world.reality.behave(*call.arguments)
                 self._rested = rested
@@ -221,43 +227,15 @@ class Run:
             case 'rollback_on_failure' | 'time_limit':
                 self.user.prefers(call)
                 self._rested = rested
-            case 'drop' | 'double' | 'crash_worker' | 'crash_engine' | 'freeze_worker' | 'pass_time':
-                self._fault(call)
+            case 'pass_time':
+                ends = world.kernel.now + call.arguments[0]
+                while world.kernel.now < ends:
+                    self._step()
+            case 'drop' | 'double' | 'crash_worker' | 'crash_engine' | 'freeze_worker':
+                befall(world, call)
+                self._hear()
             case _:
                 self._operation(call)
-
-    def _scenario_function(self, call: Call, rested: bool) -> None:
-        """A check of the scenario; one that looks at a moment of the prototype's order has none in any other."""
-        function, arguments, named = call.arguments
-        if self._plan.mode is Mode.ORDER or function == self._verify or rested:
-            function(*arguments, **named)
-            self._rested = True
-
-    def _verify(self, wanted: Template) -> None:
-        verify(self.world.reality, wanted)
-
-    def _fault(self, call: Call) -> None:
-        world = self.world
-        if call.verb == 'drop':
-            world.lose(call.arguments[0])
-        elif call.verb == 'double':
-            copies = world.bag[: call.arguments[0]]
-            world.bag += [replace(each) for each in copies]
-        elif call.verb == 'pass_time':
-            ends = world.kernel.now + call.arguments[0]
-            while world.kernel.now < ends:
-                self._step()
-        else:
-            processes = world.engines if call.verb == 'crash_engine' else world.workers
-            busy = {fiber.process for fiber in world.kernel.fibers}
-            victims = [each.process for each in processes if each.process in busy] or [processes[0].process]
-            victim = victims[self._choices.pick(len(victims))]
-            if call.verb == 'freeze_worker':
-                world.freeze(victim, call.arguments[0])
-            else:
-                world.crash(victim)
-                world.kernel.bury()
-                self._hear()
 
     def _operation(self, call: Call) -> None:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
@@ -265,21 +243,15 @@ class Run:
         engine = world.engines[self._choices.pick(len(world.engines))]
         world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)
         self._asked = call
-        self._asking = world.kernel.spawn(engine.process, call.verb, lambda: self._ask(engine, call))
+        self._asking = world.kernel.spawn(engine.process, call.verb, lambda: self.user.ask(engine, call))
         if self._plan.mode is Mode.ORDER:
             self._finish_fibers()
-
-    def _ask(self, engine: Engine, call: Call) -> None:
-        try:
-            self.user.ask(engine, call)
-        except errors.RetryLater:
-            self._again = True
 
     # --- the end ----------------------------------------------------------------------------------------------
 
     def _try_again(self) -> None:
         """Whatever state a failure has led to: once nothing fails any more, the same goal can be reached from it."""
-        calls = self.user.failed()
+        calls = self._ending.failed()
         if not calls:
             return
         reality = self.world.reality
@@ -288,19 +260,8 @@ class Run:
         self.user.starts_afresh()
         self._calls = calls
         self._patience = 0
-        if self._plan.mode is Mode.ORDER:
-            self._in_order()
-        else:
-            self._seeded()
-        self._come_to_rest()
-        self.user.check_end()
-
-    def describe(self) -> str:
-        """What is going on, in a line, for the text of an error."""
-        tables = self.world.store.tables
-        stacks = ', '.join(f'{each.name} {each.action}_{each.status}' for each in tables.stack.values())
-        fibers = ', '.join(f'{each.process.name} {each.name} at {each.point}' for each in self.world.kernel.fibers)
-        return f'{stacks or "no stack"}; {fibers or "no fiber"}; {len(self.world.bag)} messages'
+        self._play()
+        self._ending.check()
 
 
 @dataclass(frozen=True, slots=True)

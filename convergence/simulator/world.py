@@ -75,7 +75,7 @@ class Message:
         return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Context:
     """Who asks for an operation."""
 
@@ -217,12 +217,17 @@ class World:
         traversals.visit_unchanged = self._visit_unchanged
         stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
         sweeper = Sweeper(
-            self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S), CoreWorker(name, self.new_id)
+            self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S),
+            CoreWorker(name, self.new_id),
         )
         return Engine(process, stacks, traversals, sweeper)
 
     def _worker(self, name: str) -> Worker:
         messenger = _Messenger(self)
+
+        def later(delay_s: float, traversal_id: str, number: int) -> None:
+            self.timers.append((self.kernel.now + delay_s, Message('check_resource', traversal_id, number)))
+
         service = WorkerService(
             Rows(self.store, self.reader, self.roster),
             Dispatcher(self.store, messenger, self.new_id),
@@ -230,13 +235,10 @@ class World:
             messenger,
             WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3, latest), 5.0, LEASE_S),
             self.new_id,
-            Clockwork(wait=self.kernel.sleep, later=self._later, groups=InlineGroups()),
+            Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups()),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return Worker(Process(name), service)
-
-    def _later(self, delay_s: float, traversal_id: str, number: int) -> None:
-        self.timers.append((self.kernel.now + delay_s, Message('check_resource', traversal_id, number)))
 
     def crash(self, process: Process) -> None:
         """A process dies at once, and another one is started in its place."""
@@ -251,12 +253,6 @@ class World:
         for worker in self.workers:
             if worker.process is process:
                 self.workers[self.workers.index(worker)] = self._worker(name)
-
-    def freeze(self, process: Process, duration_s: float) -> None:
-        """A process stands still for a while; then it goes on without knowing."""
-        self.lost = self.frozen = True
-        self.watch.story(process.name, 'freezes', '')
-        process.frozen_until = self.kernel.now + duration_s
 
     def _at_point(self, fiber: Fiber, point: str) -> None:
         may = self.faults.crash and self.crashes < self.faults.most_crashes and fiber.process.name != 'user'
@@ -277,14 +273,6 @@ class World:
             self.bag.append(message)
         self.kernel.pause('sent')
         return True
-
-    def lose(self, count: int) -> None:
-        """The next messages in flight get lost."""
-        self.lost = True
-        self.dropped += len(self.bag[:count])
-        for message in self.bag[:count]:
-            self.watch.story('broker', message, LOST)
-        del self.bag[:count]
 
     def deliver(self, message: Message) -> None:
         """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
@@ -329,18 +317,9 @@ class World:
             self.next_sweep = self.kernel.now + SWEEP_S
             for worker in self.workers:
                 if worker.process.frozen_until <= self.kernel.now:
-                    self._beat(worker)
+                    _beat(self, worker)
             for engine in self.engines:
                 self.kernel.spawn(engine.process, 'sweep', engine.sweeper.sweep)
-
-    def _beat(self, worker: Worker) -> None:
-        """As a heartbeat does it: whoever finds that its lease has run out stops its work and comes back."""
-        service = worker.service
-        known = [each for each in self.roster.services() if each.id == service.id and each.is_up] if self.frozen else [1]
-        if not known or not self.roster.beat(service.id):
-            service.give_up()
-            self.roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
-        self.kernel.spawn(worker.process, 'heartbeat', service.reconcile)
 
     def waits_briefly(self) -> bool:
         """Whether a timer or a sleeper will go on before the next sweep."""
@@ -352,6 +331,16 @@ class World:
         if self.bag or self.timers or self.kernel.fibers:
             return False
         return all(stack.status is not Status.IN_PROGRESS for stack in self.store.tables.stack.values())
+
+
+def _beat(world: World, worker: Worker) -> None:
+    """As a heartbeat does it: whoever finds that its lease has run out stops its work and comes back."""
+    service, roster = worker.service, world.roster
+    expired = world.frozen and not any(each.id == service.id and each.is_up for each in roster.services())
+    if expired or not roster.beat(service.id):
+        service.give_up()
+        roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
+    world.kernel.spawn(worker.process, 'heartbeat', service.reconcile)
 
 
 def latest(low_s: float, high_s: float) -> float:

@@ -16,7 +16,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +53,12 @@ class Mutant:
     name: str
     edits: tuple[Edit, ...]
     scenarios: tuple[str, ...]
-    faults: Faults = Faults()
+    faults: Faults = field(default_factory=Faults)
 
 
 CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory_effects'
 TRAVERSALS = 'convergence.engine.traversals:Traversals'
-LOSSES = Faults(drop=0.2)
 
 MUTANTS = (
     Mutant(
@@ -299,7 +298,7 @@ def sabotaged(mutant: Mutant) -> Iterator[None]:
             source = _exchanged(textwrap.dedent(inspect.getsource(function)), edits)
             names: dict[str, Any] = {}
             code = compile(source, f'<mutant of {place}>', 'exec', flags=annotations.compiler_flag, dont_inherit=True)
-            exec(code, function.__globals__, names)
+            exec(code, function.__globals__, names)  # noqa: S102 - this is how the line gets exchanged
             kept.append((function, function.__code__))
             function.__code__ = inspect.unwrap(names[function.__name__]).__code__
         yield

@@ -1,0 +1,86 @@
+"""Everything is at rest: has every stack become what was asked for, and is nothing else there?"""
+
+from __future__ import annotations
+
+from convergence.core.model import Action, Status
+from convergence.core.rows import Stack
+from convergence.simulator.language import Call, Template
+from convergence.simulator.user import Expectation, User
+from convergence.simulator.verification import Violation, verify
+from convergence.simulator.world import World
+
+
+class Ending:
+    """Compares what a user expects with what is there."""
+
+    def __init__(self, world: World, user: User) -> None:
+        self.world = world
+        self.user = user
+
+    def failed(self) -> list[Call]:
+        """What a user would ask for now: those stacks that have failed have to converge when nothing fails any more."""
+        calls = []
+        for name, expected in sorted(self.user.stacks.items()):
+            stack = self.user.stack(name) if name in self.user.ids else None
+            if stack is None or (stack.status is not Status.FAILED and not self.world.frozen):
+                continue
+            if stack.action is Action.DELETE or expected.goal is None:
+                calls.append(Call('delete_stack', (name,)))
+            else:
+                calls.append(Call('update_stack', (name, expected.goal)))
+        return calls
+
+    def check(self) -> None:
+        """Everything is at rest. Is every stack what it should be?
+
+        :raises Violation: one is not.
+        """
+        newest = {self.user.ids[name]: name for name in self.user.stacks if name in self.user.ids}
+        for stack in self.world.store.tables.stack.values():
+            name = newest.get(stack.id)
+            if name is None and stack.deleted_at is None:
+                raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
+            self._check_stack(stack, self.user.stacks[name] if name is not None else Expectation(None))
+
+    def _check_stack(self, stack: Stack, expected: Expectation) -> None:
+        world = self.world
+        may_fail = expected.cancelled or world.reality.mishaps > 0 or stack.name in self.user.minutes
+        if stack.status is Status.FAILED:
+            if not may_fail:
+                raise Violation('end state', f'{stack.name} is {stack.action}_FAILED: {stack.status_reason}')
+            self._check_tracked(stack)
+            return
+        may_roll_back = expected.asked_back or (may_fail and stack.name in self.user.rolls_back)
+        if stack.action is Action.ROLLBACK and not may_roll_back:
+            raise Violation('end state', f'{stack.name} was rolled back without a cause')
+        if (stack.action is Action.DELETE) is not (expected.goal is None):
+            raise Violation('end state', f'{stack.name} is {stack.action}_COMPLETE, which is not what was asked for')
+        wanted = self._wanted(stack, expected)
+        verify(world.reality, wanted, stack.id)
+        self._check_rows(stack, wanted)
+
+    def _wanted(self, stack: Stack, expected: Expectation) -> Template:
+        traversal = self.world.store.tables.traversal[stack.traversal_id or '']
+        wanted = self.world.checker.templates[traversal.template_id]
+        asked = (expected.goal or Template()).document()
+        if stack.action is not Action.ROLLBACK and wanted.document() != asked:
+            raise Violation('end state', f'{stack.name} has another goal than the one that was accepted last')
+        return wanted
+
+    def _check_tracked(self, stack: Stack) -> None:
+        known = {row.physical_id for row in self.world.store.tables.resources_of(stack.id)}
+        tokens = {row.token for row in self.world.store.tables.resources_of(stack.id)}
+        for thing in self.world.reality.objects.values():
+            if thing.stack_id == stack.id and thing.id not in known and thing.token not in tokens:
+                raise Violation('I6', f'{thing.id} exists, but no row knows of it')
+
+    def _check_rows(self, stack: Stack, wanted: Template) -> None:
+        objects = self.world.reality.objects
+        vanished = self.world.reality.vanished
+        rows = self.world.store.tables.resources_of(stack.id)
+        names = sorted(row.name for row in rows)
+        if names != sorted(wanted.resources):
+            raise Violation('end state', f'{stack.name} has rows for {names}, but wants {sorted(wanted.resources)}')
+        for row in rows:
+            if row.status is not Status.COMPLETE or (row.physical_id not in objects and not vanished):
+                raise Violation('end state', f'the row of {row.name} is {row.action}_{row.status}, {row.physical_id}')

@@ -1,0 +1,157 @@
+"""The rules about what exists: nothing untracked, nothing removed too early, nothing replaced without a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convergence import template
+from convergence.core import effects
+from convergence.core.check import Begun, Step
+from convergence.core.model import Action, NodeStatus, Phase, Status
+from convergence.core.rows import Node, Resource
+from convergence.simulator.invariants import Invariant
+from convergence.simulator.reality import PhysicalObject
+from convergence.simulator.transition import Transition
+
+
+class Tracked(Invariant):
+    """No physical object without a row or an intent, and no row with two objects."""
+
+    rule = 'I6'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """A row that goes leaves nothing behind; a row that names an object names its own."""
+        if self.world.frozen:
+            return  # What a frozen worker makes late is found out about later.
+        objects = self.world.reality.objects
+        for key, change in step.resources.items():
+            before, after = change.before, change.after
+            if after is None and before is not None and before.token is not None:
+                left = [thing.id for thing in objects.values() if thing.token == before.token]
+                if left:
+                    yield f'the row {key} of {before.name} goes, but {left[0]} still exists'
+            if after is not None and after.physical_id in objects:
+                thing = objects[after.physical_id]
+                if thing.token != after.token:
+                    yield f'the row {key} of {after.name} names {thing.id}, which was made for another'
+
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object is made for a row that says so, and only one."""
+        if action is not Action.CREATE or self.world.frozen:
+            return
+        if self.world.reality.made[thing.token] > 1:
+            yield f'{thing.id} is the second object made for one row'
+        rows = self.world.store.tables.resource.values()
+        if not any(row.token == thing.token for row in rows):
+            yield f'{thing.id} is made, but no row knows of it'
+
+
+class AfterReplacement(Invariant):
+    """What is in service is never removed, and an old object goes only after its replacement is in service."""
+
+    rule = 'I7'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Claims for a deletion."""
+        row = deleting(step)
+        if row is None:
+            return
+        for node in step.tables.node[step.decision.verdict.claim.node.traversal_id].values():
+            if node.phase is not Phase.UPDATE or node.name != row.name:
+                continue
+            if node.resource_id == row.id:
+                yield f'{row.name} ({row.id}) is the one that is wanted, and is to be removed'
+            elif node.status is not NodeStatus.DONE:
+                yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
+
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object goes only while somebody holds its row to delete it."""
+        if action is not Action.DELETE or self.world.frozen:
+            return
+        rows = [row for row in self.world.store.tables.resource.values() if row.token == thing.token]
+        if not any(row.action is Action.DELETE and row.owner is not None for row in rows):
+            yield f'{thing.id} is removed, but nobody holds its row to delete it'
+
+
+class DependentsFirst(Invariant):
+    """What was built on something is cleaned up before it."""
+
+    rule = 'I8'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Claims for a deletion."""
+        row = deleting(step)
+        if row is None:
+            return
+        for other in step.tables.resource.values():
+            if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
+                yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
+
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """An object that another one refers to is there, whatever the rows say."""
+        if action is not Action.DELETE:
+            return
+        for other in self.world.reality.objects.values():
+            if other.stack_id == thing.stack_id and thing.id in other.properties.values():
+                yield f'{thing.id} is removed, but {other.id} refers to it'
+
+
+class WithCause(Invariant):
+    """Nothing is replaced without a cause, and a row that is still of use is used."""
+
+    rule = 'I9'
+
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Replacements, and the rows chosen by a plan."""
+        for effect in step.of_kind(effects.InsertTraversal):
+            for node in effect.nodes:
+                if node.phase is Phase.UPDATE:
+                    yield from self._chosen(step, effect.traversal.template_id, node)
+        points = step.of_kind(effects.PointNode)
+        if points:
+            yield from self._replaced(step, points[0])
+
+    @staticmethod
+    def _chosen(step: Transition, template_id: str | None, node: Node) -> Iterator[str]:
+        row = step.tables.resource.get(node.resource_id or '')
+        if row is None:
+            yield f'the plan chose {node.resource_id} for {node.name}, which does not exist'
+            return
+        if row.action is Action.DELETE:
+            yield f'the plan chose {row.id} for {node.name}, which is being removed'
+        rows = [other for other in step.tables.resources_of(row.stack_id)
+                if other.name == node.name and other.action is not Action.DELETE and other.id != row.id]
+        fitting = [other.id for other in rows
+                   if other.status is Status.COMPLETE and other.action is not Action.INIT
+                   and other.template_id == template_id]
+        fits = row.template_id == template_id and row.status is Status.COMPLETE and row.action is not Action.INIT
+        if fitting and not fits:
+            yield f'the plan chose {row.id} for {node.name}, though {fitting[0]} is just what is wanted'
+        elif rows and row.action is Action.INIT and step.resources.get(row.id) is not None:
+            yield f'the plan made a new row for {node.name}, though there is {rows[0].id}'
+
+    @staticmethod
+    def _replaced(step: Transition, effect: effects.PointNode) -> Iterator[str]:
+        nodes = step.tables.node[effect.traversal_id]
+        node, new = nodes[effect.number], step.tables.resource[effect.resource_id]
+        old = step.resources[new.replaces or ''].before
+        definition = node.definition
+        if old is None or definition is None:
+            yield f'{new.id} replaces {new.replaces}, which does not exist'
+            return
+        if old.status is Status.FAILED or old.action is Action.DELETE or old.type != definition.type:
+            return
+        inputs = {nodes[number].name or '': output for number in node.requires if (output := nodes[number].output)}
+        wanted = template.resolve(definition.properties, inputs)
+        assert isinstance(wanted, dict)
+        if not any('!' in name and old.properties.get(name) != wanted.get(name)
+                   for name in {*old.properties, *wanted}):
+            yield f'{old.name} ({old.id}) is replaced without a cause'
+
+
+def deleting(step: Transition) -> Resource | None:
+    """The row that was claimed for a deletion, if that is what was committed."""
+    verdict = step.decision.verdict
+    if not isinstance(verdict, Begun) or verdict.claim is None or verdict.claim.action is not Action.DELETE:
+        return None
+    return verdict.claim.resource if verdict.step in (Step.DELETE, Step.RESUME) else None
