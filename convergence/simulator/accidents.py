@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from convergence.simulator.language import Call
-from convergence.simulator.world import World
+from convergence.simulator.world import LOST, World
 
 
 def befall(world: World, call: Call) -> None:
@@ -13,6 +13,8 @@ def befall(world: World, call: Call) -> None:
     if call.verb == 'drop':
         world.lost = True
         world.dropped += len(world.bag[: call.arguments[0]])
+        for message in world.bag[: call.arguments[0]]:
+            world.watch.story('broker', message, LOST)
         del world.bag[: call.arguments[0]]
         return
     if call.verb == 'double':
