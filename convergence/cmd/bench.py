@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LARGE = 4000
+SIMULATED = 200
 SIZES = (100, 1000)
 _FORMAT = '{:<6} {:>5}  {:<12}  {:>7}  {:>11}  {:>10}  {:>7}  {:>8}'
 
@@ -60,13 +61,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in _installations(options.transport, console):
             measurements += _measure(name, options, console)
         compiling = _compile(options.large, console) if options.large else {}
+        simulating = _simulate(options.simulated, console) if options.simulated else {}
     except ConvergenceError as error:
         print(f'bench: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
     if options.json:
-        document = {'machine': _machine(), 'measurements': [asdict(each) for each in measurements], 'large': compiling}
+        document = {
+            'machine': _machine(),
+            'measurements': [asdict(each) for each in measurements],
+            'large': compiling,
+            'simulated': simulating,
+        }
         options.json.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
     return 0
 
@@ -82,6 +89,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help='embedded: SQLite, one process; real: RabbitMQ, PostgreSQL, three processes; all: what is there',
     )
     parser.add_argument('--large', type=int, default=LARGE, metavar='N', help='resources to compile and plan; 0: none')
+    parser.add_argument('--simulated', type=int, default=SIMULATED, metavar='N', help='simulated runs; 0: none')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')
     return parser.parse_args(argv)
 
@@ -169,6 +177,17 @@ def _compile(size: int, console: Console) -> dict[str, float]:
     for part, seconds in parts.items():
         console.print(f'{part:<40}{seconds:8.2f} s')
     return parts
+
+
+def _simulate(runs: int, console: Console) -> dict[str, float]:
+    """Simulated runs per second of one core, of a stack of five resources that is made, updated and deleted."""
+    from convergence.cmd.benchmark.simulated import simulate
+
+    rates = simulate(runs)
+    console.print(Text('\nSimulated runs of a stack of five resources: create, update, delete', 'bold'))
+    for faults, rate in rates.items():
+        console.print(f'{faults:<40}{rate:8.0f} runs/s')
+    return rates
 
 
 # --- printing -------------------------------------------------------------------------------------------------

@@ -115,10 +115,12 @@ def check(figures, installation, size):
 
 
 def test_the_embedded_default_is_measured(tmp_path):
-    arguments = ('--transport', 'embedded', '--shapes', 'chain', '--sizes', '12', '--large', '50')
+    arguments = ('--transport', 'embedded', '--shapes', 'chain', '--sizes', '12', '--large', '50', '--simulated', '3')
     figures, printed = run(tmp_path, *arguments)
     check(figures, 'embedded', 12)
     assert len(figures['large']) == 3
+    assert all(rate > 0 for rate in figures['simulated'].values())
+    assert set(figures['simulated']) == {'without faults', 'with faults'}
     assert 'no-op update' in printed
     assert max(map(len, printed.splitlines())) <= 80
 
@@ -127,7 +129,7 @@ def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
     postgresql = service('postgresql')
     figures, _ = run(
         tmp_path,
-        *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0'),
+        *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0', '--simulated', '0'),
         CONVERGENCE_TEST_POSTGRESQL_URL=postgresql.url,
         CONVERGENCE_TEST_RABBIT_URL=rabbit_url,
     )
