@@ -36,6 +36,7 @@ class Mode(StrEnum):
 class Plan:
     """How to run scenarios.
 
+    :param window: how many nodes are cast at once; see `convergence.core.rows.Node.wakes`.
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
     :param storage: makes the database of a run, on the run's clock.
@@ -46,6 +47,7 @@ class Plan:
     faults: Faults = field(default_factory=Faults)
     engines: int = 2
     workers: int = 3
+    window: int = 64
     steps: int = 20_000
     sweeps: int = 1_500
     storage: Callable[[Callable[[], float]], Storage] = in_memory
@@ -67,6 +69,7 @@ class Run:
             engines=1 if ordered else plan.engines,
             workers=1 if ordered else plan.workers,
             visit_unchanged=ordered,
+            window=plan.window,
             watch=make_watch() if make_watch else None,
             storage=plan.storage,
         )

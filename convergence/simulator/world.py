@@ -162,6 +162,7 @@ class World:
         engines: int = 2,
         workers: int = 3,
         visit_unchanged: bool = False,
+        window: int = 64,
         watch: Watch | None = None,
         storage: Callable[[Callable[[], float]], Storage] = in_memory,
     ) -> None:
@@ -180,6 +181,7 @@ class World:
         self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
         self._visit_unchanged = visit_unchanged
+        self._window = window
         self.next_sweep = self.kernel.now + SWEEP_S
         self.checker = Checker(self)
         self._connect()
@@ -213,7 +215,7 @@ class World:
         process = Process(name)
         dispatcher = Dispatcher(self.store, _Messenger(self), self.new_id)
         goals = SimulatedGoals(self.reader, self.registry, template.Limits())
-        traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id)
+        traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id, window=self._window)
         traversals.visit_unchanged = self._visit_unchanged
         stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
         sweeper = Sweeper(
@@ -233,7 +235,7 @@ class World:
             Dispatcher(self.store, messenger, self.new_id),
             self.registry,
             messenger,
-            WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3, latest), 5.0, LEASE_S),
+            WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3, latest), 5.0, LEASE_S, dispatch_window=self._window),
             self.new_id,
             Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups()),
         )

@@ -58,6 +58,7 @@ class Mutant:
 
 CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory_effects'
+RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.traversals:Traversals'
 
 MUTANTS = (
@@ -99,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         'no wake-up when an action was cancelled',
-        (Edit('convergence.worker.runner:Runner._let_go', 'resumable = type(course.kind).cancel is ResourceType.cancel',
+        (Edit(f'{RUNNER}._let_go', 'action, progress = course.claim.action, course.progress or {}',
               'raise Fenced(course.physical_id)'),),
         ('superseded_update_is_cancelled', 'create_is_cancelled'),
     ),
@@ -113,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         'no wake-up when a resource was replaced',
-        (Edit(f'{CHECK}:replacement', 'return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))',
+        (Edit(f'{STEPS}:replacement', 'return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))',
               'return Decision(new.id, tuple(effects), ())'),),
         ('update_replace',),
     ),
@@ -208,7 +209,8 @@ MUTANTS = (
     ),
     Mutant(
         'never resume',
-        (Edit(f'{CHECK}:_update', 'if unfinished and resource.action is not Action.DELETE:', 'if False:'),),
+        (Edit(f'{CHECK}:_update', 'unfinished = resource.status is Status.IN_PROGRESS or resource.progress is not None',
+              'unfinished = False'),),
         ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
     ),
     Mutant(
@@ -260,7 +262,7 @@ MUTANTS = (
     ),
     Mutant(
         'judge by times whether a replaced row has a cleanup node',
-        (Edit(f'{CHECK}:replacement', 'if not view.has_cleanup:', 'if old.created_at >= view.traversal.started_at:'),),
+        (Edit(f'{STEPS}:replacement', 'if not view.has_cleanup:', 'if old.created_at >= view.traversal.started_at:'),),
         ('update_replace',),
     ),
 )

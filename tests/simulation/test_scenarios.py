@@ -1,4 +1,4 @@
-"""Every scenario, in the prototype's order and under seeds: quiet ones, with doubled messages, with losses and deaths."""
+"""Every scenario, in the prototype's order and under seeds: quiet, with doubled messages, with losses and deaths."""
 
 import logging
 from pathlib import Path
@@ -14,10 +14,10 @@ DIRECTORY = Path(__file__).parents[1] / 'scenarios'
 SCENARIOS = [Scenario.load(path) for path in sorted(DIRECTORY.glob('*.py'))]
 
 FAULTS = {
-    'quiet': (Faults(), 25),
-    'doubled': (Faults(double=0.3), 10),
-    'lossy': (Faults(drop=0.1, double=0.1), 10),
-    'deadly': (Faults(drop=0.05, double=0.05, crash=0.01), 15),
+    'quiet': (Plan(), 25),
+    'doubled': (Plan(faults=Faults(double=0.3)), 10),
+    'lossy': (Plan(faults=Faults(drop=0.1, double=0.1)), 10),
+    'deadly': (Plan(faults=Faults(drop=0.05, double=0.05, crash=0.01)), 15),
 }
 """What goes wrong, and under how many seeds."""
 
@@ -59,6 +59,6 @@ def test_in_order(scenario):
 @pytest.mark.parametrize('kind', FAULTS)
 @pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
 def test_under_seeds(scenario, kind):
-    faults, seeds = FAULTS[kind]
+    plan, seeds = FAULTS[kind]
     for seed in range(seeds):
-        assert run(scenario, Plan(faults=faults), seed).steps
+        assert run(scenario, plan, seed).steps
