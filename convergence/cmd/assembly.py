@@ -141,7 +141,7 @@ class WorkerProcess:
     def stop(self) -> bool:
         """Take no more work, hand back what waits, finish what runs; whether all of it ended in time."""
         self._checks.stop()
-        self.service.begin_to_stop()
+        self.service.begin_to_stop(self._drain_timeout_s)
         drained = self.service.wait(self._drain_timeout_s)
         self._cancels.stop()
         self._checks.wait(1.0)

@@ -13,14 +13,11 @@ from enum import StrEnum
 from convergence.core import failure, states
 from convergence.core.digest import digest
 from convergence.core.effects import (
-    AppendCleanup,
     Decision,
     DeleteResource,
     Effect,
     FinishNode,
     InsertEvents,
-    InsertResources,
-    PointNode,
     UpdateResource,
 )
 from convergence.core.model import (
@@ -50,10 +47,11 @@ class Step(StrEnum):
     REPAIR = 'REPAIR'
     READ = 'READ'
     RESUME = 'RESUME'
+    CANCEL = 'CANCEL'
     DELETE = 'DELETE'
 
 
-ACTING = frozenset({Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.DELETE})
+ACTING = frozenset({Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.DELETE})
 """Steps for which the row has been claimed and a plugin is to be called."""
 
 
@@ -156,6 +154,8 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
     if policy is DeletionPolicy.RETAIN:
         event = _event(view, worker, resource, Action.DELETE, Status.COMPLETE, 'retained')
         return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
+    if _is_unwanted(view, resource) and resource.action is not Action.DELETE:
+        return _claim(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
     changes = {} if resuming else {
         **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
@@ -169,8 +169,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
 
 
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
-    unfinished = resource.status is Status.IN_PROGRESS or resource.progress is not None
-    if unfinished and resource.action is not Action.DELETE:
+    if resource.action is not Action.DELETE and (resource.status is Status.IN_PROGRESS or _is_same(view, resource)):
         return _resume(view, worker, resource)
     if resource.action is Action.DELETE:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
@@ -252,14 +251,31 @@ def updating(resource: Resource, pending: Pending) -> dict[str, object]:
     }
 
 
+def _is_unwanted(view: NodeView, resource: Resource) -> bool:
+    """Whether the row is parked in the middle of an action of a traversal that was cancelled by this one."""
+    return view.traversal.cancels and resource.status is Status.IN_PROGRESS and resource.progress is not None
+
+
+def _is_same(view: NodeView, resource: Resource) -> bool:
+    """Whether the row was left in the middle of just what this node wants."""
+    pending, definition = resource.pending, view.node.definition
+    assert definition is not None
+    return (
+        resource.progress is not None and pending is not None and pending.digest == digest(definition, view.inputs)
+    )
+
+
 def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
     """An action was left in the middle, by this traversal or an older one: bring it to its end first.
 
-    Where that end is what this node wants too, it finishes the node; else the node is checked again afterwards.
+    Where that end is what this node wants too, it finishes the node; else the node is checked again afterwards. What
+    a cancelled traversal has left is not waited for.
     """
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
     same = pending is not None and pending.digest == digest(definition, view.inputs)
+    if not same and _is_unwanted(view, resource):
+        return _claim(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)
     changes = {} if resource.status is Status.IN_PROGRESS else states.resource_state(
@@ -287,7 +303,7 @@ def _nothing(
     view: NodeView, worker: Worker, effects: list[Effect], output: Output | None = None
 ) -> Decision[Begun]:
     node = view.node
-    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window)
+    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.wakes)
     return Decision(Begun(Step.NOTHING), (*effects, finish), _follower(node))
 
 
@@ -339,62 +355,3 @@ def _event(
         resource_type=definition.type if definition else resource.type,
         physical_id=resource.physical_id,
     )
-
-
-# --- replacement ----------------------------------------------------------------------------------------------
-
-
-def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
-    """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
-
-    The stack row is locked before the resource row: the new row is part of what a plan has to see.
-
-    :param replaced_id: the row that was decided upon.
-    :returns: as the verdict, the key of the new row; None where the decision has been overtaken.
-    """
-    old, node = view.resource, view.node
-    definition = node.definition
-    overtaken = (
-        not view.may_start
-        or node.status is not NodeStatus.READY
-        or old is None
-        or old.id != replaced_id
-        or old.owner is not None
-        or old.replaced_by is not None
-    )
-    if overtaken or old is None or definition is None:
-        return Decision(None)
-    new = Resource(
-        id=worker.new_id(),
-        stack_id=old.stack_id,
-        name=old.name,
-        type=definition.type,
-        action=Action.INIT,
-        status=Status.COMPLETE,
-        created_at=view.now,
-        replaces=old.id,
-        template_id=view.traversal.template_id,
-    )
-    effects: list[Effect] = [
-        InsertResources((new,)),
-        UpdateResource(old.id, None, old.fence, {'replaced_by': new.id}),
-        PointNode(node.traversal_id, node.number, new.id),
-    ]
-    if not view.has_cleanup:
-        effects.append(_late_cleanup(view, old))
-    return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))
-
-
-def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:
-    """The old row was made by this very traversal, so the plan has no cleanup node for it. (Times cannot tell.)"""
-    node = Node(
-        traversal_id=view.traversal.id,
-        number=view.traversal.node_count,
-        phase=Phase.CLEANUP,
-        status=NodeStatus.WAITING,
-        name=old.name,
-        resource_id=old.id,
-        waiting=1,
-        required_by=(view.traversal.complete_number,),
-    )
-    return AppendCleanup(node, after=view.node.number, before=view.traversal.complete_number)

@@ -108,6 +108,7 @@ class FinishNode:
     those that wait for none any more become `READY` and are answered by the store.
 
     :param window: how many of those that became ready are to be cast at once; the others are chained to them.
+    :param wakes: the ready node behind the window whose turn it is now.
     """
 
     traversal_id: str
@@ -115,6 +116,7 @@ class FinishNode:
     required_by: tuple[int, ...]
     output: Output | None = None
     window: int = 64
+    wakes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from convergence.core.effects import (
     InsertEvents,
     UpdateResource,
 )
-from convergence.core.model import Action, Json, NodeStatus, Output, Phase, Status
+from convergence.core.model import Action, Json, NodeStatus, Output, Status
 from convergence.core.rows import Event, Resource
 from convergence.core.views import FinishView
 
@@ -215,7 +215,9 @@ def _onward(
         return Decision(End.RELEASED, tuple(effects))
     if not claim.completes_node:
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
-    effects.append(FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window))
+    effects.append(
+        FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.wakes)
+    )
     follower = ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
     return Decision(End.DONE, tuple(effects), follower)
 
@@ -239,8 +241,8 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
     node, traversal = view.node, view.traversal
     if not view.is_current or node is None or traversal is None:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
-    if not claim.completes_node and claim.node.phase is Phase.UPDATE:
-        # What failed is a leftover of an older traversal: its node here will look at the row for itself.
+    if not claim.completes_node:
+        # What failed, or was cancelled, is a leftover of an older traversal: its node here will look for itself.
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     if not view.is_running or node.status is not NodeStatus.READY:
         return Decision(End.RELEASED, tuple(effects))

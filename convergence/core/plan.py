@@ -49,6 +49,7 @@ class Request:
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.wakes`.
     :param stack_changes: columns of the stack that change with the operation.
+    :param cancels: whether what is in progress is not to be waited for; see `Traversal.cancels`.
     :param visit_unchanged: visit every node, whether anything seems to have changed or not.
     """
 
@@ -63,6 +64,7 @@ class Request:
     reason: str = ''
     window: int = 64
     stack_changes: Mapping[str, Any] = field(default_factory=dict)
+    cancels: bool = False
     visit_unchanged: bool = False
 
 
@@ -105,6 +107,7 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
         complete_number=next(node.number for node in nodes if node.phase is Phase.COMPLETE),
         unchanged=len(finished),
         request_id=request.request_id,
+        cancels=request.cancels,
     )
     effects = [
         *_stack_effects(view, stack, request),

@@ -71,6 +71,7 @@ class Traversal:
     :param node_count: nodes written; their numbers run from 0.
     :param complete_number: number of the node that ends the traversal.
     :param unchanged: resources that were found unchanged when the traversal was planned.
+    :param cancels: whether nobody waits for what older traversals have left in the middle.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Traversal:
     reason: str = ''
     failed_phase: Phase | None = None
     request_id: str = ''
+    cancels: bool = False
 
 
 @dataclass(frozen=True, slots=True)

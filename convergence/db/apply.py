@@ -13,10 +13,11 @@ from sqlalchemy.engine import Connection
 
 from convergence.core import effects
 from convergence.core.model import NodeStatus, Phase
+from convergence.core.rows import Node
 from convergence.db.columns import database_now
 from convergence.db.load import chunks
 from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
-from convergence.db.transaction import Ready
+from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
 
@@ -54,16 +55,19 @@ LOCK_SUCCESSORS = (
     .order_by(SYNC_POINT.c.number)
     .with_for_update()
 )
+# One predecessor less; a row that waits for none is the one behind the window whose turn it is to be told of.
 # The order of the columns matters: MariaDB evaluates from left to right and sees what it has just assigned.
 ARRIVE = (
     update(SYNC_POINT)
     .where(_SUCCESSORS)
     .ordered_values(
         (SYNC_POINT.c.status, case((SYNC_POINT.c.waiting == 1, _READY), else_=SYNC_POINT.c.status)),
-        (SYNC_POINT.c.cast_at, case((SYNC_POINT.c.waiting == 1, database_now()), else_=SYNC_POINT.c.cast_at)),
-        (SYNC_POINT.c.waiting, SYNC_POINT.c.waiting - 1),
+        (SYNC_POINT.c.cast_at, case((SYNC_POINT.c.waiting <= 1, database_now()), else_=SYNC_POINT.c.cast_at)),
+        (SYNC_POINT.c.waiting, case((SYNC_POINT.c.waiting > 0, SYNC_POINT.c.waiting - 1), else_=0)),
     )
 )
+# A node behind the window has not been told of.
+HIDE = update(SYNC_POINT).where(_THIS_NODE).values(cast_at=None)
 CHAIN = update(SYNC_POINT).where(_THIS_NODE).values(wakes=bindparam('new_wakes'))
 END_TRAVERSAL = (
     update(TRAVERSAL)
@@ -132,11 +136,13 @@ def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, rea
 def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
     connection.execute(insert(TRAVERSAL), {**_values(effect.traversal), 'swept': False})
     now = effect.traversal.started_at
+    behind = {node.wakes for node in effect.nodes}
+
+    def cast_at(node: Node) -> float | None:
+        return now if node.status is NodeStatus.READY and node.number not in behind else None
+
     for some in chunks(effect.nodes, 1000):
-        rows = [
-            {**_values(node), 'cast_at': now if node.status is NodeStatus.READY else None} for node in some
-        ]
-        connection.execute(insert(SYNC_POINT), rows)
+        connection.execute(insert(SYNC_POINT), [{**_values(node), 'cast_at': cast_at(node)} for node in some])
 
 
 def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
@@ -192,14 +198,17 @@ def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Read
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     done = connection.execute(FINISH_NODE, {**key, 'new_output': effect.output})
     _expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')
+    told = effect.required_by if effect.wakes is None else (*effect.required_by, effect.wakes)
     became: list[tuple[int, Phase]] = []
-    for some in chunks(sorted(effect.required_by)):
+    for some in chunks(sorted(told)):
         successors = {'traversal': effect.traversal_id, 'numbers': list(some)}
         locked = connection.execute(LOCK_SUCCESSORS, successors)
         became += [(number, phase) for number, waiting, phase in locked if waiting == 1]
         connection.execute(ARRIVE, successors)
-    _chain(connection, effect.traversal_id, [number for number, _ in became], effect.window)
-    ready += [(effect.traversal_id, number, phase) for number, phase in became[: effect.window]]
+    checks = [number for number, phase in became if phase not in LAST]
+    _chain(connection, effect.traversal_id, checks, effect.window)
+    behind = set(checks[effect.window :])
+    ready += [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
 
 
 def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:
@@ -210,6 +219,7 @@ def _chain(connection: Connection, traversal_id: str, numbers: list[int], window
     ]
     if pairs:
         connection.execute(CHAIN, pairs)
+        connection.execute(HIDE, [{'traversal': traversal_id, 'node': number} for number in numbers[window:]])
 
 
 def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:

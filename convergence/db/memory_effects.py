@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from convergence.core import effects
 from convergence.core.model import NodeStatus
 from convergence.core.rows import Node, Resource
-from convergence.db.transaction import Ready
+from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
 if TYPE_CHECKING:
@@ -52,6 +52,14 @@ class Draft:
         if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
             self._cast.add((node.traversal_id, node.number))
         self._nodes[node.traversal_id, node.number] = node
+
+    def tell(self, traversal_id: str, number: int) -> None:
+        """Somebody is told now that a node is ready."""
+        self._cast.add((traversal_id, number))
+
+    def hide(self, traversal_id: str, number: int) -> None:
+        """A node is ready, but its turn to be told of has not come."""
+        self._cast.discard((traversal_id, number))
 
     def become_true(self) -> None:
         """Make everything visible."""
@@ -116,6 +124,9 @@ def _insert_traversal(draft: Draft, effect: effects.InsertTraversal) -> None:
     draft.put('traversal', effect.traversal.id, effect.traversal)
     for node in effect.nodes:
         draft.put_node(node)
+    for node in effect.nodes:
+        if node.wakes is not None:
+            draft.hide(node.traversal_id, node.wakes)
 
 
 def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
@@ -176,6 +187,8 @@ def _ready_node(draft: Draft, traversal_id: str, number: int) -> Node:
 def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
     node = _ready_node(draft, effect.traversal_id, effect.number)
     draft.put_node(replace(node, status=NodeStatus.DONE, output=effect.output))
+    if effect.wakes is not None:
+        draft.tell(effect.traversal_id, effect.wakes)
     became: list[Node] = []
     for number in sorted(effect.required_by):
         successor = draft.node(effect.traversal_id, number)
@@ -186,9 +199,12 @@ def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
         draft.put_node(arrived)
         if successor.waiting == 1:
             became.append(arrived)
-    for before, follower in zip(became, became[effect.window :], strict=False):
+    checks = [each for each in became if each.phase not in LAST]
+    behind = checks[effect.window :]
+    for before, follower in zip(checks, behind, strict=False):
         draft.put_node(replace(before, wakes=follower.number))
-    draft.ready += [(effect.traversal_id, each.number, each.phase) for each in became[: effect.window]]
+        draft.hide(effect.traversal_id, follower.number)
+    draft.ready += [(effect.traversal_id, each.number, each.phase) for each in became if each not in behind]
 
 
 def _fail_node(draft: Draft, effect: effects.FailNode) -> None:

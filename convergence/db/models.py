@@ -77,6 +77,7 @@ TRAVERSAL = Table(
     Column('reason', LONG_TEXT, nullable=False),
     Column('failed_phase', Word(Phase)),
     Column('request_id', String(64), nullable=False),
+    Column('cancels', Boolean, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),

@@ -190,7 +190,7 @@ class Stacks:
         try:
             planned = self._traversals.start(
                 stack,
-                Operation(Action.DELETE, Goal(), _not_deleting, request_id=context.request_id),
+                Operation(Action.DELETE, Goal(), _not_deleting, request_id=context.request_id, cancels=True),
             )
         except _AlreadyDeleting:
             return
@@ -216,7 +216,9 @@ class Stacks:
             if traversal is None:
                 continue
             try:
-                planned = self._traversals.roll_back(stack, traversal, request_id=context.request_id)
+                planned = self._traversals.roll_back(
+                    stack, traversal, request_id=context.request_id, cancels=True
+                )
             except Overtaken:
                 continue
             self._traversals.stop_workers(stack, traversal.id)

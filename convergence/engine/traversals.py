@@ -37,6 +37,7 @@ class Operation:
     :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
     :param template: the goal's template row; None for an empty goal.
     :param is_new_template: whether the row has to be stored.
+    :param cancels: whether what is in progress is stopped rather than waited for.
     """
 
     action: Action
@@ -47,6 +48,7 @@ class Operation:
     rollback_on_failure: bool = False
     request_id: str = ''
     changes: Mapping[str, Any] = field(default_factory=dict)
+    cancels: bool = False
 
 
 class Traversals:
@@ -104,6 +106,7 @@ class Traversals:
             reason=f'Stack {operation.action} started',
             window=self._window,
             stack_changes=operation.changes,
+            cancels=operation.cancels,
             visit_unchanged=self.visit_unchanged,
         )
 
@@ -135,7 +138,8 @@ class Traversals:
             wanted = outcome(stack, traversal)
             try:
                 if wanted is Outcome.ROLL_BACK:
-                    self.roll_back(stack, traversal)
+                    # Without a failed node it was the deadline: what still runs is what has taken too long.
+                    self.roll_back(stack, traversal, cancels=traversal.failed_phase is None)
                 elif wanted is Outcome.FAIL:
                     self._fail(stack)
             except Overtaken:
@@ -154,10 +158,13 @@ class Traversals:
         if committed is not None and committed.verdict is Outcome.FAIL:
             LOG.info('Stack %s has failed', stack.name)
 
-    def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '') -> Planned:
+    def roll_back(
+        self, stack: Stack, failed: Traversal, *, request_id: str = '', cancels: bool = False
+    ) -> Planned:
         """Plan the way back to the last good template, or to nothing where there is none.
 
         :param failed: the traversal to be rolled back; it must still be the current one.
+        :param cancels: whether what is in progress is stopped rather than waited for.
         :raises Overtaken: it is not, or the last good template is another one by now.
         """
         template_id = stack.last_good_template_id
@@ -173,7 +180,14 @@ class Traversals:
 
         return self.start(
             stack,
-            Operation(Action.ROLLBACK, goal, guard, template=row, request_id=request_id or failed.request_id),
+            Operation(
+                Action.ROLLBACK,
+                goal,
+                guard,
+                template=row,
+                request_id=request_id or failed.request_id,
+                cancels=cancels,
+            ),
         )
 
     def _last_good(self, stack: Stack, template_id: str, failed: Traversal) -> tuple[Template, Goal]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Protocol
 
 from convergence import logs
@@ -70,15 +70,20 @@ class Checks:
             if isinstance(result, Unsuitable):
                 self._replace(claim.stack.id, traversal_id, number, claim.resource.id)
 
-    def abandon(self, task: Task) -> None:
-        """A task was told to stop and did not. What it holds is taken from it, and what it writes late is refused.
+    def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
+        """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
 
         Called by whoever supervises the task, never by itself.
+
+        :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
         claim = self._held.pop(task, None)
         if claim is None:
             return
         LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
+        if claim.traversal.id not in cancelled:
+            self._steps.give_back(claim)
+            return
         committed = self._steps.abandon(claim, f'{claim.action} did not stop when it was told to')
         if committed is not None:
             self._conclude(claim, committed)
@@ -97,7 +102,8 @@ class Checks:
 
     def _act(self, claim: Claim, task: Task) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
-        with logs.bind(stack=claim.stack.name, traversal=claim.traversal.id, node=claim.resource.name):
+        request_id = claim.traversal.request_id or None
+        with logs.bind(request_id=request_id, stack=claim.stack.name, node=claim.resource.name):
             LOG.info('%s %s', claim.step, claim.resource.type)
             try:
                 result = self._runner.run(claim, task)

@@ -140,6 +140,10 @@ class Runner:
         except BaseException as error:  # a type may raise anything at all; it must not end the worker
             if isinstance(error, ReplacementNeeded) and claim.action is Action.UPDATE:
                 return self._with_known(course, Unsuitable(text_of(error)))
+            if self._around.draining() and task.cancelled.is_set():
+                # Perhaps only because it was told to stop: another worker finds out how far it got.
+                LOG.info('%s of %s was interrupted', claim.action, claim.resource.name, exc_info=True)
+                return self._with_known(course, Parked(course.progress if course else None, 0.0))
             LOG.info('%s of %s failed', claim.action, claim.resource.name, exc_info=True)
             physical_id = storable_id(getattr(error, 'physical_id', None))
             return self._with_known(course, Failed(text_of(error), physical_id=physical_id))
@@ -184,6 +188,8 @@ class Runner:
                 return self._resume(course)
             case Step.REPAIR:
                 return self._repair(course)
+            case Step.CANCEL:
+                return self._let_go(course)
             case Step.READ:
                 return Succeeded(self._output(course), call.physical_id, call.data)
         raise AssertionError(f'{claim.step} needs no plugin')
@@ -285,7 +291,8 @@ class Runner:
 
         A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
         """
-        if self._around.draining() or self._around.wanted(course.claim):
+        unwanted = course.claim.step is Step.CANCEL
+        if not unwanted and (self._around.draining() or self._around.wanted(course.claim)):
             return self._with_known(course, Parked(course.progress, 0.0))
         action, progress = course.claim.action, course.progress or {}
         try:
@@ -295,7 +302,7 @@ class Runner:
             raise
         except BaseException:  # as in run()
             LOG.warning('Cancelling %s of %s failed', action, course.call.name, exc_info=True)
-        resumable = type(course.kind).cancel is ResourceType.cancel
+        resumable = type(course.kind).cancel is ResourceType.cancel and not unwanted
         return self._with_known(course, Failed(f'{action} cancelled', progress=progress if resumable else None))
 
     def _patiently(self, course: Course, call: Callable[[], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,7 +93,8 @@ class WorkerService:
         self._worker = Worker(self.id, new_id, options.dispatch_window)
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
-        self._groups = clockwork.groups or ThreadGroups(options.threads, lambda task: self._checks.abandon(task))
+        self._groups = clockwork.groups or ThreadGroups(options.threads, self._left)
+        self._cancelled: deque[str] = deque(maxlen=1000)
         self._held_before: frozenset[tuple[str, int]] = frozenset()
         self._heartbeat = Heartbeat(
             self._roster,
@@ -112,10 +114,9 @@ class WorkerService:
 
     def check_resource(self, context: Any, traversal_id: str, node: int) -> None:
         """Look at a node and do what it needs."""
-        request_id = getattr(context, 'request_id', None)
 
         def work(task: Task) -> None:
-            with logs.bind(request_id=request_id, traversal=traversal_id, node=node, worker=self.id):
+            with logs.bind(traversal=traversal_id, node=node, worker=self.id):
                 self._checks.check(traversal_id, node, task)
 
         try:
@@ -125,6 +126,7 @@ class WorkerService:
 
     def cancel(self, context: Any, stack_id: str, traversal_id: str) -> None:
         """Stop what runs here for a traversal."""
+        self._cancelled.append(traversal_id)
         tasks = self._groups.stop(traversal_id, self._options.cancel_grace_s)
         if tasks:
             LOG.info('Cancelling %d tasks of traversal %s', tasks, traversal_id)
@@ -136,11 +138,14 @@ class WorkerService:
         self._heartbeat.start()
         self._timers.start()
 
-    def begin_to_stop(self) -> None:
-        """Hand back actions that wait, let calls that run come to their end. Take no messages from now on."""
+    def begin_to_stop(self, grace_s: float) -> None:
+        """Hand back actions that wait, let calls that run come to their end. Take no messages from now on.
+
+        :param grace_s: what still runs after so many seconds is given back as it is.
+        """
         self._stopping.set()
         self._timers.stop()
-        self._groups.stop_all(self._options.cancel_grace_s)
+        self._groups.stop_all(grace_s)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until nothing runs any more; whether that came true in time."""
@@ -152,6 +157,9 @@ class WorkerService:
     def leave(self) -> None:
         """Be gone. What is still held here is taken over by others at once."""
         self._heartbeat.stop()
+
+    def _left(self, task: Task) -> None:
+        self._checks.leave_behind(task, self._cancelled)
 
     def give_up(self) -> None:
         """The others take our work by now: stop it. What we write late is refused by its fence."""

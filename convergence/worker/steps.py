@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from convergence.core.check import Assess, Begun, Claim, Worker, begin, replacement
+from convergence.core.check import Assess, Begun, Claim, Worker, begin
 from convergence.core.effects import Decision
 from convergence.core.finish import End, Parked, Result, abandon, escalate, finish, record, release
 from convergence.core.leftover import keep_track
+from convergence.core.replace import replacement
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Committed, Transactions
 from convergence.errors import ConvergenceError
@@ -48,7 +49,8 @@ class Steps:
         try:
             return self._store.transact(_held(claim), lambda view: finish(view, claim, result, self._worker))
         except Exception:
-            self._give_back(claim)
+            # The result could not be stored. We do not try again ourselves, or we might do so without end.
+            self.give_back(claim)
             raise
 
     def abandon(self, claim: Claim, reason: str) -> Committed[End] | None:
@@ -84,8 +86,8 @@ class Steps:
         if committed is None or not committed.verdict:
             LOG.error('%s: %s was made for a stack that is gone; remove it', claim.resource.name, physical_id)
 
-    def _give_back(self, claim: Claim) -> None:
-        """The result could not be stored. The sweeper has the action resumed; not we, or we might try without end."""
+    def give_back(self, claim: Claim) -> None:
+        """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""
         fence = claim.resource.fence
         try:
             self._store.transact(HeldResource(claim.resource.id), lambda view: release(view, fence))

@@ -174,6 +174,7 @@ def upgrade() -> None:
         sa.Column('reason', LONG_TEXT, nullable=False),
         sa.Column('failed_phase', sa.String(16), nullable=True),
         sa.Column('request_id', sa.String(length=64), nullable=False),
+        sa.Column('cancels', sa.Boolean(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',

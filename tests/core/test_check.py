@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import ACTING, Step, begin, replacement
+from convergence.core.check import ACTING, Step, begin
 from convergence.core.digest import digest
 from convergence.core.effects import (
     AppendCleanup,
@@ -17,6 +17,7 @@ from convergence.core.effects import (
     UpdateResource,
 )
 from convergence.core.model import Action, Change, DeletionPolicy, NodeStatus, Output, Status, TraversalStatus
+from convergence.core.replace import replacement
 from tests.core.build import (
     CLEANUP,
     DEFINITION,
@@ -144,12 +145,18 @@ def test_an_output_that_lacks_something_is_read(output):
     assert set(only(decision, UpdateResource).changes) == {'owner', 'fence', 'wake_at'}
 
 
-@pytest.mark.parametrize(('resource', 'state'), [
-    (replace(MADE, status=Status.IN_PROGRESS), None),
-    (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, progress={'x': 1}), None),
-    (replace(MADE, status=Status.FAILED, progress={'x': 1}), 'IN_PROGRESS'),
+PARKED = replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, progress={'x': 1})
+STOPPED = replace(MADE, status=Status.FAILED, progress={'x': 1})
+CANCELLING = replace(TRAVERSAL, cancels=True)
+
+
+@pytest.mark.parametrize(('resource', 'state', 'same'), [
+    (replace(MADE, status=Status.IN_PROGRESS), None, True),
+    (replace(MADE, status=Status.IN_PROGRESS), None, False),
+    (PARKED, None, True),
+    (PARKED, None, False),
+    (STOPPED, 'IN_PROGRESS', True),
 ])
-@pytest.mark.parametrize('same', [True, False])
 def test_an_action_left_in_the_middle_is_brought_to_its_end_first(resource, state, same):
     """It finishes the node only where its end is what the node wants."""
     pending = replace(PENDING, template_id='T0', digest=digest(DEFINITION, {}) if same else 'another')
@@ -158,6 +165,22 @@ def test_an_action_left_in_the_middle_is_brought_to_its_end_first(resource, stat
     assert (claim.step, claim.action, claim.completes_node) == (Step.RESUME, resource.action, same)
     assert claim.pending.template_id == ('T1' if same else 'T0')
     assert only(decision, UpdateResource).changes.get('status') == state
+
+
+def test_an_action_that_was_stopped_goes_on_only_where_its_end_is_wanted():
+    """Else reality is looked at, as after any other failure."""
+    stopped = replace(STOPPED, pending=replace(PENDING, digest='another'))
+    assert step(node_view(resource=stopped), wants(Change.IN_PLACE)) is Step.REPAIR
+
+
+@pytest.mark.parametrize('node', [NODE, CLEANUP], ids=['update', 'cleanup'])
+def test_what_a_cancelled_traversal_has_left_is_stopped_not_waited_for(node):
+    """F098, F108: unless its end is what is wanted."""
+    view = node_view(node, replace(PARKED, pending=replace(PENDING, digest='another')), traversal=CANCELLING)
+    claim = begin(view, worker(), never).verdict.claim
+    assert (claim.step, claim.action, claim.completes_node) == (Step.CANCEL, 'UPDATE', False)
+    wanted = replace(PARKED, pending=replace(PENDING, digest=digest(DEFINITION, {})))
+    assert step(node_view(resource=wanted, traversal=CANCELLING)) is Step.RESUME
 
 
 @pytest.mark.parametrize(('resource', 'action'), [
@@ -245,6 +268,7 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         Step.REPAIR: (node_view(resource=replace(MADE, status=Status.FAILED)), SAME),
         Step.READ: (node_view(resource=replace(MADE, output=None)), SAME),
         Step.RESUME: (node_view(resource=replace(MADE, status=Status.IN_PROGRESS)), never),
+        Step.CANCEL: (node_view(CLEANUP, PARKED, traversal=CANCELLING), never),
         Step.DELETE: (node_view(CLEANUP), never),
     }
     assert set(views) == set(Step)

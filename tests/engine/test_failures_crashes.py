@@ -336,7 +336,7 @@ def test_a_worker_that_is_stopped_hands_its_work_on(engine):
     names = [f'n{number}' for number in range(10)]
     stack = harness.create(things(names))
     harness.reality.once['create', 'n0'] = [starts(harness.reality)]
-    harness.reality.once['poll', 'n0'] = [lambda call: harness.workers[0].begin_to_stop() or InProgress({'round': 2})]
+    harness.reality.once['poll', 'n0'] = [lambda call: harness.workers[0].begin_to_stop(60.0) or InProgress({'round': 2})]
     harness.deliver()
     row = harness.row(stack, 'n0')
     assert (row.owner, row.status, row.progress) == (None, 'IN_PROGRESS', {'round': 2})

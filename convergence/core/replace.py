@@ -1,0 +1,72 @@
+"""One node: when its row will not do, another one takes its place."""
+
+from __future__ import annotations
+
+from convergence.core.check import Worker
+from convergence.core.effects import (
+    AppendCleanup,
+    Decision,
+    Effect,
+    InsertResources,
+    PointNode,
+    UpdateResource,
+)
+from convergence.core.model import Action, NodeStatus, Phase, Status
+from convergence.core.rows import Node, Resource
+from convergence.core.views import NodeView
+
+
+def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
+    """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
+
+    The stack row is locked before the resource row: the new row is part of what a plan has to see.
+
+    :param replaced_id: the row that was decided upon.
+    :returns: as the verdict, the key of the new row; None where the decision has been overtaken.
+    """
+    old, node = view.resource, view.node
+    definition = node.definition
+    overtaken = (
+        not view.may_start
+        or node.status is not NodeStatus.READY
+        or old is None
+        or old.id != replaced_id
+        or old.owner is not None
+        or old.replaced_by is not None
+    )
+    if overtaken or old is None or definition is None:
+        return Decision(None)
+    new = Resource(
+        id=worker.new_id(),
+        stack_id=old.stack_id,
+        name=old.name,
+        type=definition.type,
+        action=Action.INIT,
+        status=Status.COMPLETE,
+        created_at=view.now,
+        replaces=old.id,
+        template_id=view.traversal.template_id,
+    )
+    effects: list[Effect] = [
+        InsertResources((new,)),
+        UpdateResource(old.id, None, old.fence, {'replaced_by': new.id}),
+        PointNode(node.traversal_id, node.number, new.id),
+    ]
+    if not view.has_cleanup:
+        effects.append(_late_cleanup(view, old))
+    return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))
+
+
+def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:
+    """The old row was made by this very traversal, so the plan has no cleanup node for it. (Times cannot tell.)"""
+    node = Node(
+        traversal_id=view.traversal.id,
+        number=view.traversal.node_count,
+        phase=Phase.CLEANUP,
+        status=NodeStatus.WAITING,
+        name=old.name,
+        resource_id=old.id,
+        waiting=1,
+        required_by=(view.traversal.complete_number,),
+    )
+    return AppendCleanup(node, after=view.node.number, before=view.traversal.complete_number)
