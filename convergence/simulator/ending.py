@@ -5,7 +5,7 @@ from __future__ import annotations
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.simulator.language import Call, Template
-from convergence.simulator.user import Expectation, User
+from convergence.simulator.user import PLENTY, Expectation, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import World
 
@@ -44,7 +44,7 @@ class Ending:
 
     def _check_stack(self, stack: Stack, expected: Expectation) -> None:
         world = self.world
-        may_fail = expected.cancelled or world.reality.mishaps > 0 or stack.name in self.user.minutes
+        may_fail = expected.cancelled or world.reality.mishaps > 0 or self.user.minutes.get(stack.name, PLENTY) < PLENTY
         if stack.status is Status.FAILED:
             if not may_fail:
                 raise Violation('end state', f'{stack.name} is {stack.action}_FAILED: {stack.status_reason}')

@@ -76,6 +76,7 @@ class Kernel:
         self.at_point: Callable[[Fiber, str], None] = lambda fiber, point: None
         self._main = greenlet.getcurrent()
         self._count = 0
+        self._deaths = False
 
     def clock(self) -> float:
         """The time, in seconds since the epoch."""
@@ -108,7 +109,8 @@ class Kernel:
         self.current = None
         if fiber.let.dead:
             self.fibers.remove(fiber)
-        self.bury()
+        if self._deaths:
+            self.bury()
         if fiber.failure is not None:
             raise fiber.failure
 
@@ -141,9 +143,11 @@ class Kernel:
     def kill(self, process: Process) -> None:
         """A process crashes: none of its fibers gets another turn. May be called from one of them."""
         process.alive = False
+        self._deaths = True
 
     def bury(self) -> None:
         """Called from outside of all fibers: tear down those whose process has crashed."""
+        self._deaths = False
         dead = [fiber for fiber in self.fibers if not fiber.process.alive]
         if not dead:
             return
@@ -155,7 +159,8 @@ class Kernel:
 
     def runnable(self) -> list[Fiber]:
         """The fibers that have something to do now, oldest first."""
-        return [fiber for fiber in self.fibers if fiber.may_run(self.now)]
+        now = self.now
+        return [fiber for fiber in self.fibers if not fiber.blocked and fiber.may_run(now)]
 
     def sleepers(self) -> list[float]:
         """When sleeping fibers wake up by themselves, and frozen ones go on."""

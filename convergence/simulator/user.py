@@ -13,6 +13,9 @@ from convergence.simulator.language import Call, Template
 from convergence.simulator.verification import Violation
 from convergence.simulator.world import PROJECT, Context, Engine, World
 
+PLENTY = 60
+"""A time limit, in minutes, that no operation of a scenario reaches by itself."""
+
 
 @dataclass
 class Expectation:
@@ -59,7 +62,7 @@ class User:
     def starts_afresh(self) -> None:
         """What was preferred and cancelled so far does not count any more."""
         self.rolls_back.clear()
-        self.minutes.clear()
+        self.minutes = dict.fromkeys(self.minutes, PLENTY)
         for expected in self.stacks.values():
             expected.cancelled = expected.asked_back = False
 
