@@ -265,7 +265,9 @@ class Runner:
             first_progress = course.progress is None
             news = course.learn(answer)
             course.progress = answer.progress
-            wait_s = min(answer.poll_after_s if answer.poll_after_s is not None else interval_s, self._pace.poll_max_s)
+            asked_s = answer.poll_after_s if answer.poll_after_s is not None else interval_s
+            # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
+            wait_s = min(max(asked_s, self._pace.poll_min_s), self._pace.poll_max_s)
             if course.waited_s + wait_s > self._pace.park_after_s or self._around.draining():
                 return self._with_known(course, Parked(answer.progress, 0.0 if self._around.draining() else wait_s))
             if (news or first_progress) and not self._around.record(
