@@ -1,0 +1,431 @@
+"""Driving a resource type to an end that can be stored: polling, parking, patience, finding out, letting go."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import pytest
+
+from convergence.concurrency import Task, TaskKilled
+from convergence.core.check import Step
+from convergence.core.finish import Failed, Parked, Succeeded, Unsuitable
+from convergence.core.model import Action, Output, Status
+from convergence.resources.contract import (
+    Done,
+    FinalFailure,
+    InProgress,
+    ObjectNotFound,
+    Observed,
+    ReplacementNeeded,
+    ResourceType,
+    TransientFailure,
+)
+from convergence.resources.registry import Registry
+from convergence.resources.schema import prop
+from convergence.worker.runner import Fenced, Pace, Runner, Surroundings
+from tests.core.build import MADE, NODE, PENDING, claim, held
+
+
+@dataclass(frozen=True)
+class Properties:
+    """One that may change, one that may not."""
+
+    p: int = prop(0, update_allowed=True)
+    key: str = prop('')
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Two."""
+
+    x: int = 0
+    y: int = 0
+
+
+class Scripted(ResourceType[Properties]):
+    """Answers as it was told, once each; the calls are kept."""
+
+    Properties = Properties
+    Attributes = Attributes
+
+    def __init__(self, **answers):
+        self.answers = {name: list(given) if isinstance(given, list) else [given] for name, given in answers.items()}
+        self.calls = []
+        self.counts = Counter()
+
+    def answer(self, name, call, *details):
+        """The next answer to a call."""
+        self.calls.append((name, call, *details))
+        self.counts[name] += 1
+        given = self.answers[name].pop(0)
+        if isinstance(given, BaseException):
+            raise given
+        return given
+
+    def create(self, call):
+        """As told."""
+        return self.answer('create', call)
+
+    def update(self, call):
+        """As told."""
+        return self.answer('update', call)
+
+    def delete(self, call):
+        """As told."""
+        return self.answer('delete', call)
+
+    def poll(self, call, action, progress):
+        """As told."""
+        return self.answer('poll', call, action, progress)
+
+    def find(self, call):
+        """As told."""
+        return self.answer('find', call)
+
+    def observe(self, call):
+        """As told."""
+        return self.answer('observe', call)
+
+    def attribute(self, call, name):
+        """As told."""
+        return self.answer(f'attribute_{name}', call)
+
+
+class Cancellable(Scripted):
+    """Can be stopped."""
+
+    def cancel(self, call, action, progress):
+        """As told."""
+        return self.answer('cancel', call, action, progress)
+
+
+class Around:
+    """What a worker would do; notes what it was asked."""
+
+    def __init__(self, *, holds=True, draining=False, wanted=True, cancelled_after=99):
+        self.holds, self.is_draining, self.is_wanted = holds, draining, wanted
+        self.cancelled_after = cancelled_after
+        self.recorded, self.waited, self.escalated = [], [], 0
+
+    def surroundings(self):
+        """For a runner."""
+        return Surroundings(self._record, self._escalate, lambda: self.is_draining, lambda claim: self.is_wanted, self._wait)
+
+    def _record(self, claim, known):
+        self.recorded.append(known)
+        return self.holds
+
+    def _escalate(self, claim):
+        self.escalated += 1
+        return self.holds
+
+    def _wait(self, task, duration_s):
+        self.waited.append(duration_s)
+        return len(self.waited) > self.cancelled_after
+
+
+PACE = Pace(poll_min_s=1.0, poll_max_s=4.0, park_after_s=10.0, attempts=3, jitter=lambda low, high: high)
+CREATE = claim(Step.CREATE, Action.CREATE, held(replace(MADE, status=Status.IN_PROGRESS, physical_id=None, output=None)))
+UPDATE = claim(Step.UPDATE, Action.UPDATE, held(replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS)))
+DELETE = claim(Step.DELETE, Action.DELETE, held(replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS)))
+
+
+def resume(claimed, progress=None, **changes):
+    """The same action, taken up in the middle."""
+    return replace(claimed, step=Step.RESUME, resource=replace(claimed.resource, progress=progress, **changes))
+
+
+def repair(**changes):
+    """A failed row that is looked at."""
+    resource = held(replace(MADE, status=Status.FAILED, **changes))
+    return claim(Step.REPAIR, Action.UPDATE, resource, pending=replace(PENDING, properties={'p': 1}))
+
+
+def run(kind, claimed, around=None, task=None):
+    """What comes of it."""
+    runner = Runner(Registry({'Type': kind}), PACE, (around or Around()).surroundings())
+    return runner.run(claimed, task or Task('t'))
+
+
+# --- at once, and by polling ------------------------------------------------------------------------------------
+
+
+def test_an_action_done_at_once_is_one_call():
+    kind = Scripted(create=Done('made', {'k': 1}))
+    result = run(kind, CREATE)
+    assert result == Succeeded(Output('R', 'made'), 'made', {'k': 1})
+    (called,) = kind.calls
+    assert (called[1].token, called[1].properties.p, called[1].physical_id) == ('token', 1, None)
+
+
+def test_a_long_action_is_polled_with_growing_pauses_and_its_id_stored_at_once():
+    """F027."""
+    kind = Scripted(create=InProgress({'n': 0}, 'made'), poll=[InProgress({'n': 1}), InProgress({'n': 2}), Done()])
+    around = Around()
+    assert run(kind, CREATE, around) == Succeeded(Output('R', 'made'), 'made', MADE.data)
+    assert around.waited == [1.0, 1.5, 2.25]
+    assert [known.physical_id for known in around.recorded] == ['made']
+    assert [(action, progress) for name, _, action, progress in kind.calls[1:]] == [
+        (Action.CREATE, {'n': 0}), (Action.CREATE, {'n': 1}), (Action.CREATE, {'n': 2})]
+    assert kind.calls[1][1].physical_id == 'made'
+
+
+def test_what_becomes_known_later_is_stored_when_it_does():
+    kind = Scripted(create=InProgress({}), poll=[InProgress({}, 'made'), InProgress({}, data={'k': 1}), Done()])
+    around = Around()
+    run(kind, CREATE, around)
+    assert [(known.physical_id, known.data) for known in around.recorded] == [
+        (None, {}), ('made', {}), ('made', {'k': 1})]
+
+
+def test_an_action_that_takes_longer_gives_its_thread_back():
+    kind = Scripted(update=InProgress({'n': 0}), poll=[InProgress({'n': number}) for number in range(1, 99)])
+    around = Around()
+    result = run(kind, UPDATE, around)
+    assert isinstance(result, Parked)
+    assert sum(around.waited) <= PACE.park_after_s
+    assert (result.after_s, result.progress) == (4.0, {'n': len(around.waited)})
+    assert result.physical_id == 'phys'
+
+
+@pytest.mark.parametrize(('asked_s', 'given_s'), [(2.0, 2.0), (100.0, 4.0), (0.0, 1.0), (-5.0, 1.0)])
+def test_a_type_may_say_how_long_to_wait_within_bounds(asked_s, given_s):
+    """One that asks for no pause must not keep a thread busy for ever."""
+    kind = Scripted(update=[InProgress({}, poll_after_s=asked_s)], poll=[InProgress({}, poll_after_s=asked_s)] * 99)
+    around = Around()
+    assert isinstance(run(kind, UPDATE, around), Parked)
+    assert set(around.waited) == {given_s}
+
+
+def test_whoever_loses_the_row_while_it_polls_stops_and_says_what_it_made():
+    """F021."""
+    kind = Scripted(create=InProgress({}, 'made'))
+    with pytest.raises(Fenced) as fenced:
+        run(kind, CREATE, Around(holds=False))
+    assert fenced.value.physical_id == 'made'
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+
+
+def test_what_fails_for_the_moment_is_repeated_a_few_times():
+    """F093."""
+    kind, around = Scripted(create=[TransientFailure('busy'), TransientFailure('busy'), Done('made')]), Around()
+    assert isinstance(run(kind, CREATE, around), Succeeded)
+    assert around.waited == [2.0, 4.0]
+    kind = Scripted(create=[TransientFailure('busy', physical_id='half')] * 9)
+    assert run(kind, CREATE) == Failed('busy', 'half')
+    assert kind.counts['create'] == 3
+
+
+def test_a_poll_that_fails_for_the_moment_is_repeated_too():
+    kind = Scripted(update=InProgress({}), poll=[TransientFailure('busy'), Done()])
+    assert isinstance(run(kind, UPDATE), Succeeded)
+
+
+@pytest.mark.parametrize('error', [FinalFailure('no', physical_id='half'), ValueError('no'), SystemExit('no')])
+def test_what_fails_has_failed_with_all_that_is_known(error):
+    kind = Scripted(create=InProgress({}, 'first'), poll=error)
+    result = run(kind, CREATE)
+    assert isinstance(result, Failed)
+    assert 'no' in result.reason
+    assert result.physical_id == (getattr(error, 'physical_id', None) or 'first')
+
+
+def test_a_type_that_is_not_installed_here_fails_the_resource():
+    runner = Runner(Registry({}), PACE, Around().surroundings())
+    assert 'could not be found' in runner.run(CREATE, Task('t')).reason
+
+
+def test_properties_that_the_type_refuses_fail_the_resource_but_never_keep_it_from_being_deleted():
+    wrong = replace(CREATE, pending=replace(PENDING, properties={'nonsense': 1}))
+    assert 'nonsense' in run(Scripted(), wrong).reason
+    doomed = replace(DELETE, resource=replace(DELETE.resource, properties={'nonsense': 1}))
+    assert run(Scripted(delete=Done()), doomed) == Succeeded(None)
+
+
+def test_only_an_update_may_ask_for_a_new_object():
+    """F067."""
+    assert run(Scripted(update=ReplacementNeeded('new')), UPDATE) == Unsuitable('new', 'phys', MADE.data)
+    assert isinstance(run(Scripted(create=ReplacementNeeded('new')), CREATE), Failed)
+    assert isinstance(run(Scripted(delete=ReplacementNeeded('new')), DELETE), Failed)
+
+
+def test_a_kill_is_no_answer():
+    with pytest.raises(TaskKilled):
+        run(Scripted(update=TaskKilled('t')), UPDATE)
+
+
+# --- delete -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('answers', [
+    {'delete': Done()}, {'delete': ObjectNotFound('gone')}, {'delete': InProgress({}), 'poll': ObjectNotFound('gone')},
+])
+def test_an_object_that_is_not_there_is_deleted(answers):
+    assert run(Scripted(**answers), DELETE) == Succeeded(None)
+
+
+def test_an_object_whose_id_is_not_known_is_looked_for_and_deleted():
+    """F027."""
+    unknown = replace(DELETE, resource=replace(DELETE.resource, physical_id=None))
+    kind = Scripted(find=Done('found'), delete=Done())
+    assert run(kind, unknown) == Succeeded(None)
+    assert kind.calls[-1][1].physical_id == 'found'
+    kind = Scripted(find=None)
+    assert run(kind, unknown) == Succeeded(None)
+    assert kind.counts['delete'] == 0
+    assert run(Scripted(find=ObjectNotFound('none')), unknown) == Succeeded(None)
+
+
+def test_a_delete_that_cannot_look_has_failed():
+    """Nothing is known: the row must stay."""
+    unknown = replace(DELETE, resource=replace(DELETE.resource, physical_id=None))
+    assert isinstance(run(Scripted(find=FinalFailure('no answer')), unknown), Failed)
+
+
+# --- resume -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('claimed', 'action'), [(CREATE, 'CREATE'), (UPDATE, 'UPDATE'), (DELETE, 'DELETE')])
+def test_an_action_with_progress_is_polled_on(claimed, action):
+    kind = Scripted(poll=Done())
+    assert isinstance(run(kind, resume(claimed, {'n': 5})), Succeeded)
+    assert [(name, given, progress) for name, _, given, progress in kind.calls] == [('poll', action, {'n': 5})]
+
+
+def test_a_create_without_progress_is_looked_for():
+    """F027: found, still in progress, or nowhere."""
+    found = run(Scripted(find=Done('found')), resume(CREATE))
+    assert (type(found), found.physical_id) == (Succeeded, 'found')
+    assert isinstance(run(Scripted(find=InProgress({}, 'found'), poll=Done()), resume(CREATE)), Succeeded)
+
+
+def test_a_create_that_is_nowhere_is_repeated_only_where_the_service_enforces_the_token():
+    kind = Scripted(find=None)
+    assert isinstance(run(kind, resume(CREATE)), Unsuitable)
+    assert kind.counts['create'] == 0
+    enforced = Scripted(find=None, create=Done('made'))
+    enforced.token_enforced = True
+    assert isinstance(run(enforced, resume(CREATE)), Succeeded)
+
+
+def test_an_update_without_progress_is_done_again():
+    kind = Scripted(update=Done())
+    assert isinstance(run(kind, resume(UPDATE)), Succeeded)
+    assert kind.calls[0][1].previous.p == 1
+
+
+# --- repair -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_in_good_order_is_kept_as_it_is():
+    """F069."""
+    kind, around = Scripted(observe=Observed()), Around()
+    assert isinstance(run(kind, repair(properties={'p': 1}), around), Succeeded)
+    assert (kind.counts['update'], around.escalated) == (0, 0)
+
+
+def test_what_has_changed_or_was_being_updated_is_updated():
+    """Parts of a failed update may have been applied: it is not enough that nothing differs."""
+    for claimed in (repair(properties={'p': 7}), repair(action=Action.UPDATE, properties={'p': 1})):
+        kind, around = Scripted(observe=Observed(), update=Done()), Around()
+        assert isinstance(run(kind, claimed, around), Succeeded)
+        assert around.escalated == 1
+
+
+@pytest.mark.parametrize('answers', [
+    {'observe': None}, {'observe': Observed(healthy=False)}, {'observe': ObjectNotFound('gone')},
+], ids=['cannot tell', 'unhealthy', 'gone'])
+def test_what_is_of_no_use_is_replaced(answers):
+    assert isinstance(run(Scripted(**answers), repair()), Unsuitable)
+
+
+def test_a_failed_update_of_a_type_that_cannot_tell_is_tried_again():
+    kind = Scripted(observe=None, update=Done())
+    assert isinstance(run(kind, repair(action=Action.UPDATE)), Succeeded)
+
+
+def test_a_failed_create_without_an_object_is_looked_for_then_replaced():
+    assert isinstance(run(Scripted(find=None), repair(physical_id=None)), Unsuitable)
+    kept = run(Scripted(find=Done('found'), observe=Observed()), repair(physical_id=None, properties={'p': 1}))
+    assert (type(kept), kept.physical_id) == (Succeeded, 'found')
+
+
+def test_a_repair_that_needs_other_properties_than_can_be_changed_replaces():
+    claimed = replace(repair(properties={'p': 1, 'key': 'a'}), pending=replace(PENDING, properties={'key': 'b'}))
+    assert isinstance(run(Scripted(observe=Observed()), claimed), Unsuitable)
+
+
+def test_a_repair_that_has_lost_the_row_does_not_update():
+    kind = Scripted(observe=Observed())
+    with pytest.raises(Fenced):
+        run(kind, repair(properties={'p': 7}), Around(holds=False))
+    assert kind.counts['update'] == 0
+
+
+# --- letting go -------------------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_action_is_stopped_and_its_type_told_once():
+    """F102."""
+    kind = Cancellable(update=InProgress({'n': 1}), cancel=None)
+    result = run(kind, UPDATE, Around(wanted=False, cancelled_after=0))
+    assert (type(result), result.reason, result.progress) == (Failed, 'UPDATE cancelled', None)
+    assert kind.calls[-1][2:] == (Action.UPDATE, {'n': 1})
+
+
+def test_a_cancelled_action_that_cannot_be_stopped_can_be_resumed():
+    """F101: the type has no cancel: it goes on by itself, and a later update may find it done."""
+    result = run(Scripted(update=InProgress({'n': 1})), UPDATE, Around(wanted=False, cancelled_after=0))
+    assert (type(result), result.progress) == (Failed, {'n': 1})
+
+
+@pytest.mark.parametrize('error', [RuntimeError('no'), SystemExit('no')])
+def test_a_cancel_that_fails_is_a_cancel_all_the_same(error):
+    kind = Cancellable(update=InProgress({}), cancel=error)
+    assert run(kind, UPDATE, Around(wanted=False, cancelled_after=0)).reason == 'UPDATE cancelled'
+
+
+@pytest.mark.parametrize('around', [
+    Around(draining=True), Around(wanted=True, cancelled_after=0),
+], ids=['draining', 'only this worker'])
+def test_an_action_that_is_still_wanted_is_handed_over_not_failed(around):
+    """F022, F038."""
+    kind = Cancellable(create=InProgress({'n': 1}, 'made'))
+    assert run(kind, CREATE, around) == Parked({'n': 1}, 0.0, 'made', MADE.data)
+    assert kind.counts['cancel'] == 0
+
+
+def test_what_an_older_traversal_left_is_cancelled_where_nobody_waits_for_it():
+    parked = claim(Step.CANCEL, Action.UPDATE, held(replace(MADE, progress={'n': 1})), completes_node=False)
+    kind = Cancellable(cancel=None)
+    assert isinstance(run(kind, parked), Failed)
+    assert kind.calls[-1][2:] == (Action.UPDATE, {'n': 1})
+
+
+# --- outputs ----------------------------------------------------------------------------------------------------
+
+
+def asking(*names):
+    """A node of whose resource attributes are asked."""
+    return replace(CREATE, node=replace(NODE, asked=names))
+
+
+def test_only_the_attributes_that_are_asked_for_are_read():
+    kind = Scripted(create=Done('made'), attribute_x=5)
+    assert run(kind, asking('x')).output.attributes == {'x': 5}
+    assert run(Scripted(create=Done('made'), attribute_x=5, attribute_y=6), asking('')).output.attributes == {
+        '': {'x': 5, 'y': 6}}
+
+
+@pytest.mark.parametrize('value', [RuntimeError('unreadable'), SystemExit('unreadable'), object(), float('nan')])
+def test_an_attribute_that_cannot_be_had_is_an_error_of_that_attribute(value):
+    """F035."""
+    output = run(Scripted(create=Done('made'), attribute_x=value, attribute_y=6), asking('x', 'y')).output
+    assert (dict(output.attributes), set(output.errors)) == ({'y': 6}, {'x'})
+
+
+def test_reading_touches_nothing():
+    read = claim(Step.READ, Action.CREATE, held(), node=replace(NODE, asked=('x',)))
+    kind = Scripted(attribute_x=5)
+    assert run(kind, read) == Succeeded(Output('R', 'phys', {'x': 5}), 'phys', MADE.data)
