@@ -209,8 +209,7 @@ MUTANTS = (
     ),
     Mutant(
         'never resume',
-        (Edit(f'{CHECK}:_update', 'unfinished = resource.status is Status.IN_PROGRESS or resource.progress is not None',
-              'unfinished = False'),),
+        (Edit(f'{CHECK}:_update', 'if resource.action is not Action.DELETE and (', 'if False and ('),),
         ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
     ),
     Mutant(

@@ -15,11 +15,12 @@ SCENARIOS = [Scenario.load(path) for path in sorted(DIRECTORY.glob('*.py'))]
 
 FAULTS = {
     'quiet': (Plan(), 25),
+    'narrow': (Plan(window=1), 5),
     'doubled': (Plan(faults=Faults(double=0.3)), 10),
     'lossy': (Plan(faults=Faults(drop=0.1, double=0.1)), 10),
     'deadly': (Plan(faults=Faults(drop=0.05, double=0.05, crash=0.01)), 15),
 }
-"""What goes wrong, and under how many seeds."""
+"""What goes wrong (or narrow: that nodes are told one by one), and under how many seeds."""
 
 
 @pytest.fixture(autouse=True)
