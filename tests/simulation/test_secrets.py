@@ -1,0 +1,28 @@
+"""I11 where no commit is looked at: log lines and messages, while resources with secrets fail in every way."""
+
+import logging
+from pathlib import Path
+
+from convergence.simulator.choices import Choices
+from convergence.simulator.invariants import CANARY
+from convergence.simulator.language import Scenario
+from convergence.simulator.run import Plan, Run
+from convergence.simulator.world import Faults, Watch
+
+SCENARIO = Path(__file__).parents[1] / 'scenarios' / 'secrets_stay_secret.py'
+
+
+def test_no_log_line_and_no_message_tells_a_secret(caplog):
+    scenario, said = Scenario.load(SCENARIO), []
+
+    def watch():
+        return Watch(story=lambda who, what, whom: said.append(f'{who} {what!r} {whom}'))
+
+    with caplog.at_level(logging.DEBUG):
+        for seed in range(15):
+            Run(scenario, Plan(faults=Faults(drop=0.05, crash=0.01)), Choices(seed), watch).execute()
+    assert len(said) > 100
+    assert 'canary' == CANARY
+    assert 'fails' in caplog.text
+    assert CANARY not in caplog.text
+    assert not [line for line in said if CANARY in line]
