@@ -32,7 +32,7 @@ def find(paths: Iterable[Path]) -> list[Path]:
         if not files:
             raise Invalid(f'{path}: there is no scenario; name files, or directories with *.py files in them')
         found += files
-    return found
+    return list(dict.fromkeys(found))
 
 
 def load(path: Path) -> Scenario:

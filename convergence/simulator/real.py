@@ -37,6 +37,9 @@ class Processes(Protocol):
     def freeze(self, kind: str, duration_s: float) -> None:
         """Let a process stand still for a while, and then go on."""
 
+    def ended(self) -> list[str]:
+        """Which processes have ended by themselves, each with its last words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Installation:
@@ -141,9 +144,14 @@ class User:
         """Back to what the stack was: by a rollback in time, or else by an update."""
         target = self.wishes[name].before or [Template()]
         self.wishes[name] = Wish(target)
+        goal_id = self.stack(name).template_id
         try:
             self._at.client.stack_cancel_update(self._at.context, self._identity(name), True)
+            in_time = self.stack(name).template_id != goal_id
         except errors.NotSupported:
+            in_time = False
+        # Once the new goal has been up, it is itself what an operation in progress goes back to.
+        if not in_time:
             self.wishes[name] = Wish([target[-1]])
             self._at.client.update_stack(self._at.context, self._identity(name), target[-1].document())
 
@@ -262,6 +270,8 @@ class RealRun:
         """Wait until every stack is in a final state and nobody holds any of its rows."""
         ends = time.monotonic() + self._limit_s
         while busy := list(self._user.busy()):
+            if gone := self._at.processes.ended():
+                raise Violation('processes', f'some have ended by themselves: {"; ".join(gone)}')
             if time.monotonic() > ends:
                 raise Violation('liveness', f'not at rest after {self._limit_s:g} s: {"; ".join(busy)}')
             time.sleep(LOOK_EVERY_S)
