@@ -14,11 +14,12 @@ from typing import Any
 import yaml
 
 from convergence import template
-from convergence.core.check import Worker
+from convergence.core.claim import Worker
 from convergence.core.model import NodeStatus, Status
 from convergence.core.rows import Resource, Stack
+from convergence.db.columns import database_now
 from convergence.db.connection import connect
-from convergence.db.models import DUTY, METADATA, TRAVERSAL
+from convergence.db.models import DUTY, METADATA, RESOURCE, TRAVERSAL
 from convergence.db.queries import Reader, in_service
 from convergence.db.roster import Roster
 from convergence.db.store import Store
@@ -187,9 +188,17 @@ class Harness:
         """Sweep and deliver until there is nothing left to do."""
         for _ in range(sweeps):
             self.run()
-            if not self.sweep() and not self.messages.checks:
+            if not self.sweep() and not self.messages.checks and not self.let_time_pass():
                 return
         raise AssertionError(f'still not quiet after {sweeps} sweeps')
+
+    def let_time_pass(self) -> int:
+        """Whatever is to be looked at later is due now; how many rows that were."""
+        waiting = (RESOURCE.c.wake_at > database_now()) | (RESOURCE.c.unsure_until > database_now())
+        with self.store.writing() as connection:
+            due = connection.execute(RESOURCE.update().where(waiting).values(wake_at=0.0, unsure_until=0.0)).rowcount
+            connection.commit()
+        return due
 
     def expire(self, traversal_id: str) -> None:
         """The deadline of a traversal is over."""

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from convergence import __version__, template
 from convergence.cmd.database import open_database
 from convergence.config import LocalProviderSettings, Settings
-from convergence.core.check import Worker as CoreWorker
+from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
 from convergence.db.queries import Reader

@@ -6,11 +6,11 @@ The store calls `begin` with the node's row locked and everything else read afte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import replace
 
 from convergence.core import failure, states
+from convergence.core.claim import Assess, Begun, Claim, Step, Unwantable, Wanted, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import (
     Decision,
@@ -18,113 +18,20 @@ from convergence.core.effects import (
     Effect,
     FinishNode,
     InsertEvents,
+    TellNode,
     UpdateResource,
 )
 from convergence.core.model import (
     Action,
     Change,
     DeletionPolicy,
-    Json,
     NodeStatus,
     Output,
     Phase,
     Status,
 )
-from convergence.core.rows import Event, Node, Pending, Resource, Stack, Traversal
+from convergence.core.rows import Event, Node, Pending, Resource
 from convergence.core.views import NodeView
-
-
-class Step(StrEnum):
-    """What is to be done for a node now."""
-
-    DROP = 'DROP'
-    WAIT = 'WAIT'
-    NOTHING = 'NOTHING'
-    FAIL = 'FAIL'
-    CREATE = 'CREATE'
-    UPDATE = 'UPDATE'
-    REPLACE = 'REPLACE'
-    REPAIR = 'REPAIR'
-    READ = 'READ'
-    RESUME = 'RESUME'
-    CANCEL = 'CANCEL'
-    DELETE = 'DELETE'
-
-
-ACTING = frozenset({Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.DELETE})
-"""Steps for which the row has been claimed and a plugin is to be called."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """Who asks, and what a claim needs from outside.
-
-    :param id: the worker that will own the row.
-    :param new_id: makes an id that was never used before.
-    :param window: how many nodes are cast at once; see `Node.wakes`.
-    """
-
-    id: str
-    new_id: Callable[[], str]
-    window: int = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the template wants of a resource, with everything resolved.
-
-    :param change: what it takes to get there from the row's properties as last applied.
-    """
-
-    properties: Mapping[str, Json]
-    change: Change
-    metadata: Json = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Unwantable:
-    """The wanted properties cannot be had: a reference could not be resolved, or a value is not allowed."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A row held by a worker, and what it is held for.
-
-    :param resource: the row as claimed, with the owner and the fence that guard every further write.
-    :param step: what is to be done.
-    :param action: the action that the step belongs to.
-    :param completes_node: whether success finishes the node; a leftover of an older traversal does not.
-    """
-
-    step: Step
-    action: Action
-    resource: Resource
-    node: Node
-    stack: Stack
-    traversal: Traversal
-    completes_node: bool = True
-    pending: Pending | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The verdict on a node.
-
-    :param claim: set for the steps in `ACTING`.
-    :param stack_id: set for `REPLACE` and `FAIL`, which go on with the stack.
-    :param resource_id: set for `REPLACE`: the row to be replaced.
-    """
-
-    step: Step
-    claim: Claim | None = None
-    stack_id: str = ''
-    resource_id: str = ''
-
-
-Assess = Callable[[NodeView], Wanted | Unwantable]
-"""Resolves what the template wants and compares it with the row. Pure; given by the caller, who knows templates."""
 
 
 def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
@@ -134,11 +41,28 @@ def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
         return Decision(Begun(Step.DROP))
     if resource is None:
         return _nothing(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
-    if resource.owner is not None:
-        return Decision(Begun(Step.WAIT), wake=_follower(node))
+    if resource.owner is not None or _sleeps(view, resource):
+        return _wait(node)
     if node.phase is Phase.CLEANUP:
         return _cleanup(view, worker, resource)
     return _update(view, worker, resource, assess)
+
+
+def _wait(node: Node) -> Decision[Begun]:
+    """Somebody else will see to the row. The node behind the window need not wait for that."""
+    if node.wakes is None:
+        return Decision(Begun(Step.WAIT))
+    return Decision(Begun(Step.WAIT), (TellNode(node.traversal_id, node.wakes),), _follower(node))
+
+
+def _sleeps(view: NodeView, resource: Resource) -> bool:
+    """Whether this very traversal has parked the row until later: then a message that comes early is a double."""
+    if resource.status is not Status.IN_PROGRESS or resource.wake_at is None or resource.wake_at <= view.now:
+        return False
+    if resource.action is Action.DELETE:
+        return True
+    pending = resource.pending
+    return pending is not None and pending.template_id == view.traversal.template_id
 
 
 # --- cleanup --------------------------------------------------------------------------------------------------
@@ -245,7 +169,6 @@ def updating(resource: Resource, pending: Pending) -> dict[str, object]:
         **states.resource_state(resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed'),
         'pending': pending,
         'requires': tuple(sorted({*resource.requires, *pending.requires})),
-        'template_id': pending.template_id,
         'digest': None,
         'progress': None,
     }
@@ -324,6 +247,8 @@ def _claim(
     resource = view.resource
     assert resource is not None
     held = {**changes, 'owner': worker.id, 'fence': resource.fence + 1, 'wake_at': None}
+    if step in (Step.CREATE, Step.UPDATE, Step.DELETE):
+        held['began_at'] = view.now
     effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
     if 'status' in changes:
         effects.append(InsertEvents((_event(view, worker, resource, action, Status.IN_PROGRESS, 'state changed'),)))
@@ -336,6 +261,7 @@ def _claim(
         traversal=view.traversal,
         completes_node=completes_node,
         pending=pending,
+        at=view.now,
     )
     return Decision(Begun(step, claim), tuple(effects))
 

@@ -137,14 +137,23 @@ class PointNode:
 
 
 @dataclass(frozen=True, slots=True)
+class TellNode:
+    """A ready node behind the window is told of now."""
+
+    traversal_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class AppendCleanup:
     """A cleanup node for a row that had none when the traversal was planned; the stack row is locked.
 
-    It comes after `after` (which is not done yet) and before `before` (which still waits).
+    :param after: the node, not done yet, that it comes after; None: it is ready at once.
+    :param before: the node that ends the traversal; if that does not wait any more: `Conflict`.
     """
 
     node: Node
-    after: int
+    after: int | None
     before: int
 
 
@@ -169,6 +178,7 @@ Effect: TypeAlias = (
     | FinishNode
     | FailNode
     | PointNode
+    | TellNode
     | AppendCleanup
     | InsertEvents
 )

@@ -12,13 +12,15 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from convergence.core import failure, states
-from convergence.core.check import Claim, Step, Worker, applied, updating
+from convergence.core.check import applied, updating
+from convergence.core.claim import Claim, Step, Worker
 from convergence.core.effects import (
     Decision,
     DeleteResource,
     Effect,
     FinishNode,
     InsertEvents,
+    TellNode,
     UpdateResource,
 )
 from convergence.core.model import Action, Json, NodeStatus, Output, Status
@@ -131,7 +133,7 @@ def release(view: FinishView, fence: int) -> Decision[End]:
     resource = view.resource
     if resource is None or resource.owner is None or resource.fence != fence:
         return Decision(End.FENCED)
-    changes = {'owner': None, 'fence': fence + 1, 'wake_at': None}
+    changes = {'owner': None, 'fence': fence + 1, 'wake_at': None, **_unsure(view, resource)}
     effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
     return Decision(End.RELEASED, effects, view.waiting)
 
@@ -142,7 +144,7 @@ def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Deci
     if decision.verdict is End.FENCED:
         return decision
     effects = tuple(
-        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
+        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1, **_unsure(view, claim.resource)})
         if isinstance(effect, UpdateResource)
         else effect
         for effect in decision.effects
@@ -257,11 +259,14 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked) 
         'progress': result.progress,
         'wake_at': view.now + result.after_s,
     }
-    effects = (UpdateResource(resource.id, resource.owner, resource.fence, changes),)
+    effects: list[Effect] = [UpdateResource(resource.id, resource.owner, resource.fence, changes)]
     if not view.is_current:
-        return Decision(End.RELEASED, effects, view.waiting)
-    wakes = claim.node.wakes
-    return Decision(End.RELEASED, effects, ((claim.node.traversal_id, wakes),) if wakes is not None else ())
+        return Decision(End.RELEASED, tuple(effects), view.waiting)
+    node = claim.node
+    if node.wakes is None or claim.step is Step.RESUME:
+        return Decision(End.RELEASED, tuple(effects))
+    effects.append(TellNode(node.traversal_id, node.wakes))
+    return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.wakes),))
 
 
 def _unsuitable(
@@ -270,14 +275,26 @@ def _unsuitable(
     changes = {**_free(), **_known(result.physical_id, result.data)}
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
-        changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
-        event = _event(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
+        # A type that refuses an update has left the object as it was.
+        status = Status.COMPLETE if resource.action is Action.UPDATE else Status.FAILED
+        changes |= {**states.resource_state(resource, resource.action, status, result.reason), 'pending': None}
+        event = _event(view, worker, resource, resource.action, status, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
     effects.insert(0, UpdateResource(resource.id, resource.owner, resource.fence, changes))
     return Decision(End.RELEASED, tuple(effects), () if view.is_current else view.waiting)
 
 
 # --- shared ---------------------------------------------------------------------------------------------------
+
+
+SEARCH_S = 60.0
+"""For how long an interrupted creation is looked for: its call may still land in the service that it was made to."""
+
+
+def _unsure(view: FinishView, resource: Resource) -> dict[str, object]:
+    """For a row whose creation is left in the middle without a known object: when "not found" will mean something."""
+    creating = resource.action is Action.CREATE and resource.physical_id is None
+    return {'unsure_until': view.now + SEARCH_S} if creating else {}
 
 
 def _free() -> dict[str, object]:

@@ -4,37 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
 
-from convergence.core.check import Claim
-from convergence.core.effects import Decision, InsertResources, UpdateResource
-from convergence.core.model import Action, Status
+from convergence.core.claim import Claim
+from convergence.core.effects import AppendCleanup, Decision, Effect, InsertResources, UpdateResource
+from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Resource
 from convergence.core.views import PlanView
 
 
-def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[[], str]) -> Decision[bool]:
-    """Make sure that some row knows a physical object whose id could not be written under the claim.
+class Track(StrEnum):
+    """What became of an object whose id could not be written under the claim.
 
-    The row that it was made for takes it in, if it is free and knows of no object. Whoever holds that row without
-    knowing of one looks for it by its token. In every other case it gets a row of its own, as a leftover, which the
-    next operation on the stack removes.
+    * `KNOWN`: some row knows it. `HELD`: the row it was made for is held by somebody who may find it: look again.
+    * `LOST`: the stack is not there any more.
+    """
+
+    KNOWN = 'KNOWN'
+    HELD = 'HELD'
+    LOST = 'LOST'
+
+
+def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[[], str]) -> Decision[Track]:
+    """Make sure that some row knows a physical object.
+
+    The row that it was made for takes it in, if it is free and knows of no object. While that row is held nothing can
+    be decided: its holder may find the object by its token, or give up. In every other case the object gets a row of
+    its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one.
 
     :param view: the whole stack.
-    :returns: as the verdict, whether the object is known now; False where the stack is not there any more.
     """
     stack = view.stack
     if stack is None or stack.deleted_at is not None:
-        return Decision(False)
+        return Decision(Track.LOST)
     if any(row.physical_id == physical_id for row in view.resources):
-        return Decision(True)
+        return Decision(Track.KNOWN)
     made_for = next((row for row in view.resources if row.id == claim.resource.id), None)
     if made_for is not None and made_for.physical_id is None:
         if made_for.owner is not None:
-            return Decision(True)
+            return Decision(Track.HELD)
         changes = {'physical_id': physical_id}
-        return Decision(True, (UpdateResource(made_for.id, None, made_for.fence, changes),))
-    leftover = replace(
+        return Decision(Track.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
+    leftover = _leftover(view, claim, physical_id, new_id())
+    effects: list[Effect] = [InsertResources((leftover,))]
+    traversal = view.traversal
+    if traversal is None or traversal.status is not TraversalStatus.RUNNING:
+        return Decision(Track.KNOWN, tuple(effects))
+    node = Node(
+        traversal_id=traversal.id,
+        number=traversal.node_count,
+        phase=Phase.CLEANUP,
+        status=NodeStatus.READY,
+        name=leftover.name,
+        resource_id=leftover.id,
+        required_by=(traversal.complete_number,),
+    )
+    effects.append(AppendCleanup(node, after=None, before=traversal.complete_number))
+    return Decision(Track.KNOWN, tuple(effects), ((node.traversal_id, node.number),))
+
+
+def _leftover(view: PlanView, claim: Claim, physical_id: str, key: str) -> Resource:
+    return replace(
         claim.resource,
-        id=new_id(),
+        id=key,
         action=Action.CREATE,
         status=Status.FAILED,
         status_reason='made by a worker that had lost the resource to another one',
@@ -52,4 +84,3 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         created_at=view.now,
         updated_at=None,
     )
-    return Decision(True, (InsertResources((leftover,)),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convergence.core.check import Worker
+from convergence.core.claim import Worker
 from convergence.core.effects import (
     AppendCleanup,
     Decision,

@@ -183,6 +183,8 @@ class Resource:
     :param token: idempotency token of the creation; None while creation was never begun.
     :param progress: what continues a long action; None while there is nothing to continue.
     :param wake_at: when a parked action wants to be polled again.
+    :param began_at: when the present or last action began.
+    :param unsure_until: until then an interrupted creation may still make something, whatever is found of it now.
     """
 
     id: str
@@ -210,6 +212,8 @@ class Resource:
     progress: Mapping[str, Json] | None = None
     wake_at: float | None = None
     updated_at: float | None = None
+    began_at: float | None = None
+    unsure_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ ARRIVE = (
         (SYNC_POINT.c.waiting, case((SYNC_POINT.c.waiting > 0, SYNC_POINT.c.waiting - 1), else_=0)),
     )
 )
+TELL = update(SYNC_POINT).where(_IS_READY).values(cast_at=database_now())
 # A node behind the window has not been told of.
 HIDE = update(SYNC_POINT).where(_THIS_NODE).values(cast_at=None)
 CHAIN = update(SYNC_POINT).where(_THIS_NODE).values(wakes=bindparam('new_wakes'))
@@ -232,14 +233,21 @@ def _point_node(connection: Connection, effect: effects.PointNode, ready: Ready)
     _expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
+def _tell_node(connection: Connection, effect: effects.TellNode, ready: Ready) -> None:
+    connection.execute(TELL, {'traversal': effect.traversal_id, 'node': effect.number})
+
+
 def _append_cleanup(connection: Connection, effect: effects.AppendCleanup, ready: Ready) -> None:
     traversal_id = effect.node.traversal_id
-    after = {'traversal': traversal_id, 'node': effect.after}
-    present = connection.execute(READ_REQUIRED_BY, after).scalar_one()
-    connection.execute(SET_REQUIRED_BY, {**after, 'new_required_by': (*present, effect.node.number)})
+    if effect.after is not None:
+        after = {'traversal': traversal_id, 'node': effect.after}
+        present = connection.execute(READ_REQUIRED_BY, after).scalar_one()
+        connection.execute(SET_REQUIRED_BY, {**after, 'new_required_by': (*present, effect.node.number)})
     more = connection.execute(ONE_MORE, {'traversal': traversal_id, 'node': effect.before})
     _expect_one(more.rowcount, f'node {effect.before} of {traversal_id}')
     connection.execute(insert(SYNC_POINT), {**_values(effect.node), 'cast_at': None})
+    if effect.after is None:
+        connection.execute(TELL, {'traversal': traversal_id, 'node': effect.node.number})
     connection.execute(COUNT_NODE, {'key': traversal_id})
 
 
@@ -262,6 +270,7 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.FinishNode: _finish_node,
     effects.FailNode: _fail_node,
     effects.PointNode: _point_node,
+    effects.TellNode: _tell_node,
     effects.AppendCleanup: _append_cleanup,
     effects.InsertEvents: _insert_events,
 }

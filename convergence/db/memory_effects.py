@@ -218,14 +218,19 @@ def _point_node(draft: Draft, effect: effects.PointNode) -> None:
     draft.put_node(replace(node, resource_id=effect.resource_id))
 
 
+def _tell_node(draft: Draft, effect: effects.TellNode) -> None:
+    draft.tell(effect.traversal_id, effect.number)
+
+
 def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
     traversal_id = effect.node.traversal_id
-    after = draft.node(traversal_id, effect.after)
     before = draft.node(traversal_id, effect.before)
     _expect(before is not None and before.status is NodeStatus.WAITING, f'node {effect.before} of {traversal_id}')
-    assert after is not None
     assert before is not None
-    draft.put_node(replace(after, required_by=(*after.required_by, effect.node.number)))
+    if effect.after is not None:
+        after = draft.node(traversal_id, effect.after)
+        assert after is not None
+        draft.put_node(replace(after, required_by=(*after.required_by, effect.node.number)))
     draft.put_node(replace(before, waiting=before.waiting + 1))
     draft.put_node(effect.node)
     traversal = draft.get('traversal', traversal_id)
@@ -250,6 +255,7 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.FinishNode: _finish_node,
     effects.FailNode: _fail_node,
     effects.PointNode: _point_node,
+    effects.TellNode: _tell_node,
     effects.AppendCleanup: _append_cleanup,
     effects.InsertEvents: _insert_events,
 }

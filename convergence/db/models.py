@@ -134,6 +134,8 @@ RESOURCE = Table(
     Column('progress', Document),
     Column('wake_at', Double),
     Column('updated_at', Double),
+    Column('began_at', Double),
+    Column('unsure_until', Double),
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
     **OPTIONS,

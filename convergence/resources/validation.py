@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convergence.core.model import Definition, Json
+from convergence.core.model import Definition, DeletionPolicy, Json
 from convergence.errors import EntityNotFound, Place, Problem, StackValidationFailed
 from convergence.resources.attributes import attribute_names, has_attribute
 from convergence.resources.contract import ResourceType
@@ -29,11 +29,23 @@ def validate(compiled: Compiled, registry: Registry) -> None:
             kinds[name] = registry.get(definition.type)
         except EntityNotFound as error:
             problems.append(Problem(str(error), compiled.place('resources', name, 'type')))
+    problems.extend(_snapshots(compiled))
     for name, kind in kinds.items():
         problems.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
     problems.extend(_wrong_attributes(compiled, kinds))
     if problems:
         raise StackValidationFailed(sorted(problems, key=_position))
+
+
+def _snapshots(compiled: Compiled) -> Iterator[Problem]:
+    """Accepting the policy without being able to keep it would destroy what somebody asked to have saved."""
+    for name, definition in compiled.goal.definitions.items():
+        if definition.deletion_policy is DeletionPolicy.SNAPSHOT:
+            yield Problem(
+                f'resources.{name} ({definition.type}): deletion_policy Snapshot is not supported by this type; '
+                'use Delete or Retain',
+                compiled.place('resources', name, 'deletion_policy'),
+            )
 
 
 def _wrong_properties(compiled: Compiled, definition: Definition, kind: ResourceType[Any]) -> list[Problem]:

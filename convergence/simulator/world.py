@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from convergence import template
-from convergence.core.check import Worker as CoreWorker
+from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import Status
 from convergence.db.memory import MemoryStore, Tables
@@ -237,7 +237,7 @@ class World:
             messenger,
             WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3, latest), 5.0, LEASE_S, dispatch_window=self._window),
             self.new_id,
-            Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups()),
+            Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups(), pause=self._pause),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return Worker(Process(name), service)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convergence import template
-from convergence.core.check import Unwantable, Wanted
+from convergence.core.claim import Unwantable, Wanted
 from convergence.core.model import Change, Json
 from convergence.core.rows import Resource
 from convergence.core.views import NodeView

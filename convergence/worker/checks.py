@@ -7,12 +7,12 @@ from collections.abc import Callable, Container
 from typing import Protocol
 
 from convergence import logs
-from convergence.concurrency import Task
-from convergence.core.check import ACTING, Claim, Step
+from convergence.concurrency import Task, TaskKilled
+from convergence.core.claim import ACTING, Claim, Step
 from convergence.core.finish import End, Parked, Result, Unsuitable
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
-from convergence.worker.runner import Fenced, Runner
+from convergence.worker.runner import Fenced, NotStored, Runner
 from convergence.worker.steps import Steps
 
 LOG = logging.getLogger(__name__)
@@ -65,10 +65,20 @@ class Checks:
             self._settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
             claim = self._held[task] = begun.claim
-            result = self._act(claim, task)
+            try:
+                result = self._act(claim, task)
+            except TaskKilled:
+                raise  # whoever killed it sees to the row
+            except BaseException:
+                self._held.pop(task, None)
+                raise
             self._held.pop(task, None)
             if isinstance(result, Unsuitable):
                 self._replace(claim.stack.id, traversal_id, number, claim.resource.id)
+
+    def holding(self) -> frozenset[tuple[str, int]]:
+        """The rows that tasks work on: key and fence."""
+        return frozenset((claim.resource.id, claim.resource.fence) for claim in list(self._held.values()))
 
     def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
         """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
@@ -108,14 +118,23 @@ class Checks:
             try:
                 result = self._runner.run(claim, task)
             except Fenced as fenced:
-                self._steps.keep_track(claim, fenced.physical_id)
+                self._keep_track(claim, fenced.physical_id)
+                return None
+            except NotStored as error:
+                LOG.warning('%s is given back: %s', claim.resource.name, error)
+                self._steps.give_back(claim)
                 return None
             end = self._finish(claim, result)
             LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
-            self._steps.keep_track(claim, result.physical_id)
+            self._keep_track(claim, result.physical_id)
             return None
+
+    def _keep_track(self, claim: Claim, physical_id: str | None) -> None:
+        committed = self._steps.keep_track(claim, physical_id)
+        if committed is not None:
+            self._dispatcher.attend(committed)
 
     def _finish(self, claim: Claim, result: Result) -> End:
         committed = self._steps.finish(claim, result)

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any
 
 from convergence.concurrency import Task, TaskKilled
-from convergence.core.check import Claim, Step
+from convergence.core.claim import Claim, Step
 from convergence.core.finish import Failed, Parked, Result, Succeeded, Unsuitable
 from convergence.core.model import Action, Change, Json, Output
+from convergence.errors import ConvergenceError
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
@@ -41,6 +42,10 @@ class Fenced(Exception):
     def __init__(self, physical_id: str | None) -> None:
         super().__init__(physical_id)
         self.physical_id = physical_id
+
+
+class NotStored(Exception):
+    """What an action has led to could not be stored. That is no failure of the resource; it will be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ class Runner:
         try:
             course = self._begin(claim, task)
             return self._run(course)
-        except Fenced:
+        except (Fenced, NotStored):
             raise
         except TaskKilled:
             if course is not None and course.physical_id != claim.resource.physical_id:
@@ -202,11 +207,18 @@ class Runner:
             if course.physical_id is None:
                 found = self._patiently(course, lambda: kind.find(course.call))
                 if found is None:
-                    return Succeeded(None)
+                    return self._not_found(course)
                 course.learn(found)
             return self._drive(course, lambda: kind.delete(course.call))
         except ObjectNotFound:
             return Succeeded(None)
+
+    @staticmethod
+    def _not_found(course: Course) -> Result:
+        """There is nothing to delete; unless a creation that was interrupted may still land: then look again later."""
+        claim = course.claim
+        unsure_s = (claim.resource.unsure_until or claim.at) - claim.at
+        return Parked(None, min(unsure_s, 5.0)) if unsure_s > 0 else Succeeded(None)
 
     def _resume(self, course: Course) -> Result:
         """Go on where somebody stopped: by polling, or by finding out how far the action got."""
@@ -250,8 +262,7 @@ class Runner:
             return self._with_known(course, Unsuitable('it failed, and its properties have changed'))
         if change is Change.NONE and not was_updated:
             return Succeeded(self._output(course), course.physical_id, course.data)
-        if not self._around.escalate(claim):
-            raise Fenced(course.physical_id)
+        self._store(course, lambda: self._around.escalate(claim))
         return self._drive(course, lambda: kind.update(course.call))
 
     # --- driving ----------------------------------------------------------------------------------------------
@@ -260,29 +271,49 @@ class Runner:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
         action = course.claim.action
         answer = self._patiently(course, first)
-        interval_s = self._pace.poll_min_s
         while isinstance(answer, InProgress):
-            first_progress = course.progress is None
-            news = course.learn(answer)
+            news = course.learn(answer) or course.progress is None
             course.progress = answer.progress
-            asked_s = answer.poll_after_s if answer.poll_after_s is not None else interval_s
-            # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
-            wait_s = min(max(asked_s, self._pace.poll_min_s), self._pace.poll_max_s)
-            if course.waited_s + wait_s > self._pace.park_after_s or self._around.draining():
-                return self._with_known(course, Parked(answer.progress, 0.0 if self._around.draining() else wait_s))
-            if (news or first_progress) and not self._around.record(
-                course.claim, self._with_known(course, Parked(answer.progress, wait_s))
-            ):
-                raise Fenced(course.physical_id)
+            wait_s = self._interval_s(course, answer)
+            if self._around.draining():
+                return self._with_known(course, Parked(answer.progress, 0.0))
+            # What has been parked once is polled once and parked again: it has shown that it takes its time.
+            parked_before = course.claim.resource.progress is not None
+            if parked_before or course.waited_s + wait_s > self._pace.park_after_s:
+                return self._with_known(course, Parked(answer.progress, wait_s))
+            if news:
+                known = self._with_known(course, Parked(answer.progress, wait_s))
+                self._store(course, partial(self._around.record, course.claim, known))
             if self._around.wait(course.task, wait_s):
                 return self._let_go(course)
             course.waited_s += wait_s
-            interval_s = min(interval_s * 1.5, self._pace.poll_max_s)
             answer = self._patiently(course, partial(self._poll, course, answer.progress))
         course.learn(answer)
         if action is Action.DELETE:
             return Succeeded(None)
         return Succeeded(self._output(course), course.physical_id, course.data)
+
+    def _interval_s(self, course: Course, answer: InProgress) -> float:
+        """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
+        if answer.poll_after_s is not None:
+            # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
+            return min(max(answer.poll_after_s, self._pace.poll_min_s), self._pace.poll_max_s)
+        age_s = course.claim.age_s + course.waited_s
+        return min(max(self._pace.poll_min_s, age_s / 4), self._pace.poll_max_s)
+
+    @staticmethod
+    def _store(course: Course, step: Callable[[], bool]) -> None:
+        """Store something about a row while an action goes on.
+
+        :raises Fenced: the row is not held any more.
+        :raises NotStored: the database does not take it.
+        """
+        try:
+            held = step()
+        except ConvergenceError as error:
+            raise NotStored(str(error)) from error
+        if not held:
+            raise Fenced(course.physical_id)
 
     @staticmethod
     def _poll(course: Course, progress: Mapping[str, Json]) -> Answer:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import logs
-from convergence.concurrency import Event, GroupStopped, Task
-from convergence.core.check import Worker
+from convergence.concurrency import Event, GroupStopped, Task, sleep
+from convergence.core.claim import Worker
 from convergence.core.finish import release
-from convergence.core.model import Action, TraversalStatus
+from convergence.core.model import TraversalStatus
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
@@ -55,11 +55,13 @@ class Clockwork:
     :param wait: waits for a while, or until a task is cancelled; whether it was.
     :param later: has a node cast again after some seconds; None for timers of its own.
     :param groups: runs tasks; None for thread groups of its own.
+    :param pause: lets some seconds pass.
     """
 
     wait: Callable[[Task, float], bool] = wait
     later: Callable[[float, str, int], None] | None = None
     groups: ThreadGroups | None = None
+    pause: Callable[[float], None] = sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class WorkerService:
         self._stopping = Event()
         self._groups = clockwork.groups or ThreadGroups(options.threads, self._left)
         self._cancelled: deque[str] = deque(maxlen=1000)
-        self._held_before: frozenset[tuple[str, int]] = frozenset()
+        self._forgotten: frozenset[tuple[str, int]] = frozenset()
         self._heartbeat = Heartbeat(
             self._roster,
             Presence(self.id, 'worker', options.host, options.version, options.lease_s),
@@ -103,7 +105,7 @@ class WorkerService:
             on_beat=self.reconcile,
             on_lost=self.give_up,
         )
-        steps = Steps(store, self._worker, Assessor(registry))
+        steps = Steps(store, self._worker, Assessor(registry), clockwork.pause)
         around = Surroundings(
             steps.record, steps.escalate, self._stopping.is_set, steps.is_wanted, clockwork.wait
         )
@@ -168,18 +170,15 @@ class WorkerService:
     def reconcile(self) -> None:
         """Give back rows that nobody works on here, and stop work that nobody wants: a message may have been lost.
 
-        A row counts as forgotten only when it is seen twice in a row under the same fence while nothing runs.
+        A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
         """
-        if self._groups.busy():
-            self._held_before = frozenset()
-            self._stop_unwanted()
-            return
-        held = self._roster.held_by(self.id)
-        for resource in held:
-            if (resource.id, resource.fence) in self._held_before:
-                LOG.warning('Giving back resource %s, which nothing works on', resource.id)
-                self._give_back(resource.id, resource.fence)
-        self._held_before = frozenset((resource.id, resource.fence) for resource in held)
+        self._stop_unwanted()
+        held = {(resource.id, resource.fence) for resource in self._roster.held_by(self.id)}
+        forgotten = held - self._checks.holding()
+        for resource_id, fence in sorted(forgotten & self._forgotten):
+            LOG.warning('Giving back resource %s, which nothing works on', resource_id)
+            self._give_back(resource_id, fence)
+        self._forgotten = frozenset(forgotten)
 
     def _give_back(self, resource_id: str, fence: int) -> None:
         committed = self._store.transact(HeldResource(resource_id), lambda view: release(view, fence))
@@ -192,6 +191,7 @@ class WorkerService:
             if traversal is None or traversal.status is TraversalStatus.RUNNING:
                 continue
             stack = self._reader.stack(traversal.stack_id)
-            deleting = stack is not None and stack.action is Action.DELETE and stack.traversal_id != traversal_id
-            if traversal.status is TraversalStatus.CANCELLED or deleting:
+            current = self._reader.traversal(stack.traversal_id) if stack and stack.traversal_id else None
+            superseded = current is not None and current.id != traversal_id and current.cancels
+            if traversal.status is TraversalStatus.CANCELLED or superseded:
                 self.cancel(None, traversal.stack_id, traversal_id)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
-from convergence.core.check import Assess, Begun, Claim, Worker, begin
+from convergence import concurrency
+from convergence.core.check import begin
+from convergence.core.claim import Assess, Begun, Claim, Worker
 from convergence.core.effects import Decision
 from convergence.core.finish import End, Parked, Result, abandon, escalate, finish, record, release
-from convergence.core.leftover import keep_track
+from convergence.core.leftover import Track, keep_track
 from convergence.core.replace import replacement
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Committed, Transactions
@@ -15,17 +18,24 @@ from convergence.errors import ConvergenceError
 
 LOG = logging.getLogger(__name__)
 
+TRACKING_S = 90
+"""For how many seconds the holder of a row is given the chance to find what was made for it."""
+
 
 class Steps:
     """Carries out the steps of one worker.
 
     :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
+    :param pause: lets some seconds pass.
     """
 
-    def __init__(self, store: Transactions, worker: Worker, assess: Assess) -> None:
+    def __init__(
+        self, store: Transactions, worker: Worker, assess: Assess, pause: Callable[[float], None] = concurrency.sleep
+    ) -> None:
         self._store = store
         self._worker = worker
         self._assess = assess
+        self._pause = pause
 
     def begin(self, traversal_id: str, number: int) -> Committed[Begun] | None:
         """Decide what to do for a node, and claim its row where a plugin has to be called."""
@@ -75,16 +85,24 @@ class Steps:
             return True
         return committed is not None and committed.verdict
 
-    def keep_track(self, claim: Claim, physical_id: str | None) -> None:
+    def keep_track(self, claim: Claim, physical_id: str | None) -> Committed[Track] | None:
         """The row is somebody else's by now and the result is dropped; what was made must not be forgotten."""
         LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
         if physical_id is None or physical_id == claim.resource.physical_id:
-            return
-        committed = self._store.transact(
-            WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
-        )
-        if committed is None or not committed.verdict:
-            LOG.error('%s: %s was made for a stack that is gone; remove it', claim.resource.name, physical_id)
+            return None
+        for _ in range(TRACKING_S):
+            committed = self._store.transact(
+                WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
+            )
+            if committed is None or committed.verdict is not Track.HELD:
+                break
+            self._pause(1.0)
+        if committed is None or committed.verdict is not Track.KNOWN:
+            LOG.error(
+                '%s: %s (%s) was made for stack %s, which does not know of it; remove it by hand',
+                claim.resource.name, physical_id, claim.resource.type, claim.stack.id,
+            )
+        return committed
 
     def give_back(self, claim: Claim) -> None:
         """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""

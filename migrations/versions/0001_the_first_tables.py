@@ -73,6 +73,8 @@ def upgrade() -> None:
         sa.Column('progress', LONG_TEXT, nullable=True),
         sa.Column('wake_at', sa.Double(), nullable=True),
         sa.Column('updated_at', sa.Double(), nullable=True),
+        sa.Column('began_at', sa.Double(), nullable=True),
+        sa.Column('unsure_until', sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import Step
+from convergence.core.claim import Step
 from convergence.core.effects import Decision, FinishNode, InsertStack, InsertTemplate, UpdateResource, UpdateStack
 from convergence.core.model import NodeStatus, Phase, Status
 from convergence.db.scopes import HeldResource, NewStack, OneNode, StackAlone, WholeStack

@@ -372,10 +372,11 @@ def test_nothing_else_of_the_service_can_be_reached(transport, serve, method):
         raw.call(CONTEXT, method)
 
 
-def test_fields_of_a_newer_caller_are_ignored_and_missing_ones_refused(transport, serve, caplog):
+def test_arguments_of_a_newer_caller_and_missing_ones_are_refused(transport, serve, caplog):
     engine_client(transport, serve)
     raw = transport.client(messages.ENGINE_TOPIC, messages.ENGINE_VERSION)
-    assert raw.call(CONTEXT, 'get_revision', colour='blue') == 'r1'
+    with pytest.raises(errors.Invalid, match='get_revision: it has no argument colour'):
+        raw.call(CONTEXT, 'get_revision', colour='blue')
     for _ in range(3):
         with pytest.raises(errors.Invalid, match='stack_identity missing'):
             raw.call(CONTEXT, 'show_stack', resolve_outputs=True)

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from convergence.core.check import Claim, Step, Unwantable, Wanted, Worker
+from convergence.core.claim import Claim, Step, Unwantable, Wanted, Worker
 from convergence.core.model import (
     Action,
     Change,

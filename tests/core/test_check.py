@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import ACTING, Step, begin
+from convergence.core.check import begin
+from convergence.core.claim import ACTING, Step
 from convergence.core.digest import digest
 from convergence.core.effects import (
     AppendCleanup,
@@ -14,6 +15,7 @@ from convergence.core.effects import (
     FinishNode,
     InsertResources,
     PointNode,
+    TellNode,
     UpdateResource,
 )
 from convergence.core.model import Action, Change, DeletionPolicy, NodeStatus, Output, Status, TraversalStatus
@@ -24,6 +26,7 @@ from tests.core.build import (
     FRESH,
     MADE,
     NODE,
+    NOW,
     PENDING,
     RUNNING,
     TRAVERSAL,
@@ -69,7 +72,19 @@ def test_a_row_that_somebody_holds_is_waited_for(node):
     """Whoever holds it wakes us; but whom we were to wake must not wait for that."""
     view = node_view(replace(node, wakes=5), replace(MADE, owner='other'))
     decision = begin(view, worker(), never)
-    assert (decision.verdict.step, decision.effects, decision.wake) == (Step.WAIT, (), (('V1', 5),))
+    assert (decision.verdict.step, decision.wake) == (Step.WAIT, (('V1', 5),))
+    assert decision.effects == (TellNode('V1', 5),)
+
+
+@pytest.mark.parametrize('resource', [
+    replace(MADE, status=Status.IN_PROGRESS, wake_at=NOW + 5, pending=PENDING),
+    replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, wake_at=NOW + 5),
+])
+def test_a_row_that_this_traversal_has_parked_sleeps_until_its_time(resource):
+    """F017: a message that comes early is a double."""
+    node = CLEANUP if resource.action is Action.DELETE else NODE
+    assert step(node_view(node, resource)) is Step.WAIT
+    assert step(node_view(node, replace(resource, wake_at=NOW - 5))) is Step.RESUME
 
 
 # --- update -----------------------------------------------------------------------------------------------------
@@ -112,7 +127,7 @@ def test_a_change_is_made_in_place_under_a_claim():
     changes = only(decision, UpdateResource).changes
     assert decision.verdict.step is Step.UPDATE
     assert changes['requires'] == ('OLD', 'Q')
-    assert (changes['digest'], changes['template_id'], changes['status']) == (None, 'T1', 'IN_PROGRESS')
+    assert (changes['digest'], changes['status']) == (None, 'IN_PROGRESS')
     assert 'properties' not in changes
 
 

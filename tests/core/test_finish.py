@@ -4,10 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import Step
+from convergence.core.claim import Step
 from convergence.core.effects import DeleteResource, EndTraversal, FailNode, FinishNode, InsertResources, UpdateResource
-from convergence.core.finish import End, Failed, Parked, Succeeded, Unsuitable, escalate, finish, record, release
-from convergence.core.leftover import keep_track
+from convergence.core.finish import (
+    SEARCH_S,
+    End,
+    Failed,
+    Parked,
+    Succeeded,
+    Unsuitable,
+    escalate,
+    finish,
+    record,
+    release,
+)
+from convergence.core.leftover import Track, keep_track
 from convergence.core.model import Action, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.views import FinishView
 from tests.core.build import (
@@ -194,7 +205,8 @@ def test_a_row_is_taken_from_an_owner_that_is_gone_under_a_new_fence():
     view = FinishView(NOW, CREATING, None, None, RUNNING, (('V1', 3),))
     decision = release(view, CREATING.fence)
     assert (decision.verdict, decision.wake) == (End.RELEASED, (('V1', 3),))
-    assert only(decision, UpdateResource).changes == {'owner': None, 'fence': 3, 'wake_at': None}
+    assert only(decision, UpdateResource).changes == {
+        'owner': None, 'fence': 3, 'wake_at': None, 'unsure_until': NOW + SEARCH_S}
 
 
 @pytest.mark.parametrize('resource', [None, MADE, replace(CREATING, fence=9)])
@@ -223,12 +235,13 @@ def test_a_late_object_becomes_a_leftover_that_nobody_chooses_first(rows):
     assert (made.definition, made.token, made.created_at) == (CREATING.definition, 'token', NOW)
 
 
-def test_an_object_that_is_known_or_looked_for_needs_nothing():
+def test_an_object_that_is_known_needs_nothing_and_one_that_is_looked_for_is_waited_for():
     known = keep_track(plan_view(row('X1', physical_id='late')), CLAIM, 'late', ids())
     looked_for = keep_track(plan_view(replace(CREATING, owner='other', fence=9)), CLAIM, 'late', ids())
-    assert (known.verdict, known.effects) == (looked_for.verdict, looked_for.effects) == (True, ())
+    assert (known.verdict, known.effects) == (Track.KNOWN, ())
+    assert (looked_for.verdict, looked_for.effects) == (Track.HELD, ())
 
 
 @pytest.mark.parametrize('stack', [None, replace(STACK, deleted_at=5.0)])
 def test_an_object_of_a_stack_that_is_gone_can_only_be_reported(stack):
-    assert keep_track(plan_view(stack=stack), CLAIM, 'late', ids()).verdict is False
+    assert keep_track(plan_view(stack=stack), CLAIM, 'late', ids()).verdict is Track.LOST

@@ -203,7 +203,7 @@ def test_a_name_that_cannot_be_used_is_refused(harness, name):
 
 @pytest.mark.parametrize('args', [
     {'timeout_mins': 'soon'}, {'timeout_mins': -1}, {'disable_rollback': 'perhaps'}, {'tags': ['a,b']},
-    {'tags': ['x' * 81]},
+    {'tags': ['x' * 81]}, {'tags': 7}, {'clear_parameters': 'size'}, {'clear_parameters': [1]}, {'colour': None},
 ])
 def test_an_argument_that_is_wrong_is_named(harness, args):
     """Both for create and for update."""
@@ -214,6 +214,17 @@ def test_an_argument_that_is_wrong_is_named(harness, args):
     with pytest.raises(errors.Invalid, match=argument):
         harness.update(stack, {'r': 'y'}, **args)
     harness.assert_converged(stack, {'r': 'x'}, 'CREATE_COMPLETE')
+
+
+def test_what_is_not_offered_is_refused_and_not_ignored(harness):
+    """Asking for nothing asks for nothing."""
+    for args in ({'converge': True}, {'adopt_stack_data': {'action': 'ADOPT'}}):
+        (option,) = args
+        with pytest.raises(errors.NotSupported, match=f'{option} is not offered'):
+            harness.create({'r': 'x'}, **args)
+    with pytest.raises(errors.Invalid, match='unknown option timeout_min; did you mean timeout_mins'):
+        harness.create({'r': 'x'}, timeout_min=5)
+    assert harness.create({'r': 'x'}, converge=False, adopt_stack_data=None)
 
 
 def test_a_project_has_no_more_stacks_than_it_may(harness):

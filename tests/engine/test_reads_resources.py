@@ -87,6 +87,13 @@ def test_resources_are_filtered(harness, reads, filters, expected):
     assert listed(reads, harness, chain(harness), **filters) == expected
 
 
+def test_an_unknown_filter_is_refused_instead_of_being_ignored(harness, reads, history):
+    with pytest.raises(errors.Invalid, match='there is no filter nmae; did you mean name'):
+        listed(reads, harness, {'stack_id': harness.create({'a': 'x'}, name='other')}, nmae='a')
+    with pytest.raises(errors.Invalid, match='there is no filter resource_nam; did you mean resource_name'):
+        history(filters={'resource_nam': 'a'})
+
+
 def test_details_come_from_what_was_stored(harness, reads):
     identity = chain(harness)
     calls = dict(harness.reality.calls)

@@ -244,7 +244,7 @@ def names(reads, harness, **query):
         ({'filters': {'action': 'NONSENSE'}}, ''),
         ({'filters': {'owner_id': 'x'}}, ''),
         ({'filters': {'tenant': 'q'}}, ''),
-        ({'filters': {'unheard_of': 'x', 'name': None}}, 'cab'),
+        ({'filters': {'name': None}}, 'cab'),
         ({'filters': {'disable_rollback': 'false'}}, ''),
         ({'filters': {'timeout_mins': 60}}, 'cab'),
         ({'tags': ['red']}, 'ab'),
@@ -291,6 +291,8 @@ def test_a_list_is_about_the_own_project_only(harness, reads, three):
         {'limit': 'many'},
         {'filters': {'disable_rollback': 'perhaps'}},
         {'filters': {'timeout_mins': 'x'}},
+        {'filters': {'stak_name': 'a'}},
+        {'filters': {'unheard_of': None}},
     ],
     ids=str,
 )

@@ -1,0 +1,112 @@
+"""What a worker does for a node: the steps there are, and the claim under which it takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from convergence.core.model import Action, Change, Json
+from convergence.core.rows import Node, Pending, Resource, Stack, Traversal
+from convergence.core.views import NodeView
+
+
+class Step(StrEnum):
+    """What is to be done for a node now."""
+
+    DROP = 'DROP'
+    WAIT = 'WAIT'
+    NOTHING = 'NOTHING'
+    FAIL = 'FAIL'
+    CREATE = 'CREATE'
+    UPDATE = 'UPDATE'
+    REPLACE = 'REPLACE'
+    REPAIR = 'REPAIR'
+    READ = 'READ'
+    RESUME = 'RESUME'
+    CANCEL = 'CANCEL'
+    DELETE = 'DELETE'
+
+
+ACTING = frozenset({Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.DELETE})
+"""Steps for which the row has been claimed and a plugin is to be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who asks, and what a claim needs from outside.
+
+    :param id: the worker that will own the row.
+    :param new_id: makes an id that was never used before.
+    :param window: how many nodes are cast at once; see `Node.wakes`.
+    """
+
+    id: str
+    new_id: Callable[[], str]
+    window: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the template wants of a resource, with everything resolved.
+
+    :param change: what it takes to get there from the row's properties as last applied.
+    """
+
+    properties: Mapping[str, Json]
+    change: Change
+    metadata: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unwantable:
+    """The wanted properties cannot be had: a reference could not be resolved, or a value is not allowed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row held by a worker, and what it is held for.
+
+    :param resource: the row as claimed, with the owner and the fence that guard every further write.
+    :param step: what is to be done.
+    :param action: the action that the step belongs to.
+    :param completes_node: whether success finishes the node; a leftover of an older traversal does not.
+    :param at: when it was claimed, by the database's clock.
+    """
+
+    step: Step
+    action: Action
+    resource: Resource
+    node: Node
+    stack: Stack
+    traversal: Traversal
+    completes_node: bool = True
+    pending: Pending | None = None
+    at: float = 0.0
+
+    @property
+    def age_s(self) -> float:
+        """For how long the action had been going on when it was claimed, in seconds."""
+        began_at = self.resource.began_at
+        return max(0.0, self.at - began_at) if began_at is not None else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The verdict on a node.
+
+    :param claim: set for the steps in `ACTING`.
+    :param stack_id: set for `REPLACE` and `FAIL`, which go on with the stack.
+    :param resource_id: set for `REPLACE`: the row to be replaced.
+    """
+
+    step: Step
+    claim: Claim | None = None
+    stack_id: str = ''
+    resource_id: str = ''
+
+
+Assess = Callable[[NodeView], Wanted | Unwantable]
+"""Resolves what the template wants and compares it with the row. Pure; given by the caller, who knows templates."""
