@@ -12,6 +12,7 @@ from convergence.db.inspection import EVENT_SORT_KEYS, EventPage, State
 from convergence.db.queries import STACK_SORT_KEYS
 from convergence.db.queries import StackQuery as StoredQuery
 from convergence.engine.formats import STACK_TYPE
+from convergence.resources.reading import did_you_mean
 from convergence.rpc.messages import EventQuery, StackQuery
 
 _STACK_COLUMNS = {
@@ -27,6 +28,9 @@ _STACK_COLUMNS = {
 _ALWAYS_NULL = ('owner_id', 'parent', 'stack_owner', 'stack_user_project_id', 'username')
 """Fields of a stack that nothing has a value for here: a filter for one of them selects nothing."""
 
+_STACK_STATES = ('action', 'stack_action'), ('status', 'stack_status')
+_STACK_FILTERS = (*_STACK_COLUMNS, *_ALWAYS_NULL, *_STACK_STATES[0], *_STACK_STATES[1])
+
 _EVENT_COLUMNS = {
     'id': 'id',
     'uuid': 'id',
@@ -35,6 +39,15 @@ _EVENT_COLUMNS = {
     'physical_resource_id': 'physical_id',
     'resource_type': 'resource_type',
 }
+_EVENT_STATES = ('resource_action',), ('resource_status',)
+_EVENT_FILTERS = (*_EVENT_COLUMNS, *_EVENT_STATES[0], *_EVENT_STATES[1])
+
+_RESOURCE_STATES = ('action', 'resource_action'), ('status', 'resource_status')
+_RESOURCE_FILTERS = (
+    *('name', 'resource_name', 'type', 'resource_type', 'id', 'physical_resource_id'),
+    *_RESOURCE_STATES[0],
+    *_RESOURCE_STATES[1],
+)
 
 
 def stack_query(project_id: str, query: StackQuery) -> StoredQuery:
@@ -43,13 +56,13 @@ def stack_query(project_id: str, query: StackQuery) -> StoredQuery:
     :raises Invalid: an argument makes no sense; the text names it.
     """
     keys = _sort_keys(query.sort_keys, STACK_SORT_KEYS)
-    asked = _filters(query.filters)
+    asked = _filters(query.filters, _STACK_FILTERS)
     filters: dict[str, Any] = {
         _STACK_COLUMNS[name]: [_typed(name, value) for value in values]
         for name, values in asked.items()
         if name in _STACK_COLUMNS
     }
-    states = _states(asked, ('action', 'stack_action'), ('status', 'stack_status'))
+    states = _states(asked, *_STACK_STATES)
     if states is not None:
         filters['state'] = states
     if any(name in asked for name in _ALWAYS_NULL):
@@ -71,7 +84,7 @@ def event_page(stack: Stack, query: EventQuery) -> EventPage:
 
     :raises Invalid: an argument makes no sense; the text names it.
     """
-    asked = _filters(query.filters)
+    asked = _filters(query.filters, _EVENT_FILTERS)
     itself = {'resource_name': stack.name, 'resource_type': STACK_TYPE}
     filters: dict[str, Sequence[str | None]] = {}
     for name, values in asked.items():
@@ -81,7 +94,7 @@ def event_page(stack: Stack, query: EventQuery) -> EventPage:
     return EventPage(
         stack_id=stack.id,
         filters=filters,
-        states=_states(asked, ('resource_action',), ('resource_status',)),
+        states=_states(asked, *_EVENT_STATES),
         marker=query.marker or None,
         limit=_limit(query.limit),
         sort_keys=_sort_keys(query.sort_keys, EVENT_SORT_KEYS),
@@ -114,9 +127,17 @@ def in_state(action: Action, status: Status, states: Sequence[State] | None) -> 
     )
 
 
-def resource_states(filters: Mapping[str, Any]) -> list[State] | None:
+def resource_filters(filters: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """The filters of a list of resources: the wanted values by name.
+
+    :raises Invalid: there is no such filter; the text names it.
+    """
+    return _filters(filters, _RESOURCE_FILTERS)
+
+
+def resource_states(filters: Mapping[str, list[str]]) -> list[State] | None:
     """The states that the filters of a list of resources want; None: all."""
-    return _states(_filters(filters), ('action', 'resource_action'), ('status', 'resource_status'))
+    return _states(filters, *_RESOURCE_STATES)
 
 
 def _typed(name: str, text: str) -> str | int | bool:
@@ -137,7 +158,12 @@ def _words(tags: list[str] | str | None) -> set[str]:
     return words - {''}
 
 
-def _filters(filters: Mapping[str, Any] | None) -> dict[str, list[str]]:
+def _filters(filters: Mapping[str, Any] | None, known: Collection[str]) -> dict[str, list[str]]:
+    if filters is not None and not isinstance(filters, Mapping):
+        raise errors.Invalid(f'filters: a map is wanted, not {type(filters).__name__}')
+    for name in filters or {}:
+        if name not in known:
+            raise errors.Invalid(f'filters: there is no filter {name}{did_you_mean(name, known)}')
     return {name: values_of(wanted) for name, wanted in (filters or {}).items() if wanted is not None}
 
 

@@ -12,8 +12,9 @@ from convergence.core.rows import Resource, Stack
 from convergence.db.queries import Reader, in_service
 from convergence.engine import formats
 from convergence.engine.formats import Document
+from convergence.engine.options import Options
 from convergence.engine.prospects import Fate, Prospect, Prospects
-from convergence.engine.stacks import Caller, Options, Stacks
+from convergence.engine.stacks import Caller, Stacks
 from convergence.resources.registry import Registry
 from convergence.template.parameters import MASK
 

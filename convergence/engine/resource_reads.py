@@ -10,7 +10,7 @@ from convergence.core.model import Json, Output
 from convergence.core.rows import Resource, Stack
 from convergence.db.queries import in_service
 from convergence.engine import formats
-from convergence.engine.filters import event_page, in_state, resource_states, values_of
+from convergence.engine.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.formats import Document
 from convergence.engine.reading import Caller, Reading
 from convergence.rpc.messages import EventQuery
@@ -32,11 +32,13 @@ class ResourceReads(Reading):
         :param nested_depth: accepted; there are no nested stacks to descend into.
         :param filters: wanted values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
             ``physical_resource_id``; a value may be a list.
+        :raises Invalid: there is no such filter.
         """
         stack = self._stack(context, stack_identity)
+        wanted = resource_filters(filters)
         rows = in_service(self._reader.resources(stack.id), stack.template_id)
         needed_by = self._required_by(stack, rows.values())
-        shown = [rows[name] for name in sorted(rows) if _matches(rows[name], filters or {})]
+        shown = [rows[name] for name in sorted(rows) if _matches(rows[name], wanted)]
         if not with_detail:
             return [formats.resource_summary(stack, row, needed_by.get(row.name, ())) for row in shown]
         outputs = {name: row.output for name, row in rows.items() if row.output is not None}
@@ -122,7 +124,7 @@ def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
         return {}
 
 
-def _matches(row: Resource, filters: Mapping[str, Any]) -> bool:
+def _matches(row: Resource, filters: Mapping[str, list[str]]) -> bool:
     exact = {
         'name': row.name,
         'resource_name': row.name,
@@ -130,9 +132,9 @@ def _matches(row: Resource, filters: Mapping[str, Any]) -> bool:
         'physical_resource_id': row.physical_id or '',
     }
     for name, value in exact.items():
-        if filters.get(name) is not None and value not in values_of(filters[name]):
+        if name in filters and value not in filters[name]:
             return False
-    types = filters.get('type') if filters.get('type') is not None else filters.get('resource_type')
-    if types is not None and not any(part in row.type for part in values_of(types)):
+    types = filters.get('type', filters.get('resource_type'))
+    if types is not None and not any(part in row.type for part in types):
         return False
     return in_state(row.action, row.status, resource_states(filters))

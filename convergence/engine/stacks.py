@@ -13,6 +13,7 @@ from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.queries import Reader
 from convergence.engine.goals import Goals, Submission, merged
+from convergence.engine.options import Options
 from convergence.engine.traversals import ROUNDS, Operation, Overtaken, Traversals
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
@@ -34,69 +35,6 @@ class StackLimits:
 
     max_stacks: int | None = 512
     timeout_mins: int = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The arguments of an operation that are not part of the template. None: not given."""
-
-    timeout_mins: int | None = None
-    disable_rollback: bool | None = None
-    tags: tuple[str, ...] | None = None
-    existing: bool = False
-    clear_parameters: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, args: Mapping[str, Any] | None) -> Options:
-        """Read the `args` of a request.
-
-        :raises Invalid: an argument has a wrong type; the text names it.
-        """
-        args = args or {}
-        tags = args.get('tags')
-        if isinstance(tags, str):
-            tags = [tag.strip() for tag in tags.split(',') if tag.strip()]
-        for tag in tags or []:
-            if not isinstance(tag, str) or len(tag) > 80 or ',' in tag:
-                raise errors.Invalid(f'tags: {tag!r} must be a text of at most 80 characters without a comma')
-        return cls(
-            timeout_mins=_minutes(args.get('timeout_mins')),
-            disable_rollback=_flag(args, 'disable_rollback'),
-            tags=None if tags is None else tuple(tags),
-            existing=bool(_flag(args, 'existing')),
-            clear_parameters=tuple(args.get('clear_parameters') or ()),
-        )
-
-    def changes(self) -> dict[str, Any]:
-        """The columns of the stack that they set."""
-        columns = {
-            'timeout_mins': self.timeout_mins,
-            'disable_rollback': self.disable_rollback,
-            'tags': self.tags,
-        }
-        return {name: value for name, value in columns.items() if value is not None}
-
-
-def _minutes(value: Any) -> int | None:
-    if value is None:
-        return None
-    try:
-        minutes = int(value)
-    except (TypeError, ValueError):
-        raise errors.Invalid(f'timeout_mins: {value!r} is not a whole number of minutes') from None
-    if minutes < 0:
-        raise errors.Invalid(f'timeout_mins: {minutes} is less than 0')
-    return minutes or None
-
-
-def _flag(args: Mapping[str, Any], name: str) -> bool | None:
-    value = args.get(name)
-    if value is None or isinstance(value, bool):
-        return value
-    words = {'true': True, 'false': False}
-    if str(value).lower() in words:
-        return words[str(value).lower()]
-    raise errors.Invalid(f'{name}: {value!r} is neither true nor false')
 
 
 class Stacks:
