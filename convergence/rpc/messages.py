@@ -3,8 +3,9 @@
 Casts are hints: the row is the work, a message only wakes somebody up. So they carry ids and nothing else, and are
 small. Calls of the engine come from a client and may carry a template with its files.
 
-Reading is lenient and strict at once: fields that this version does not know are ignored (a newer sender), fields that
-it needs and does not find are refused. A change that an older reader would not understand raises a version below.
+What is needed and not found is refused. What is not known is ignored in a cast: a newer sender may add to a hint. In a
+call it is refused: who asks for something must not be told that it was done. A change that an older reader would not
+understand raises a version below.
 """
 
 from __future__ import annotations
@@ -193,10 +194,13 @@ class Operation:
         return document
 
     def decode(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments for the engine's method; unknown ones are left out.
+        """The arguments for the engine's method.
 
-        :raises Invalid: a required argument is missing.
+        :raises Invalid: a required argument is missing, or one is unknown: left out, it would be promised and not done.
         """
+        unknown = sorted(set(document) - {*self.required, *self.optional, *self._query_names})
+        if unknown:
+            raise refuse(self.name, f'it has no argument {", ".join(unknown)}')
         missing = [name for name in self.required if name not in document]
         if missing:
             raise refuse(self.name, f'{", ".join(missing)} missing')

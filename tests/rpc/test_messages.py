@@ -91,7 +91,14 @@ def test_a_call_refuses_what_it_does_not_know_or_what_is_no_json():
 def test_a_query_travels_as_plain_arguments(name, query, rest):
     document = OPERATIONS[name].encode({**rest, 'query': query})
     assert 'query' not in document
-    assert OPERATIONS[name].decode({**document, 'colour': 'blue'}) == {**rest, 'query': query}
+    assert OPERATIONS[name].decode(document) == {**rest, 'query': query}
+
+
+@pytest.mark.parametrize('name', ['list_stacks', 'show_stack', 'get_revision'])
+def test_a_call_with_an_argument_that_the_engine_does_not_know_is_refused(name):
+    operation = OPERATIONS[name]
+    with pytest.raises(Invalid, match=f'{name}: it has no argument colour, query; .* different versions'):
+        operation.decode({**dict.fromkeys(operation.required), 'query': {}, 'colour': 'blue'})
 
 
 def test_a_query_need_not_be_given():
