@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from convergence import template
+from convergence.concurrency import Task
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import Status
@@ -230,6 +231,9 @@ class World:
         def later(delay_s: float, traversal_id: str, number: int) -> None:
             self.timers.append((self.kernel.now + delay_s, Message('check_resource', traversal_id, number)))
 
+        def pause(duration_s: float) -> None:
+            self.kernel.sleep(Task('pause'), duration_s)
+
         service = WorkerService(
             Rows(self.store, self.reader, self.roster),
             Dispatcher(self.store, messenger, self.new_id),
@@ -237,7 +241,7 @@ class World:
             messenger,
             WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3, latest), 5.0, LEASE_S, dispatch_window=self._window),
             self.new_id,
-            Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups(), pause=self._pause),
+            Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups(), pause=pause),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return Worker(Process(name), service)
