@@ -11,7 +11,7 @@ import copy
 import json
 import keyword
 from collections.abc import Callable, Mapping
-from dataclasses import make_dataclass
+from dataclasses import is_dataclass, make_dataclass
 from typing import Any
 
 from convergence.core.model import Action, Json
@@ -109,6 +109,10 @@ class AdaptedType(ResourceType[Any]):
         if handler is not None:
             handler(progress['cookie'])
 
+    def can_cancel(self, action: Action) -> bool:
+        """Whether the plugin has ``handle_<action>_cancel``."""
+        return hasattr(self._plugin, f'handle_{action.value.lower()}_cancel')
+
     def check(self, call: Call[Any]) -> Answer:
         """``handle_check``, if the plugin has it."""
         one = self._instance(call)
@@ -152,9 +156,19 @@ def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
 
 
 def _named(properties: Any) -> dict[str, Any]:
-    """The values of properties, by their names in templates."""
+    """The values of properties, by their names in templates, down to the innermost map: plain dicts and lists."""
     schema = PropertySchema.of(type(properties))
-    return {name: getattr(properties, declared.field) for name, declared in schema.properties.items()}
+    return {name: _plain(getattr(properties, declared.field)) for name, declared in schema.properties.items()}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return _named(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value
 
 
 def _difference(call: Call[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

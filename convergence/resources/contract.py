@@ -191,6 +191,13 @@ class ResourceType(Generic[P]):
     def cancel(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> None:
         """The action in progress is no longer wanted; stop it if that is possible. Called at most once."""
 
+    def can_cancel(self, action: Action) -> bool:
+        """Whether `cancel` stops `action`: true where `cancel` is written.
+
+        An action that nobody stops goes on by itself; its progress is kept, and a later operation takes it up.
+        """
+        return type(self).cancel is not ResourceType.cancel
+
     # Optional actions: a type that leaves them alone has nothing to do for them.
 
     def check(self, call: Call[P]) -> Answer:

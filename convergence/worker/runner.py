@@ -335,7 +335,7 @@ class Runner:
             raise
         except BaseException:  # as in run()
             LOG.warning('Cancelling %s of %s failed', action, course.call.name, exc_info=True)
-        resumable = type(course.kind).cancel is ResourceType.cancel and not unwanted
+        resumable = not unwanted and not course.kind.can_cancel(action)
         return self._with_known(course, Failed(f'{action} cancelled', progress=progress if resumable else None))
 
     def _patiently(self, course: Course, call: Callable[[], Any]) -> Any:

@@ -384,6 +384,13 @@ def test_a_cancelled_action_that_cannot_be_stopped_can_be_resumed():
     assert (type(result), result.progress) == (Failed, {'n': 1})
 
 
+def test_a_type_says_which_of_its_actions_can_be_stopped():
+    """It may have a cancel, and yet none for this action."""
+    kind = Cancellable(update=InProgress({'n': 1}), cancel=None)
+    kind.can_cancel = lambda action: action is not Action.UPDATE
+    assert run(kind, UPDATE, Around(wanted=False, cancelled_after=0)).progress == {'n': 1}
+
+
 @pytest.mark.parametrize('error', [RuntimeError('no'), SystemExit('no')])
 def test_a_cancel_that_fails_is_a_cancel_all_the_same(error):
     kind = Cancellable(update=InProgress({}), cancel=error)
