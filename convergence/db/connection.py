@@ -19,6 +19,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, Engine, make_url
 
 from convergence import errors
+from convergence.db import failures
 
 LOG = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: flo
                 LOG.warning('Database %s does not answer (attempt %d of %d)', _shown(parsed), attempt, attempts)
                 time.sleep(interval_s)
     raise errors.DatabaseUnavailable(
-        f'The database {_shown(parsed)} does not answer: {_first_line(last)}. '
+        f'The database {_shown(parsed)} does not answer: {failures.first_line(last)}. '
         'Check [database] connection and that the server runs.'
     )
 
@@ -137,9 +138,3 @@ def _prepare_mysql(connection: Any, record: Any) -> None:
 
 def _shown(url: URL) -> str:
     return url.set(query={}).render_as_string(hide_password=True)
-
-
-def _first_line(error: Exception | None) -> str:
-    cause = getattr(error, 'inner_exception', None) or getattr(error, 'orig', None) or error
-    lines = str(cause).strip().splitlines() or [type(cause).__name__]
-    return lines[0]

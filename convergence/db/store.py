@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import random
+import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from oslo_db import exception as db_exception
 from sqlalchemy.engine import Connection, Engine
 
 from convergence import concurrency
 from convergence.core.effects import Decision
+from convergence.db import failures
 from convergence.db.apply import apply
 from convergence.db.load import load
 from convergence.db.scopes import Scope
@@ -28,25 +29,26 @@ LOG = logging.getLogger(__name__)
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
 
-TRANSIENT = (
-    Conflict,
-    db_exception.DBDeadlock,
-    db_exception.DBConnectionError,
-    db_exception.RetryRequest,
-)
+TRANSIENT = (Conflict, DatabaseUnavailable)
 
 
 class Store:
     """Carries out decisions on the rows of one database.
 
     :param attempts: how often a transaction is tried before its last error is raised.
-    :param interval_s: mean pause before the first repetition; it doubles each time, up to 64 times.
+    :param interval_s: mean pause before the first repetition; it doubles each time, up to 64 times. While the database
+        cannot be reached pauses are longer, 10 to 400 times this: in all as long as a server takes to restart.
+    :param patience_s: a transaction that has taken so long is not tried again, whatever the number of attempts. It
+        bounds what waiting for locks and for connections adds up to.
     """
 
-    def __init__(self, engine: Engine, *, attempts: int = 12, interval_s: float = 0.01) -> None:
+    def __init__(
+        self, engine: Engine, *, attempts: int = 12, interval_s: float = 0.01, patience_s: float = 30.0
+    ) -> None:
         self.engine = engine
         self._attempts = attempts
         self._interval_s = interval_s
+        self._patience_s = patience_s
         self._random = random.Random()
         # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
         self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
@@ -59,18 +61,27 @@ class Store:
         :raises Conflict: the rows kept changing under our hands.
         :raises DatabaseUnavailable: the database cannot be reached.
         """
+        ends = time.monotonic() + self._patience_s
         for attempt in range(1, self._attempts + 1):
             try:
                 return self._once(scope, decide)
             except Missing:
                 return None
             except TRANSIENT as error:
-                if attempt == self._attempts:
-                    raise self._given_up(scope, error) from error
+                if attempt == self._attempts or time.monotonic() >= ends:
+                    if isinstance(error, DatabaseUnavailable):
+                        raise
+                    name = type(scope).__name__
+                    raise Conflict(f'{name} kept changing; the operation can be repeated: {error}') from error
                 LOG.debug('Transaction on %s is repeated: %s', scope, error)
-                limit = self._interval_s * 2 ** min(attempt, 6)
-                concurrency.sleep(self._random.uniform(0.0, limit))
+                concurrency.sleep(self._pause_s(attempt, error))
         raise AssertionError('unreachable')
+
+    def _pause_s(self, attempt: int, error: Exception) -> float:
+        """How long to wait before the next attempt. A conflict is over soon, an outage is not."""
+        if isinstance(error, DatabaseUnavailable):
+            return self._random.uniform(0.75, 1.0) * self._interval_s * min(10 << (attempt - 1), 400)
+        return self._random.uniform(0.0, self._interval_s * 2 ** min(attempt, 6))
 
     def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
         with self.writing() as connection:
@@ -84,18 +95,19 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection in a transaction; it is rolled back unless the caller commits."""
-        with self._one_writer, self.engine.connect() as connection:
+        """A connection in a transaction; it is rolled back unless the caller commits.
+
+        :raises DatabaseUnavailable: the database cannot be reached (any more).
+        :raises Conflict: another transaction was in the way.
+        """
+        with self._one_writer, failures.told(), self.engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection for reading what is committed."""
-        with self.engine.connect().execution_options(reads_only=True) as connection:
-            yield connection
+        """A connection for reading what is committed.
 
-    @staticmethod
-    def _given_up(scope: Scope[Any], error: Exception) -> Exception:
-        if isinstance(error, db_exception.DBConnectionError):
-            return DatabaseUnavailable(f'The database cannot be reached: {str(error).splitlines()[0]}')
-        return Conflict(f'{type(scope).__name__} kept changing; the operation can be repeated: {error}')
+        :raises DatabaseUnavailable: the database cannot be reached (any more).
+        """
+        with failures.told(), self.engine.connect().execution_options(reads_only=True) as connection:
+            yield connection
