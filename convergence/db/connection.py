@@ -2,6 +2,8 @@
 
 * SQLite: write-ahead log, and every writing transaction begins as one (`BEGIN IMMEDIATE`).
 * PostgreSQL, MariaDB, MySQL: READ COMMITTED, in which a statement sees what was committed before it began.
+
+On the servers nobody waits for ever: see `Timeouts`.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,6 +36,29 @@ DRIVERS = {
     'mariadb': 'mysql+pymysql',
     'mariadb+pymysql': 'mysql+pymysql',
 }
+
+
+UNKNOWN_VARIABLE = 1193
+"""Number of the error of MySQL and MariaDB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long is waited on a database server, in whole seconds, so that no process can hold all others up.
+
+    What the URL says, such as ``?connect_timeout=3``, goes before.
+
+    :param lock_s: for a lock; then the transaction is undone and tried again.
+    :param idle_s: a transaction in which nothing happens for so long, because its process stands still or its host is
+        gone, is undone by the server.
+    :param silence_s: for an answer of the server, or of its host; then the connection counts as lost.
+    :param connect_s: for a connection.
+    """
+
+    lock_s: int = 10
+    idle_s: int = 60
+    silence_s: int = 60
+    connect_s: int = 10
 
 
 def normalise(url: str) -> URL:
@@ -58,7 +85,14 @@ def normalise(url: str) -> URL:
     return parsed
 
 
-def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: float = 1.0) -> Engine:
+def connect(
+    url: str,
+    *,
+    pool_size: int = 10,
+    attempts: int = 1,
+    interval_s: float = 1.0,
+    timeouts: Timeouts = Timeouts(),
+) -> Engine:
     """An engine on the database at `url`, after it has answered once.
 
     :param pool_size: connections kept open; each thread that works needs one for the length of a transaction.
@@ -72,7 +106,7 @@ def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: flo
     last: Exception | None = None
     for attempt in range(1, attempts + 1):
         try:
-            return _connect(parsed, pool_size)
+            return _connect(_patient(parsed, timeouts), pool_size, timeouts)
         except ModuleNotFoundError as error:
             raise errors.ConfigurationError(
                 f'[database] connection: the driver {error.name} of {parsed.drivername} is not installed; '
@@ -89,7 +123,25 @@ def connect(url: str, *, pool_size: int = 10, attempts: int = 1, interval_s: flo
     )
 
 
-def _connect(url: URL, pool_size: int) -> Engine:
+def _patient(url: URL, timeouts: Timeouts) -> URL:
+    """The URL with what the driver must know before it connects."""
+    backend = url.get_backend_name()
+    options: dict[str, int] = {}
+    if backend == 'postgresql':
+        from psycopg2.extensions import libpq_version
+
+        # A host that has gone without a word is noticed after idle + interval * count.
+        options = {'connect_timeout': timeouts.connect_s, 'keepalives': 1, 'keepalives_idle': timeouts.silence_s // 2}
+        options |= {'keepalives_interval': max(1, timeouts.silence_s // 6), 'keepalives_count': 3}
+        if libpq_version() >= 120000:
+            options['tcp_user_timeout'] = timeouts.silence_s * 1000
+    elif backend == 'mysql':
+        options = {'connect_timeout': timeouts.connect_s}
+        options |= {'read_timeout': timeouts.silence_s, 'write_timeout': timeouts.silence_s}
+    return url.update_query_dict({name: str(value) for name, value in options.items() if name not in url.query})
+
+
+def _connect(url: URL, pool_size: int, timeouts: Timeouts) -> Engine:
     engine: Engine = engines.create_engine(
         url, max_pool_size=pool_size, max_overflow=pool_size, max_retries=0, mysql_sql_mode='TRADITIONAL'
     )
@@ -100,7 +152,9 @@ def _connect(url: URL, pool_size: int) -> Engine:
         event.listen(engine, 'connect', _prepare_sqlite)
         event.listen(engine, 'begin', _begin_immediate)
     elif backend == 'mysql':
-        event.listen(engine, 'connect', _prepare_mysql)
+        event.listen(engine, 'connect', partial(_prepare_mysql, timeouts))
+    elif backend == 'postgresql':
+        event.listen(engine, 'connect', partial(_prepare_postgresql, timeouts))
     with engine.connect() as connection:
         connection.exec_driver_sql('SELECT 1')
     return engine
@@ -131,9 +185,26 @@ def _begin_immediate(connection: Any) -> None:
     connection.info['in_transaction'] = True
 
 
-def _prepare_mysql(connection: Any, record: Any) -> None:
+def _prepare_postgresql(timeouts: Timeouts, connection: Any, record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false)",
+            (f'{timeouts.lock_s}s', f'{timeouts.idle_s}s'),
+        )
+    connection.commit()  # a setting made in a transaction that is undone is undone with it
+
+
+def _prepare_mysql(timeouts: Timeouts, connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
+        cursor.execute('SET SESSION innodb_lock_wait_timeout = %s', (timeouts.lock_s,))
+        try:
+            cursor.execute('SET SESSION idle_transaction_timeout = %s', (timeouts.idle_s,))
+        except Exception as error:
+            if error.args[:1] != (UNKNOWN_VARIABLE,):
+                raise
+            # MySQL does not tell transactions from sessions; the pool replaces a connection that was idle too long.
+            cursor.execute('SET SESSION wait_timeout = %s', (timeouts.idle_s,))
 
 
 def _shown(url: URL) -> str:

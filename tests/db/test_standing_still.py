@@ -1,0 +1,165 @@
+"""A process that stands still in the middle of a transaction: stopped, swapped out, its host without power."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from convergence import errors
+from convergence.core.effects import Decision, InsertStack, UpdateStack
+from convergence.db.connection import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
+from convergence.db.models import SERVICE, STACK
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster
+from convergence.db.scopes import NewStack, StackAlone
+from convergence.db.store import Store
+from tests.db.test_outages import STACK as STORED
+from tests.harness import database
+from tests.services import service
+
+SERVERS = ('postgresql', 'mariadb')
+
+
+@pytest.fixture(params=SERVERS)
+def url(request):
+    """An empty database of each kind that several processes use at once."""
+    server = service(request.param)
+    url = server.create()
+    yield url
+    server.drop(url.partition('?')[0].rpartition('/')[2])
+
+
+@pytest.fixture
+def open_store(url):
+    """A function that gives a store, as if it were that of another process."""
+    opened = []
+
+    def open_it(timeouts, **options):
+        engine = database(url) if not opened else connect(url, timeouts=timeouts)
+        opened.append(engine)
+        if len(opened) == 1:
+            store = Store(engine)
+            store.transact(NewStack('p'), lambda view: Decision(None, (InsertStack(STORED),)))
+            return open_it(timeouts, **options)
+        return Store(engine, interval_s=0.0, **options)
+
+    yield open_it
+    for engine in opened:
+        engine.dispose()
+
+
+def rename(view):
+    """A decision that can be seen."""
+    return Decision('renamed', (UpdateStack('S', None, {'status_reason': 'renamed'}),))
+
+
+def test_a_transaction_in_which_nothing_happens_is_undone_and_the_others_go_on(open_store):
+    """It holds a row that another process waits for. The late one is told when it wakes, and has changed nothing."""
+    still = open_store(Timeouts(idle_s=1))
+    other = open_store(Timeouts(lock_s=30))
+    with pytest.raises(errors.DatabaseUnavailable), still.writing() as connection:
+        connection.execute(STACK.update().values(status_reason='by the one that stands still'))
+        assert other.transact(StackAlone('S'), rename).verdict == 'renamed'
+        connection.execute(text('SELECT 1'))
+    assert Reader(still).stack('S').status_reason == 'renamed'
+
+
+def test_a_lock_that_is_not_to_be_had_is_waited_for_a_bounded_number_of_times(open_store):
+    """And then the request is refused in words that say whether to repeat it; other rows are not concerned."""
+    holder = open_store(Timeouts())
+    waiting = open_store(Timeouts(lock_s=1), attempts=2)
+    tried = []
+    with holder.writing() as connection:
+        connection.execute(STACK.update().values(status_reason='held'))
+        with pytest.raises(errors.Conflict, match='can be repeated'):
+            waiting.transact(StackAlone('S'), lambda view: tried.append(view) or rename(view))
+        other = replace(STORED, id='T', name='t')
+        waiting.transact(NewStack('p'), lambda view: Decision(None, (InsertStack(other),)))
+    assert tried == []
+    assert Reader(waiting).stack('T').name == 't'
+    assert waiting.transact(StackAlone('S'), rename).verdict == 'renamed'
+
+
+def test_patience_bounds_the_waiting_for_locks_too(open_store):
+    """Whatever the number of attempts: no caller waits for twelve lock timeouts, one after the other."""
+    holder = open_store(Timeouts())
+    waiting = open_store(Timeouts(lock_s=1), attempts=1000, patience_s=0.5)
+    with holder.writing() as connection:
+        connection.execute(STACK.update().values(status_reason='held'))
+        with pytest.raises(errors.Conflict):
+            waiting.transact(StackAlone('S'), rename)
+
+
+def test_what_is_written_without_a_transaction_of_the_store_is_refused_in_the_same_words(open_store):
+    holder, waiting = open_store(Timeouts()), open_store(Timeouts(lock_s=1))
+    Roster(holder).register('W', 'worker', 'host', '1', 60.0)
+    with holder.writing() as connection:
+        connection.execute(SERVICE.update().values(version='2'))
+        with pytest.raises(errors.Conflict):
+            Roster(waiting).beat('W')
+    assert Roster(waiting).beat('W')
+
+
+SETTINGS = {
+    'postgresql': {
+        "SELECT current_setting('lock_timeout')": '7s',
+        "SELECT current_setting('idle_in_transaction_session_timeout')": '13s',
+        'SHOW transaction_isolation': 'read committed',
+    },
+    'mysql': {'SELECT @@innodb_lock_wait_timeout': 7, 'SELECT @@idle_transaction_timeout': 13},
+}
+
+
+def test_the_limits_hold_in_every_connection_and_after_a_transaction_was_undone(url):
+    engine = connect(url, timeouts=Timeouts(lock_s=7, idle_s=13))
+    try:
+        for _ in range(2):
+            with engine.connect() as one, engine.connect() as two:
+                for connection in (one, two):
+                    for question, answer in SETTINGS[engine.dialect.name].items():
+                        assert connection.exec_driver_sql(question).scalar_one() == answer
+                    connection.rollback()
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize(('url', 'wanted'), [
+    ('postgresql', {'connect_timeout': '10', 'tcp_user_timeout': '60000', 'keepalives': '1'}),
+    ('mariadb', {'connect_timeout': '10', 'read_timeout': '60', 'write_timeout': '60'}),
+], indirect=['url'])
+def test_a_server_that_says_nothing_any_more_is_not_waited_for_for_ever(url, wanted):
+    engine = connect(url)
+    assert wanted.items() <= dict(engine.url.query).items()
+    engine.dispose()
+    engine = connect(f'{url}{"&" if "?" in url else "?"}connect_timeout=3')
+    assert engine.url.query['connect_timeout'] == '3'
+    engine.dispose()
+
+
+class Server:
+    """Takes every statement but those that set one variable, as a server does that has no such variable."""
+
+    def __init__(self, unknown):
+        self.unknown, self.taken = unknown, []
+
+    def cursor(self):
+        """Itself."""
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        pass
+
+    def execute(self, statement, values=()):
+        """Take a statement or refuse it."""
+        if self.unknown in statement:
+            raise OSError(UNKNOWN_VARIABLE, f"Unknown system variable '{self.unknown}'")
+        self.taken.append(statement.replace('%s', '{}').format(*values))
+
+
+def test_a_server_without_a_limit_for_idle_transactions_limits_idle_sessions():
+    server = Server('idle_transaction_timeout')
+    _prepare_mysql(Timeouts(), server, None)
+    assert server.taken[-1] == 'SET SESSION wait_timeout = 60'
