@@ -11,12 +11,21 @@ The base class says what happens next:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 class ConvergenceError(Exception):
-    """Base of all errors that are raised on purpose. The text is meant to be read by the person who asked."""
+    """Base of all errors that are raised on purpose. The text is meant to be read by the person who asked.
+
+    Each class can be made from its text alone, and what more it carries from `kwargs`: so another process gets the same.
+    """
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What the constructor needs besides the text, as JSON. oslo.messaging asks for it by this name."""
+        return {}
 
 
 class UserError(ConvergenceError):
@@ -97,6 +106,12 @@ class Place:
     source: str = 'template'
     path: tuple[str | int, ...] = ()
 
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Place:
+        """The place that `dataclasses.asdict` made `document` from, also after a way through JSON."""
+        path = tuple(document.get('path') or ())
+        return cls(document['line'], document['column'], document.get('source', 'template'), path)
+
     def __str__(self) -> str:
         where = f'{self.source}, line {self.line}, column {self.column}'
         return f'{where} ({".".join(str(key) for key in self.path)})' if self.path else where
@@ -109,16 +124,35 @@ class Problem:
     message: str
     place: Place | None = None
 
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Problem:
+        """The problem that `dataclasses.asdict` made `document` from, also after a way through JSON."""
+        place = document.get('place')
+        return cls(document['message'], None if place is None else Place.from_document(place))
+
     def __str__(self) -> str:
         return f'{self.place}: {self.message}' if self.place else self.message
 
 
 class StackValidationFailed(UserError):
-    """The template or its parameters are wrong. Carries every problem found, in the order of the document."""
+    """The template or its parameters are wrong. Carries every problem found, in the order of the document.
 
-    def __init__(self, problems: Sequence[Problem] | str) -> None:
-        self.problems: tuple[Problem, ...] = ((Problem(problems),) if isinstance(problems, str) else tuple(problems))
+    :param problems: what is wrong; a text stands for a single problem without a place.
+    :param documents: the problems as JSON, when they come from another process; `problems` is only their text then.
+    """
+
+    def __init__(
+        self, problems: Sequence[Problem] | str, documents: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        if documents is not None:
+            problems = [Problem.from_document(document) for document in documents]
+        self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
         super().__init__('\n'.join(str(problem) for problem in self.problems))
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The problems as JSON."""
+        return {'documents': [asdict(problem) for problem in self.problems]}
 
 
 class InvalidTemplateVersion(StackValidationFailed):

@@ -96,7 +96,7 @@ class Caller:
     def call(self, context: RequestContext, name: str, **arguments: Any) -> Any:
         """Carry out the operation `name` of `convergence.rpc.messages.OPERATIONS`.
 
-        :raises ConvergenceError: what the engine raised, by class, with its text.
+        :raises ConvergenceError: what the engine raised, by class, with its text and all that it carries.
         :raises MessagingUnavailable: no broker, no engine, or no answer in time.
         :raises RequestLimitExceeded: the request is too large.
         """
@@ -370,5 +370,5 @@ def _local(remote: errors.ConvergenceError) -> errors.ConvergenceError:
     """The error that the engine raised, without the traces that the transport adds to its text and its class."""
     for kind in type(remote).__mro__:
         if kind.__module__ == errors.__name__:
-            return cast(errors.ConvergenceError, kind(*remote.args))
+            return cast(errors.ConvergenceError, kind(*remote.args, **remote.kwargs))
     return remote

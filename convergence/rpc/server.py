@@ -226,9 +226,9 @@ class EngineServer(Server):
 
 
 def _plain(error: errors.ConvergenceError) -> errors.ConvergenceError:
-    """The error as the nearest class of `convergence.errors`: one that the other side knows, made from its text."""
+    """The error as the nearest class of `convergence.errors`: one that the other side knows and can make again."""
     kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
-    plain: errors.ConvergenceError = kind(str(error))
+    plain: errors.ConvergenceError = kind(str(error), **error.kwargs)
     return plain
 
 

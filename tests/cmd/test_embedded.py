@@ -105,3 +105,19 @@ def test_it_cannot_be_used_after_its_end(tmp_path):
         pass
     with pytest.raises(RuntimeError, match='closed'):
         embedded.client.get_revision(embedded.context('p'))
+
+
+def test_what_is_wrong_with_a_template_is_told_with_lines(tmp_path):
+    wrong = """heat_template_version: 2018-08-31
+resources:
+  it:
+    type: OS::Heat::Value
+    properties: {value: {get_param: nobody}}
+  that:
+    type: Nobody::Has::This
+"""
+    with Embedded(settings(tmp_path, workers=1)) as embedded:
+        with pytest.raises(errors.StackValidationFailed) as failed:
+            embedded.client.create_stack(embedded.context('p'), 's', wrong)
+        assert failed.value.problems
+        assert {problem.place.line for problem in failed.value.problems} <= {5, 7}

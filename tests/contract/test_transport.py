@@ -91,6 +91,17 @@ class Checks:
         return self.arrived.get(timeout=LONG_S)
 
 
+class NarrowerError(errors.InvalidTemplateReference):
+    """An error that only this engine knows."""
+
+
+PROBLEMS = (
+    errors.Problem('there is no resource "web"', errors.Place(7, 3, 'web.yaml', ('resources', 'db', 'links', 0))),
+    errors.Problem('a ☂ without a place'),
+    errors.Problem('this\nneeds two lines', errors.Place(1, 1)),
+)
+
+
 class Engine:
     """A service with some of the operations."""
 
@@ -109,6 +120,9 @@ class Engine:
 
     def update_stack(self, context, stack_identity, template, **rest):
         raise errors.InvalidTemplateReference('template, line 7, column 3: there is no resource "web"')
+
+    def preview_update_stack(self, context, stack_identity, template, **rest):
+        raise NarrowerError(PROBLEMS)
 
     def delete_stack(self, context, stack_identity):
         assert self.release.wait(LONG_S)
@@ -347,6 +361,15 @@ def test_errors_of_the_engine_come_back_as_what_they_are(transport, serve, caplo
         client.update_stack(CONTEXT, IDENTITY, {})
     assert str(invalid.value) == 'template, line 7, column 3: there is no resource "web"'
     assert 'Traceback' not in caplog.text, "a user's mistake is no fault of the engine"
+
+
+def test_all_that_is_wrong_with_a_template_comes_back_with_its_places(transport, serve):
+    _, client = engine_client(transport, serve)
+    with pytest.raises(errors.StackValidationFailed) as invalid:
+        client.preview_update_stack(CONTEXT, IDENTITY, {})
+    assert type(invalid.value) is errors.InvalidTemplateReference
+    assert invalid.value.problems == PROBLEMS
+    assert str(invalid.value) == str(errors.StackValidationFailed(PROBLEMS))
 
 
 def test_an_unexpected_error_is_logged_there_and_tells_the_caller_where_to_look(transport, serve, caplog):
