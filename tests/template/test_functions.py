@@ -5,6 +5,9 @@ import pytest
 from convergence.core.model import Output
 from convergence.errors import InvalidTemplateReference, StackValidationFailed, UserParameterMissing
 from convergence.template import UNKNOWN, EvaluationFailed, UnresolvedReference, preview, references, resolve
+from convergence.template.functions import BY_CODE
+from convergence.template.functions.base import Function, NotOffered
+from convergence.template.versions import VERSIONS
 from tests.template.build import INPUTS, NEWEST, OLDEST, SEVERAL_LISTS, encoded_property, resolved_property
 
 DECLARED = {
@@ -275,3 +278,24 @@ def test_references_tell_what_a_value_needs():
     )
     assert references(encoded) == ({'db'}, {'db': {'port'}, 'net': {'a', 'b', ''}})
     assert references({'plain': ['get_resource', 'db']}) == (set(), {})
+
+
+OFFERED = {
+    f'{version.date} {name}': function
+    for version in VERSIONS.values()
+    for name, function in version.functions.items()
+    if not isinstance(function, NotOffered)
+}
+
+
+@pytest.mark.parametrize('function', OFFERED.values(), ids=list(OFFERED))
+def test_what_a_version_offers_can_be_evaluated_when_it_was_stored(function):
+    """A call that remains in a definition is found again by its code, with the meaning that it was written with."""
+    kind = type(function)
+    if not hasattr(function, 'code'):
+        assert kind.fold is not Function.fold, f'{kind.__name__} leaves calls without a code'
+        return
+    stored = BY_CODE[function.code]
+    assert stored.code == function.code
+    assert (type(stored).evaluate, type(stored).reference) == (kind.evaluate, kind.reference)
+    assert kind.evaluate is not Function.evaluate
