@@ -60,7 +60,6 @@ class GetFile(Function):
     """The content of a file that was sent along."""
 
     name: ClassVar[str] = 'get_file'
-    code: ClassVar[str] = 'get_file'
 
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """The content."""
