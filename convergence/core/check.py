@@ -56,13 +56,13 @@ def _wait(node: Node) -> Decision[Begun]:
 
 
 def _sleeps(view: NodeView, resource: Resource) -> bool:
-    """Whether this very traversal has parked the row until later: then a message that comes early is a double."""
+    """Whether this very traversal has parked the row until later: then a message that comes early is a double.
+
+    What an older traversal has parked is looked at now: its timers name nodes that nobody visits any more.
+    """
     if resource.status is not Status.IN_PROGRESS or resource.wake_at is None or resource.wake_at <= view.now:
         return False
-    if resource.action is Action.DELETE:
-        return True
-    pending = resource.pending
-    return pending is not None and pending.template_id == view.traversal.template_id
+    return resource.traversal_id == view.traversal.id
 
 
 # --- cleanup --------------------------------------------------------------------------------------------------
@@ -246,7 +246,13 @@ def _claim(
 ) -> Decision[Begun]:
     resource = view.resource
     assert resource is not None
-    held = {**changes, 'owner': worker.id, 'fence': resource.fence + 1, 'wake_at': None}
+    held = {
+        **changes,
+        'owner': worker.id,
+        'fence': resource.fence + 1,
+        'wake_at': None,
+        'traversal_id': view.traversal.id,
+    }
     if step in (Step.CREATE, Step.UPDATE, Step.DELETE):
         held['began_at'] = view.now
     effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]

@@ -184,6 +184,7 @@ class Resource:
     :param progress: what continues a long action; None while there is nothing to continue.
     :param wake_at: when a parked action wants to be polled again.
     :param began_at: when the present or last action began.
+    :param traversal_id: the traversal for which it was last claimed.
     :param unsure_until: until then an interrupted creation may still make something, whatever is found of it now.
     """
 
@@ -214,6 +215,7 @@ class Resource:
     updated_at: float | None = None
     began_at: float | None = None
     unsure_until: float | None = None
+    traversal_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

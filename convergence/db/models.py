@@ -136,6 +136,7 @@ RESOURCE = Table(
     Column('updated_at', Double),
     Column('began_at', Double),
     Column('unsure_until', Double),
+    Column('traversal_id', ID),
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
     **OPTIONS,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from convergence.core import effects
-from convergence.core.check import Begun
+from convergence.core.claim import Begun
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.simulator.reality import PhysicalObject

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from convergence import template
 from convergence.core import effects
-from convergence.core.check import Begun, Step
+from convergence.core.claim import Begun, Step
 from convergence.core.model import Action, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource
 from convergence.simulator.invariants import Invariant
@@ -141,6 +141,8 @@ class WithCause(Invariant):
             return
         if old.status is Status.FAILED or old.action is Action.DELETE or old.type != definition.type:
             return
+        if old.action is Action.UPDATE and old.digest is None:
+            return  # the type has refused the update, and asked for this
         inputs = {nodes[number].name or '': output for number in node.requires if (output := nodes[number].output)}
         wanted = template.resolve(definition.properties, inputs)
         assert isinstance(wanted, dict)

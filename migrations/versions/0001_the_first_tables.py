@@ -75,6 +75,7 @@ def upgrade() -> None:
         sa.Column('updated_at', sa.Double(), nullable=True),
         sa.Column('began_at', sa.Double(), nullable=True),
         sa.Column('unsure_until', sa.Double(), nullable=True),
+        sa.Column('traversal_id', sa.String(length=36), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
