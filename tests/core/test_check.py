@@ -77,14 +77,15 @@ def test_a_row_that_somebody_holds_is_waited_for(node):
 
 
 @pytest.mark.parametrize('resource', [
-    replace(MADE, status=Status.IN_PROGRESS, wake_at=NOW + 5, pending=PENDING),
-    replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, wake_at=NOW + 5),
+    replace(MADE, status=Status.IN_PROGRESS, wake_at=NOW + 5, pending=PENDING, traversal_id='V1'),
+    replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, wake_at=NOW + 5, traversal_id='V1'),
 ])
 def test_a_row_that_this_traversal_has_parked_sleeps_until_its_time(resource):
     """F017: a message that comes early is a double."""
     node = CLEANUP if resource.action is Action.DELETE else NODE
     assert step(node_view(node, resource)) is Step.WAIT
     assert step(node_view(node, replace(resource, wake_at=NOW - 5))) is Step.RESUME
+    assert step(node_view(node, replace(resource, traversal_id='V0'))) is Step.RESUME
 
 
 # --- update -----------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ MUTANTS = (
     Mutant(
         'ignore a held lock',
         (
-            Edit(f'{CHECK}:begin', 'if resource.owner is not None:', 'if False:'),
+            Edit(f'{CHECK}:begin', 'if resource.owner is not None or _sleeps(view, resource):', 'if False:'),
             Edit(
                 f'{CHECK}:_claim',
                 '[UpdateResource(resource.id, None, resource.fence, held)]',
@@ -94,8 +94,8 @@ MUTANTS = (
     ),
     Mutant(
         'no wake-up when a superseded action is parked',
-        (Edit(f'{FINISH}:_parked', 'return Decision(End.RELEASED, effects, view.waiting)',
-              'return Decision(End.RELEASED, effects, ())'),),
+        (Edit(f'{FINISH}:_parked', 'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+              'return Decision(End.RELEASED, tuple(effects), ())'),),
         ('polled_resource_is_superseded',),
     ),
     Mutant(
