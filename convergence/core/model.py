@@ -98,7 +98,11 @@ class Definition:
     uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
-        """The definition as JSON, for a row. The inverse is `from_document`."""
+        """The definition as JSON, for a row. The inverse is `from_document`.
+
+        A field that is added later is left out while it has its default: what older versions stored, and the digests
+        made from it, stay what they are.
+        """
         return {
             'name': self.name,
             'type': self.type,
@@ -111,17 +115,17 @@ class Definition:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Definition:
-        """The definition that `document` was made from."""
-        requires, uses = document['requires'], document['uses']
+        """The definition that `document` was made from, by this version or another: what is missing has its default."""
+        requires, uses = document.get('requires') or [], document.get('uses') or {}
         assert isinstance(requires, list)
         assert isinstance(uses, dict)
         return cls(
             name=str(document['name']),
             type=str(document['type']),
-            properties=document['properties'],
-            metadata=document['metadata'],
+            properties=document.get('properties', {}),
+            metadata=document.get('metadata', {}),
             requires=tuple(str(name) for name in requires),
-            deletion_policy=DeletionPolicy(str(document['deletion_policy'])),
+            deletion_policy=DeletionPolicy(str(document.get('deletion_policy', DeletionPolicy.DELETE))),
             uses={name: tuple(map(str, keys)) for name, keys in uses.items() if isinstance(keys, list)},
         )
 
@@ -142,7 +146,7 @@ class Output:
     errors: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
-        """The output as JSON, for a row. The inverse is `from_document`."""
+        """The output as JSON, for a row. The inverse is `from_document`. A field added later is left out at its default."""
         document: dict[str, Json] = {'resource_id': self.resource_id, 'reference': self.reference}
         if self.attributes:
             document['attributes'] = dict(self.attributes)
@@ -152,11 +156,11 @@ class Output:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Output:
-        """The output that `document` was made from."""
+        """The output that `document` was made from, by this version or another: what is missing has its default."""
         attributes, errors = document.get('attributes') or {}, document.get('errors') or {}
         assert isinstance(attributes, dict)
         assert isinstance(errors, dict)
-        reference = document['reference']
+        reference = document.get('reference')
         return cls(
             resource_id=str(document['resource_id']),
             reference=None if reference is None else str(reference),

@@ -137,7 +137,7 @@ class Pending:
     metadata: Json = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
-        """As JSON, for a row. The inverse is `from_document`."""
+        """As JSON, for a row. The inverse is `from_document`. A field added later is left out at its default."""
         return {
             'definition': self.definition.document(),
             'properties': dict(self.properties),
@@ -149,9 +149,9 @@ class Pending:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Pending:
-        """The value that `document` was made from."""
-        definition, properties = document['definition'], document['properties']
-        requires, template_id = document['requires'], document['template_id']
+        """The value that `document` was made from, by this version or another: what is missing has its default."""
+        definition, properties = document['definition'], document.get('properties') or {}
+        requires, template_id = document.get('requires') or [], document.get('template_id')
         assert isinstance(definition, dict)
         assert isinstance(properties, dict)
         assert isinstance(requires, list)
@@ -160,8 +160,8 @@ class Pending:
             properties=properties,
             requires=tuple(str(key) for key in requires),
             template_id=None if template_id is None else str(template_id),
-            digest=str(document['digest']),
-            metadata=document['metadata'],
+            digest=str(document.get('digest', '')),
+            metadata=document.get('metadata', {}),
         )
 
 

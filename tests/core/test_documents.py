@@ -1,0 +1,93 @@
+"""What a version has stored is read by all later ones.
+
+The documents here are frozen: they are in databases. A new field gets a default and a document of its own below; none
+of those that are here already may be changed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields, replace
+
+import pytest
+
+from convergence.core.digest import digest
+from convergence.core.model import Definition, DeletionPolicy, Output
+from convergence.core.rows import Pending
+
+DEFINITION = Definition(
+    name='web',
+    type='Test::Thing',
+    properties={'port': 80, 'peer': {'$fn': ['get_attr', ['db', 'address']]}},
+    metadata={'tier': 'front'},
+    requires=('db', 'net'),
+    deletion_policy=DeletionPolicy.RETAIN,
+    uses={'db': ('address',)},
+)
+OUTPUT = Output('row-1', 'ref-1', {'address': [1, None, 'x'], '': {}}, {'key': 'it is not there'})
+PENDING = Pending(DEFINITION, {'port': 80}, ('row-2', 'row-3'), 'template-1', 'f00d', {'tier': 'front'})
+
+_DEFINITION = (
+    '{"name": "web", "type": "Test::Thing",'
+    ' "properties": {"port": 80, "peer": {"$fn": ["get_attr", ["db", "address"]]}}, "metadata": {"tier": "front"},'
+    ' "requires": ["db", "net"], "deletion_policy": "Retain", "uses": {"db": ["address"]}}'
+)
+_PLAIN = (
+    '{"name": "a", "type": "T", "properties": {}, "metadata": {}, "requires": [], "deletion_policy": "Delete",'
+    ' "uses": {}}'
+)
+
+_OUTPUT = (
+    '{"resource_id": "row-1", "reference": "ref-1", "attributes": {"address": [1, null, "x"], "": {}},'
+    ' "errors": {"key": "it is not there"}}'
+)
+_PENDING = (
+    f'{{"definition": {_DEFINITION}, "properties": {{"port": 80}}, "requires": ["row-2", "row-3"],'
+    ' "template_id": "template-1", "digest": "f00d", "metadata": {"tier": "front"}}'
+)
+_PLAIN_PENDING = (
+    f'{{"definition": {_PLAIN}, "properties": {{}}, "requires": [], "template_id": null, "digest": "", "metadata": {{}}}}'
+)
+
+FROZEN = [
+    (DEFINITION, _DEFINITION),
+    (Definition('a', 'T'), _PLAIN),
+    (OUTPUT, _OUTPUT),
+    (Output('row-1'), '{"resource_id": "row-1", "reference": null}'),
+    (PENDING, _PENDING),
+    (Pending(Definition('a', 'T'), {}, (), None, ''), _PLAIN_PENDING),
+]
+"""Values, and what version 1 has stored for them."""
+
+
+@pytest.mark.parametrize(('value', 'document'), FROZEN)
+def test_what_was_stored_is_read(value, document):
+    assert type(value).from_document(json.loads(document)) == value
+
+
+@pytest.mark.parametrize(('value', 'document'), FROZEN)
+def test_what_is_stored_is_what_was_stored(value, document):
+    """A field that is added later must be left out at its default."""
+    assert value.document() == json.loads(document)
+
+
+@pytest.mark.parametrize(('value', 'document'), FROZEN)
+def test_what_a_newer_version_has_added_is_ignored(value, document):
+    assert type(value).from_document({**json.loads(document), 'colour': 'blue'}) == value
+
+
+@pytest.mark.parametrize(('kind', 'needed'), [(Definition, {'name': 'a', 'type': 'T'}), (Output, {'resource_id': 'r'})])
+def test_what_is_missing_has_its_default(kind, needed):
+    assert kind.from_document(needed) == kind(**needed)
+    assert {each.name for each in fields(kind) if each.default is each.default_factory is MISSING} == set(needed)
+
+
+def test_of_an_action_in_flight_only_the_definition_is_needed():
+    assert Pending.from_document({'definition': {'name': 'a', 'type': 'T'}}) == FROZEN[-1][0]
+
+
+def test_the_digest_of_what_was_made_stays_the_same():
+    """Another digest for the same thing would make every resource of every stack be looked at after an upgrade."""
+    inputs = {'db': OUTPUT, 'net': Output('row-9')}
+    assert digest(DEFINITION, inputs) == 'cc0a4489818173e6f96ae35f47774ef5f11690bba9a8089ff10f449b2035d043'
+    assert digest(replace(DEFINITION, uses={}), inputs) != digest(DEFINITION, inputs)
