@@ -19,7 +19,7 @@ from typing import Any
 class ConvergenceError(Exception):
     """Base of all errors that are raised on purpose. The text is meant to be read by the person who asked.
 
-    Each class can be made from its text alone, and what more it carries from `kwargs`: so another process gets the same.
+    Each class can be made from its text alone, what more it carries from `kwargs`: so another process gets the same.
     """
 
     @property

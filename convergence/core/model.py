@@ -115,7 +115,7 @@ class Definition:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Definition:
-        """The definition that `document` was made from, by this version or another: what is missing has its default."""
+        """The definition that `document` was made from, whatever version did so: what is missing has its default."""
         requires, uses = document.get('requires') or [], document.get('uses') or {}
         assert isinstance(requires, list)
         assert isinstance(uses, dict)

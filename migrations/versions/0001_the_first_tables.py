@@ -1,6 +1,6 @@
 """The first tables.
 
-Revision: 0001. Follows: nothing.
+Revision: 0001. Follows: nothing. Frozen with the first release: from then on a change is a migration of its own.
 """
 
 import sqlalchemy as sa

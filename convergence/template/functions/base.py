@@ -80,8 +80,8 @@ class Function:
     """A function of the language.
 
     :cvar name: as templates write it.
-    :cvar code: as definitions store it: the name, and the version that gave it this meaning if it has several. A function
-        of which no call ever remains has none.
+    :cvar code: as definitions store it: the name, and the version that gave it this meaning if it has several.
+        A function of which no call ever remains has none.
     """
 
     name: ClassVar[str]
