@@ -194,7 +194,7 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'definition': replace(DEFINITION, type='New'), 'properties': {}, 'pending': None, 'data': {}, 'output': None,
         'digest': None, 'requires': (), 'replaced_by': None, 'template_id': None, 'owner': None, 'fence': 8,
         'token': None, 'progress': None, 'wake_at': None, 'updated_at': 1e9,
-        'began_at': 2e9, 'unsure_until': 3e9,
+        'began_at': 2e9, 'unsure_until': 3e9, 'traversal_id': 'V9',
     }
     present = RESOURCE
     for name, value in changes.items():
