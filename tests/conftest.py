@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from oslo_context import context as request_context
 
+from convergence import logs
 from tests.services import SERVICES, service, unique_name
 
 DATABASES = ('sqlite', 'postgresql', 'mariadb')
@@ -62,6 +64,23 @@ def pytest_terminal_summary(terminalreporter) -> None:
 def pytest_unconfigure() -> None:
     """Leave the servers as they were."""
     SERVICES.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_to_log_about() -> Iterator[None]:
+    """Begin and end without a current request and without log fields, whatever ran in this thread before.
+
+    `RequestContext` makes itself the current request of its thread unless told otherwise, and stays that.
+    """
+    _forget_the_request()
+    with logs.bind(**dict.fromkeys(logs.FIELDS)):
+        yield
+    _forget_the_request()
+
+
+def _forget_the_request() -> None:
+    if request_context.get_current() is not None:
+        del request_context._request_store.context
 
 
 @pytest.fixture(params=DATABASES)

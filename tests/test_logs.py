@@ -52,12 +52,9 @@ def test_an_inner_block_adds_and_takes_away_and_ends(stream):
 
 def test_the_request_id_comes_from_the_request_if_nobody_bound_one(stream):
     request_context.RequestContext(request_id='req-from-caller')
-    try:
+    logging.getLogger('convergence').info('asked')
+    with logs.bind(request_id='req-bound'):
         logging.getLogger('convergence').info('asked')
-        with logs.bind(request_id='req-bound'):
-            logging.getLogger('convergence').info('asked')
-    finally:
-        request_context._request_store.__dict__.clear()
     first, second = stream.getvalue().splitlines()
     assert '[request_id=req-from-caller] asked' in first
     assert '[request_id=req-bound] asked' in second

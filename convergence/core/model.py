@@ -146,7 +146,10 @@ class Output:
     errors: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
-        """The output as JSON, for a row. The inverse is `from_document`. A field added later is left out at its default."""
+        """The output as JSON, for a row. The inverse is `from_document`.
+
+        A field that is added later is left out while it has its default.
+        """
         document: dict[str, Json] = {'resource_id': self.resource_id, 'reference': self.reference}
         if self.attributes:
             document['attributes'] = dict(self.attributes)
