@@ -214,8 +214,11 @@ class Group:
         task = self._register(getattr(function, '__name__', 'task'))
 
         def work() -> None:
-            with self._running(task):
-                function(task, *args, **kwargs)
+            try:
+                with self._running(task):
+                    function(task, *args, **kwargs)
+            except BaseException:
+                LOG.exception('%s: task %s failed', self.name, task.name)
 
         try:
             if self._pool is None:
@@ -234,16 +237,8 @@ class Group:
         :raises GroupStopped: the group was stopped.
         """
         task = self._register(name)
-        task.begin()
-        try:
+        with self._running(task):
             yield task
-        except TaskKilled as killed:
-            self._ended(task, killed)
-        except BaseException as error:
-            self._ended(task, error)
-            raise
-        else:
-            self._ended(task, None)
 
     def stop(self, grace_s: float = GRACE_S) -> None:
         """Ask every task to end, and insist after `grace_s` seconds. Returns at once; see `wait`."""
@@ -272,15 +267,15 @@ class Group:
     @contextmanager
     def _running(self, task: Task) -> Iterator[None]:
         task.begin()
-        failure: BaseException | None = None
         try:
             yield
         except TaskKilled as killed:
-            failure = killed
+            self._ended(task, killed)
         except BaseException as error:
-            LOG.exception('%s: task %s failed', self.name, task.name)
-            failure = error
-        self._ended(task, failure)
+            self._ended(task, error)
+            raise
+        else:
+            self._ended(task, None)
 
     def _ended(self, task: Task, error: BaseException | None) -> None:
         task.finish(error)

@@ -15,7 +15,7 @@ from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import Call, Scenario
 from convergence.simulator.user import User
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import Faults, Storage, Watch, World, in_memory
+from convergence.simulator.world import Faults, Shape, Storage, Watch, World, in_memory
 
 INSTANT = frozenset({'call', 'behaves', 'rollback_on_failure', 'time_limit', 'vanishes'})
 """Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
@@ -66,10 +66,12 @@ class Run:
         self.world = World(
             choices,
             faults=plan.faults,
-            engines=1 if ordered else plan.engines,
-            workers=1 if ordered else plan.workers,
-            visit_unchanged=ordered,
-            window=plan.window,
+            shape=Shape(
+                engines=1 if ordered else plan.engines,
+                workers=1 if ordered else plan.workers,
+                visit_unchanged=ordered,
+                window=plan.window,
+            ),
             watch=make_watch() if make_watch else None,
             storage=plan.storage,
         )

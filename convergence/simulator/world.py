@@ -144,10 +144,25 @@ def in_memory(clock: Callable[[], float]) -> Storage:
     return Storage(store, MemoryReader(store), roster, MemorySweeps(store, roster))
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which processes a world has, and how they work.
+
+    :param visit_unchanged: whether traversals visit what has not changed, as the prototype did.
+    :param window: how many nodes of a stack are cast at once.
+    """
+
+    engines: int = 2
+    workers: int = 3
+    visit_unchanged: bool = False
+    window: int = 64
+
+
 class World:
     """Everything there is in one run.
 
     :param choices: decides every accident.
+    :param shape: which processes there are, and how they work.
     :param storage: makes the database, on the clock of this world.
     :ivar frozen: whether any process has stood still and gone on, so that it did things late.
     :ivar checker: looks over everything that happens.
@@ -160,10 +175,7 @@ class World:
         choices: Choices,
         *,
         faults: Faults = Faults(),
-        engines: int = 2,
-        workers: int = 3,
-        visit_unchanged: bool = False,
-        window: int = 64,
+        shape: Shape = Shape(),
         watch: Watch | None = None,
         storage: Callable[[Callable[[], float]], Storage] = in_memory,
     ) -> None:
@@ -181,13 +193,13 @@ class World:
         self.frozen = False
         self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
-        self._visit_unchanged = visit_unchanged
-        self._window = window
+        self._visit_unchanged = shape.visit_unchanged
+        self._window = shape.window
         self.next_sweep = self.kernel.now + SWEEP_S
         self.checker = Checker(self)
         self._connect()
-        self.engines = [self._engine(f'engine-{number}') for number in range(1, engines + 1)]
-        self.workers = [self._worker(f'worker-{number}') for number in range(1, workers + 1)]
+        self.engines = [self._engine(f'engine-{number}') for number in range(1, shape.engines + 1)]
+        self.workers = [self._worker(f'worker-{number}') for number in range(1, shape.workers + 1)]
 
     def _connect(self) -> None:
         self.store.pause = self.kernel.pause
@@ -234,12 +246,14 @@ class World:
         def pause(duration_s: float) -> None:
             self.kernel.sleep(Task('pause'), duration_s)
 
+        pace = Pace(1.0, 30.0, 2.0, 3, latest)
+        options = WorkerOptions(name, 'simulated', pace, 5.0, LEASE_S, dispatch_window=self._window)
         service = WorkerService(
             Rows(self.store, self.reader, self.roster),
             Dispatcher(self.store, messenger, self.new_id),
             self.registry,
             messenger,
-            WorkerOptions(name, 'simulated', Pace(1.0, 30.0, 2.0, 3, latest), 5.0, LEASE_S, dispatch_window=self._window),
+            options,
             self.new_id,
             Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups(), pause=pause),
         )

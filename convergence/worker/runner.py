@@ -207,18 +207,11 @@ class Runner:
             if course.physical_id is None:
                 found = self._patiently(course, lambda: kind.find(course.call))
                 if found is None:
-                    return self._not_found(course)
+                    return _not_found(course)
                 course.learn(found)
             return self._drive(course, lambda: kind.delete(course.call))
         except ObjectNotFound:
             return Succeeded(None)
-
-    @staticmethod
-    def _not_found(course: Course) -> Result:
-        """There is nothing to delete; unless a creation that was interrupted may still land: then look again later."""
-        claim = course.claim
-        unsure_s = (claim.resource.unsure_until or claim.at) - claim.at
-        return Parked(None, min(unsure_s, 5.0)) if unsure_s > 0 else Succeeded(None)
 
     def _resume(self, course: Course) -> Result:
         """Go on where somebody stopped: by polling, or by finding out how far the action got."""
@@ -383,3 +376,10 @@ class Runner:
             reference = kind.reference_id(call)
         carried(reference, 'the reference id')
         return Output(course.claim.resource.id, reference, attributes, failures)
+
+
+def _not_found(course: Course) -> Result:
+    """There is nothing to delete; unless a creation that was interrupted may still land: then look again later."""
+    claim = course.claim
+    unsure_s = (claim.resource.unsure_until or claim.at) - claim.at
+    return Parked(None, min(unsure_s, 5.0)) if unsure_s > 0 else Succeeded(None)

@@ -1,4 +1,4 @@
-"""What a resource type answers or raises, made fit to be stored. It is somebody else's code: it may hand out anything."""
+"""What a resource type answers or raises, made fit to be stored: somebody else's code may hand out anything."""
 
 from __future__ import annotations
 
