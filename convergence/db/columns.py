@@ -31,19 +31,33 @@ class Documented(Protocol):
 LONG_TEXT = sqlalchemy.Text().with_variant(mysql.LONGTEXT(), 'mysql', 'mariadb')
 
 
+def stored(value: Any) -> str | None:
+    """What a column holds for a JSON value; NULL for None.
+
+    With `loaded` the one door for structured user data (templates, properties, private data, outputs): whoever wants to
+    seal it does so in these two. Names, reasons and physical ids are columns of their own, and stay readable.
+    """
+    return None if value is None else dumps(value)
+
+
+def loaded(text: str | None) -> Any:
+    """The JSON value that `stored` made `text` from."""
+    return None if text is None else json.loads(text)
+
+
 class Document(sqlalchemy.types.TypeDecorator[Any]):
-    """A JSON value as text. The one door through which user data enters and leaves the database."""
+    """A JSON value as text."""
 
     impl = LONG_TEXT
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Any) -> Any:
         """To the database."""
-        return None if value is None else dumps(value)
+        return stored(value)
 
     def process_result_value(self, value: Any, dialect: Any) -> Any:
         """From the database."""
-        return None if value is None else json.loads(value)
+        return loaded(value)
 
 
 class Valued(sqlalchemy.types.TypeDecorator[Any]):
@@ -58,11 +72,12 @@ class Valued(sqlalchemy.types.TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Any) -> Any:
         """To the database."""
-        return None if value is None else dumps(value.document())
+        return stored(None if value is None else value.document())
 
     def process_result_value(self, value: Any, dialect: Any) -> Any:
         """From the database."""
-        return None if value is None else self.kind.from_document(json.loads(value))
+        document = loaded(value)
+        return None if document is None else self.kind.from_document(document)
 
 
 class Series(sqlalchemy.types.TypeDecorator[Any]):
