@@ -19,6 +19,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Concatenate, ParamSpec, Self
 
@@ -292,19 +293,14 @@ class Group:
                 self._left(task)
 
 
+@dataclass(eq=False, slots=True)
 class Job:
-    """A call that a pool has accepted.
+    """A call that a pool has accepted; `over` is set when it has ended, or when it was given up."""
 
-    :ivar over: set when the call has ended, or when it was given up.
-    """
-
-    __slots__ = ('call', 'finished', 'lost', 'over')
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.call = call
-        self.finished = False
-        self.lost = False
-        self.over = Event()
+    call: Callable[[], object]
+    finished: bool = False
+    lost: bool = False
+    over: threading.Event = field(default_factory=lambda: Event())
 
 
 class Pool:
