@@ -360,10 +360,7 @@ class Pool:
         LOG.warning('%s: a thread does not end and was replaced; %d such threads are left behind', self.name, lost)
 
     def drain(self, timeout_s: float | None = None) -> bool:
-        """Take no more work and finish what was accepted. False when it was not finished within `timeout_s` seconds.
-
-        Threads that were written off are not waited for.
-        """
+        """Take no more work, finish what was accepted (but for lost threads). False: not within `timeout_s` seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

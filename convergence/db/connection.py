@@ -188,7 +188,8 @@ def _begin_immediate(connection: Any) -> None:
 def _prepare_postgresql(timeouts: Timeouts, connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false)",
+            "SELECT set_config('lock_timeout', %s, false),"
+            " set_config('idle_in_transaction_session_timeout', %s, false)",
             (f'{timeouts.lock_s}s', f'{timeouts.idle_s}s'),
         )
     connection.commit()  # a setting made in a transaction that is undone is undone with it
