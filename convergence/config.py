@@ -129,6 +129,12 @@ WORKER_OPTIONS: list[cfg.Opt] = [
         help='Seconds of polling after which an action is parked: it waits in its database row, holds no thread, '
         'and any worker continues it.',
     ),
+    cfg.IntOpt(
+        'transient_attempts',
+        default=5,
+        min=1,
+        help='How often a call is made that fails for the moment (TransientFailure) before its resource fails.',
+    ),
     cfg.FloatOpt(
         'cancel_grace_s',
         default=10.0,
@@ -240,6 +246,7 @@ class WorkerSettings:
     poll_interval_min_s: float = 0.2
     poll_interval_max_s: float = 30.0
     park_after_s: float = 2.0
+    transient_attempts: int = 5
     cancel_grace_s: float = 10.0
     drain_timeout_s: float = 30.0
     heartbeat_interval_s: float = 5.0

@@ -109,7 +109,12 @@ class WorkerProcess:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         settings = parts.settings.worker
-        pace = Pace(settings.poll_interval_min_s, settings.poll_interval_max_s, settings.park_after_s)
+        pace = Pace(
+            settings.poll_interval_min_s,
+            settings.poll_interval_max_s,
+            settings.park_after_s,
+            settings.transient_attempts,
+        )
         options = WorkerOptions(
             host=parts.settings.host,
             version=__version__,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -19,6 +21,8 @@ from convergence.config import (
     TransportSettings,
     WorkerSettings,
 )
+from convergence.resources.contract import ResourceType, TransientFailure
+from convergence.resources.registry import Registry
 
 LONG_S = 60.0
 
@@ -42,6 +46,11 @@ def template(type_name: str = 'Convergence::Local::File', **properties) -> str:
     """One resource, called `it`."""
     resource = {'type': type_name, 'properties': properties}
     return json.dumps({'heat_template_version': '2018-08-31', 'resources': {'it': resource}})
+
+
+@dataclass(frozen=True)
+class NoProperties:
+    """Nothing to say."""
 
 
 def test_a_stack_lives_in_it(tmp_path):
@@ -105,6 +114,30 @@ def test_it_cannot_be_used_after_its_end(tmp_path):
         pass
     with pytest.raises(RuntimeError, match='closed'):
         embedded.client.get_revision(embedded.context('p'))
+
+
+class Busy(ResourceType[NoProperties]):
+    """Never has time."""
+
+    Properties = NoProperties
+    asked: ClassVar[list[str]] = []
+
+    def create(self, call):
+        """Try again."""
+        self.asked.append(call.name)
+        raise TransientFailure('busy just now')
+
+
+def test_the_operator_says_how_often_a_passing_failure_is_met(tmp_path):
+    Busy.asked.clear()
+    made = settings(tmp_path, workers=1)
+    made = replace(made, worker=replace(made.worker, transient_attempts=3))
+    with Embedded(made, types=Registry({'Test::Busy': Busy()})) as embedded:
+        identity = embedded.client.create_stack(embedded.context('p'), 's', template('Test::Busy'))
+        shown = embedded.wait(identity, LONG_S)
+    assert shown['stack_status'] == 'FAILED'
+    assert 'busy just now' in shown['stack_status_reason']
+    assert Busy.asked == ['it'] * 3
 
 
 def test_what_is_wrong_with_a_template_is_told_with_lines(tmp_path):
