@@ -17,7 +17,7 @@ from convergence.db.store import Store
 class Service:
     """One process.
 
-    :param kind: ``engine``, ``worker`` or ``api``.
+    :param kind: ``engine`` or ``worker``.
     :param lease_s: how many seconds after its last heartbeat it is taken for dead.
     :param age_s: seconds since the last heartbeat, by the database's clock.
     """
