@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import re
 import sys
 import textwrap
@@ -10,10 +12,15 @@ import types
 
 import pytest
 
+from convergence.config import WorkerSettings
+from convergence.resources import contract
+from convergence.resources.constraints import AllowedValues, Length, Pattern, Range
+from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template import Identity, compile
 from convergence.testing import conformance
+from convergence.worker.runner import Pace
 
 
 @pytest.fixture
@@ -57,6 +64,38 @@ def test_the_template_of_the_guide_is_valid(guide, module):
     text = block(guide, '.. code-block:: yaml\n')
     registry = Registry({'Example::Motto': module.Motto})
     validate(compile(text, identity=Identity('i', 'n', 'p')), registry)
+
+
+def test_the_table_of_methods_is_complete(guide):
+    table = guide.partition('The methods\n===========\n')[2].partition('\nProperties\n')[0]
+    documented = re.findall(r'^``(\w+)`` ', table, re.MULTILINE)
+    assert documented == [name for name, thing in vars(ResourceType).items() if inspect.isfunction(thing)]
+
+
+@pytest.mark.parametrize('kind', [Length, Range, AllowedValues, Pattern])
+def test_the_arguments_of_the_constraints_are_right(guide, kind):
+    *arguments, last = (entry.name for entry in dataclasses.fields(kind))
+    assert f'``{kind.__name__}({", ".join(arguments)})``' in guide
+    assert last == 'description'
+
+
+def test_the_number_of_attempts_is_that_of_the_option(guide):
+    (told,) = re.findall(r'``\[worker\] transient_attempts``\s+times \((\d+) unless', guide)
+    assert int(told) == WorkerSettings().transient_attempts == Pace().attempts
+
+
+def test_every_answer_and_error_of_the_contract_is_in_the_guide(guide):
+    section = guide.partition('Answers and errors\n')[2].partition('``convergence.resources.contract``')[0]
+    told = set(re.findall(r'^``(\w+)', section, re.MULTILINE))
+    raised = {kind.__name__ for kind in contract.PluginFailure.__subclasses__() if kind.__module__ == contract.__name__}
+    assert told == {'Done', 'InProgress', *raised}
+
+
+def test_what_the_guide_says_about_attributes_is_where_it_says(guide):
+    module = importlib.import_module('convergence.resources.attributes')
+    assert f'``AnyAttribute``, from ``{module.__name__}``' in guide
+    assert callable(module.attr)
+    assert isinstance(module.AnyAttribute, type)
 
 
 def test_every_case_of_the_kit_is_in_the_guide(guide):
