@@ -5,6 +5,7 @@
 # make simulate  random orders of events, with faults, for a minute; ARGUMENTS="--time 600" for longer
 # make mutants   break the engine on purpose, and see that it is noticed
 # make config    write etc/convergence/convergence.conf.sample anew
+# make clean     remove what the others have made, but for convergence-data
 
 PYTHON ?= python3
 PIP := -m pip install --quiet --disable-pip-version-check
