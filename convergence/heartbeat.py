@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import Event, Lock, start_thread
 from convergence.db.roster import Roster
 
 LOG = logging.getLogger(__name__)
@@ -35,8 +35,12 @@ def nothing() -> None:
 class Heartbeat:
     """Renews the lease of a process from a thread of its own.
 
-    :param on_beat: called after each renewal.
-    :param on_lost: called when the lease could not be renewed in time, or somebody has ended it.
+    The database may keep a renewal waiting for longer than the lease lasts, and so may what is done after one. So these
+    are three threads: one renews, one looks at the clock, one does what follows a renewal.
+
+    :param on_beat: called after each renewal, but not again before it has returned.
+    :param on_lost: called when the lease could not be renewed in time, or somebody has ended it; and again after each
+        further time of a lease without a renewal.
     """
 
     def __init__(
@@ -54,44 +58,85 @@ class Heartbeat:
         self._on_beat = on_beat
         self._on_lost = on_lost
         self._stopping = Event()
+        self._beaten = Event()
+        self._lock = Lock()
+        self._holds_until = 0.0
 
     def start(self) -> None:
         """Register the process and begin to renew its lease."""
-        known = self._presence
-        self._roster.register(known.id, known.kind, known.host, known.version, known.lease_s)
+        begun = time.monotonic()
+        self._register()
+        self._prolong(begun)
         start_thread('heartbeat', self._run)
+        start_thread('heartbeat-watch', self._watch)
+        if self._on_beat is not nothing:
+            start_thread('heartbeat-follow', self._follow)
 
     def stop(self) -> None:
         """Sign off: the others need not wait for the lease to run out."""
         self._stopping.set()
+        self._beaten.set()
         try:
             self._roster.leave(self._presence.id)
         except Exception as error:  # noqa: BLE001 - we are leaving anyhow; the lease will run out
             LOG.warning('Could not sign off: %s', error)
 
     def _run(self) -> None:
-        renewed = time.monotonic()
         while not self._stopping.wait(self._interval_s):
             begun = time.monotonic()
-            known = True
             try:
                 known = self._roster.beat(self._presence.id)
-                renewed = begun if known else renewed
-                self._on_beat()
             except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
                 LOG.warning('No heartbeat: %s', error)
+                continue
             if self._stopping.is_set():
                 return
-            if not known or time.monotonic() - renewed > self._presence.lease_s:
-                LOG.error('The lease of this %s (%s) is lost', self._presence.kind, self._presence.id)
-                self._on_lost()
+            if known:
+                self._prolong(begun)
+                self._beaten.set()
+            else:
+                self._lost()
                 self._again()
-                renewed = time.monotonic()
+
+    def _watch(self) -> None:
+        # Often enough to notice well before another lease is over.
+        while not self._stopping.wait(min(self._interval_s, self._presence.lease_s / 4)):
+            with self._lock:
+                is_over = time.monotonic() > self._holds_until
+            if is_over:
+                self._lost()
+
+    def _follow(self) -> None:
+        while True:
+            self._beaten.wait()
+            self._beaten.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                self._on_beat()
+            except Exception as error:  # noqa: BLE001 - the next beat tries again
+                LOG.warning('After a heartbeat: %s', error)
+
+    def _prolong(self, since: float) -> None:
+        """The lease lasts from `since`, a moment before the renewal: the database's clock may have begun only then."""
+        with self._lock:
+            self._holds_until = max(self._holds_until, since + self._presence.lease_s)
+
+    def _lost(self) -> None:
+        LOG.error('The lease of this %s (%s) is lost', self._presence.kind, self._presence.id)
+        self._prolong(time.monotonic())
+        try:
+            self._on_lost()
+        except Exception:
+            LOG.exception('After the loss of the lease')
+
+    def _register(self) -> None:
+        known = self._presence
+        self._roster.register(known.id, known.kind, known.host, known.version, known.lease_s)
 
     def _again(self) -> None:
         """Come back under the same id: everything held under it has been given up or is fenced."""
         try:
-            known = self._presence
-            self._roster.register(known.id, known.kind, known.host, known.version, known.lease_s)
+            self._register()
         except Exception as error:  # noqa: BLE001 - the next beat tries again
             LOG.warning('Could not register again: %s', error)
