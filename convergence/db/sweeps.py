@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,11 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.columns import database_now
 from convergence.db.models import DUTY, EVENT, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.setbacks import Setbacks
 from convergence.db.store import Store
+from convergence.errors import DatabaseUnavailable
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,7 @@ class Sweeps:
     def __init__(self, store: Store, most_events: int | None = None) -> None:
         self._store = store
         self._most_events = most_events
+        self._not_purged = Setbacks()
 
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
         """Become, or stay, the one process that does something for the next `for_s` seconds."""
@@ -191,11 +197,24 @@ class Sweeps:
     def purge_nodes(self, limit: int) -> int:
         """Remove the nodes of traversals that are over, at most 1,000 of each at a time.
 
+        A traversal for which that fails keeps none of the others from being purged; the log names it.
+
         :returns: how many nodes were removed.
         """
         removed = 0
-        for traversal_id, stack_id in self._read(_OVER, limit):
-            removed += self._purge(traversal_id, stack_id)
+        self._not_purged.begin()
+        for traversal_id, stack_id in self._read(_OVER, limit + len(self._not_purged)):
+            if self._not_purged.is_passed_over(traversal_id):
+                continue
+            try:
+                removed += self._purge(traversal_id, stack_id)
+            except DatabaseUnavailable:
+                raise
+            except Exception:
+                LOG.exception('The nodes of traversal %s are not removed', traversal_id)
+                self._not_purged.failed(traversal_id)
+            else:
+                self._not_purged.succeeded(traversal_id)
         return removed
 
     def _purge(self, traversal_id: str, stack_id: str) -> int:

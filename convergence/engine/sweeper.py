@@ -6,20 +6,26 @@ Every engine runs a sweeper; at any time one of them acts, elected by a compare-
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from convergence.concurrency import Event, start_thread
-from convergence.core.check import Worker
+from convergence.core.claim import Worker
 from convergence.core.finish import give_up, release
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
-from convergence.db.sweeps import Sweeps
+from convergence.db.setbacks import Setbacks
+from convergence.db.sweeps import EndedTraversal, HeldRow, Sweeps
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.traversals import Traversals
+from convergence.errors import DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
+
+Found = TypeVar('Found', HeldRow, EndedTraversal)
 
 DUTY = 'sweeper'
 
@@ -61,6 +67,7 @@ class Sweeper:
         self._options = options
         self._worker = worker
         self._stopping = Event()
+        self._setbacks: dict[str, Setbacks] = {}
 
     def start(self) -> None:
         """Begin to sweep, in a thread of its own."""
@@ -71,25 +78,31 @@ class Sweeper:
         self._stopping.set()
 
     def sweep(self) -> int:
-        """One sweep, if it is this process's turn; how many things were attended to."""
+        """One sweep, if it is this process's turn; how many things were attended to.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
+        """
         if not self._sweeps.take_duty(DUTY, self._worker.id, self._options.interval_s * 3):
             return 0
-        chores: tuple[Callable[[], int], ...] = (
-            self._take_over,
-            self._give_up,
-            self._time_out,
-            self._settle,
-            self._wake,
-            self._clean,
-        )
-        return sum(self._survive(chore) for chore in chores)
+        chores: dict[str, Callable[[], int]] = {
+            'take over': self._take_over,
+            'give up': self._give_up,
+            'time out': self._time_out,
+            'settle': self._settle,
+            'wake': self._wake,
+            'purge': self._purge,
+            'forget': self._forget,
+        }
+        return sum(self._survive(name, chore) for name, chore in chores.items())
 
-    def _survive(self, chore: Callable[[], int]) -> int:
+    def _survive(self, name: str, chore: Callable[[], int]) -> int:
         """One chore that fails must not keep the others from being done."""
         try:
             return chore()
+        except DatabaseUnavailable:
+            raise
         except Exception:
-            LOG.exception('Sweeping: %s failed', chore.__name__)
+            LOG.exception('Sweeping: %s failed', name)
             return 0
 
     def _run(self) -> None:
@@ -99,51 +112,82 @@ class Sweeper:
             except Exception as error:  # noqa: BLE001 - the database may be away; the next sweep tries again
                 LOG.warning('No sweep: %s', error)
 
+    def _each(
+        self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]
+    ) -> int:
+        """Attend to all that is found. One that fails must keep none of the others from it, now or in later sweeps.
+
+        :param find: finds at most so many, and often the same ones first.
+        """
+        setbacks, attended = self._setbacks.setdefault(name, Setbacks()), 0
+        setbacks.begin()
+        for found in find(self._options.limit + len(setbacks)):
+            if setbacks.is_passed_over(found):
+                continue
+            try:
+                attend(found)
+            except DatabaseUnavailable:
+                raise
+            except Exception:
+                LOG.exception('Sweeping: %s: %s is left for later', name, found)
+                setbacks.failed(found)
+            else:
+                setbacks.succeeded(found)
+                attended += 1
+        return attended
+
     def _take_over(self) -> int:
         """Rows of dead workers become free, and whoever waits for them is woken."""
-        orphans = self._sweeps.orphaned(self._options.limit)
-        for row in orphans:
+
+        def take(row: HeldRow) -> None:
             LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.resource_id)
-            fence = row.fence
-            committed = self._store.transact(
-                HeldResource(row.resource_id), lambda view, fence=fence: release(view, fence)
-            )
+            committed = self._store.transact(HeldResource(row.resource_id), lambda view: release(view, row.fence))
             if committed is not None:
                 self._dispatcher.attend(committed)
-        return len(orphans)
+
+        return self._each('take over', self._sweeps.orphaned, take)
 
     def _give_up(self) -> int:
         """Rows that were left in the middle when their stack came to rest say so."""
-        interrupted = self._sweeps.interrupted(self._options.limit)
-        for row in interrupted:
-            fence = row.fence
+
+        def say_so(row: HeldRow) -> None:
             self._store.transact(
-                HeldResource(row.resource_id), lambda view, fence=fence: give_up(view, fence, self._worker)
+                HeldResource(row.resource_id), lambda view: give_up(view, row.fence, self._worker)
             )
-        return len(interrupted)
+
+        return self._each('give up', self._sweeps.interrupted, say_so)
 
     def _time_out(self) -> int:
-        overdue = self._sweeps.overdue(self._options.limit)
-        for ended in overdue:
-            LOG.warning('Traversal %s is past its deadline', ended.traversal_id)
-            self._traversals.time_out(ended.stack_id, ended.traversal_id)
-        return len(overdue)
+        def end(overdue: EndedTraversal) -> None:
+            LOG.warning('Traversal %s is past its deadline', overdue.traversal_id)
+            self._traversals.time_out(overdue.stack_id, overdue.traversal_id)
+
+        return self._each('time out', self._sweeps.overdue, end)
 
     def _settle(self) -> int:
-        unsettled = self._sweeps.unsettled(self._options.limit)
-        for ended in unsettled:
-            self._traversals.settle(ended.stack_id, ended.traversal_id)
-        return len(unsettled)
+        return self._each(
+            'settle', self._sweeps.unsettled, lambda ended: self._traversals.settle(ended.stack_id, ended.traversal_id)
+        )
 
     def _wake(self) -> int:
         """Ready nodes that nobody claimed: their message was lost, or whoever had it died."""
         nodes = self._sweeps.unattended(self._options.older_than_s, self._options.limit, self._worker.window)
-        self._dispatcher.conclude((node.traversal_id, node.number) for node in nodes if node.phase in LAST)
+        # All of them count as told now: whatever happens with one, the others must be.
+        for node in nodes:
+            if node.phase in LAST:
+                self._survive(f'conclude {node}', partial(self._conclude, node.traversal_id, node.number))
         cast = [(node.traversal_id, node.number) for node in nodes if node.phase not in LAST]
         if cast:
             LOG.debug('%d nodes were ready and unattended', len(cast))
         self._dispatcher.cast(cast)
         return len(nodes)
 
-    def _clean(self) -> int:
-        return self._sweeps.purge_nodes(self._options.limit) + self._roster.remove_dead()
+    def _conclude(self, traversal_id: str, number: int) -> int:
+        self._dispatcher.conclude([(traversal_id, number)])
+        return 1
+
+    def _purge(self) -> int:
+        return self._sweeps.purge_nodes(self._options.limit)
+
+    def _forget(self) -> int:
+        return self._roster.remove_dead()

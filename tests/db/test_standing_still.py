@@ -8,13 +8,13 @@ from sqlalchemy import text
 from convergence import errors
 from convergence.core.effects import Decision, InsertStack, UpdateStack
 from convergence.db.connection import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
-from convergence.db.models import SERVICE, STACK
+from convergence.db.models import RESOURCE, SERVICE, STACK
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.scopes import NewStack, StackAlone
 from convergence.db.store import Store
 from tests.db.test_outages import STACK as STORED
-from tests.harness import database
+from tests.harness import Harness, database
 from tests.services import service
 
 SERVERS = ('postgresql', 'mariadb')
@@ -88,6 +88,32 @@ def test_patience_bounds_the_waiting_for_locks_too(open_store):
         connection.execute(STACK.update().values(status_reason='held'))
         with pytest.raises(errors.Conflict):
             waiting.transact(StackAlone('S'), rename)
+
+
+def test_a_sweeper_goes_on_to_what_is_not_held(url):
+    """A worker has died; another process stands still with a lock on one of its rows."""
+    database(url).dispose()
+    engine, holder = connect(url, timeouts=Timeouts(lock_s=1)), Store(connect(url))
+    try:
+        harness = Harness(engine)
+        harness.store._attempts = 2
+        stacks = [harness.create({'r': 'x'}, name) for name in 'ab']
+        for address in harness.messages.checks:
+            harness.workers[0]._checks._steps.begin(*address)
+        harness.messages.checks.clear()
+        harness.die(harness.workers[0])
+        held = harness.sweeps.orphaned(1)[0].resource_id
+        with holder.writing() as connection:
+            connection.execute(RESOURCE.update().where(RESOURCE.c.id == held).values(status_reason='held'))
+            harness.sweep()
+            free = {row.id: row.owner is None for stack in stacks for row in harness.rows(stack)}
+            assert free.pop(held) is False
+            assert list(free.values()) == [True]
+        harness.recover()
+        assert [harness.state(stack) for stack in stacks] == ['CREATE_COMPLETE'] * 2
+    finally:
+        engine.dispose()
+        holder.engine.dispose()
 
 
 def test_what_is_written_without_a_transaction_of_the_store_is_refused_in_the_same_words(open_store):

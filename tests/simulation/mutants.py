@@ -108,7 +108,7 @@ MUTANTS = (
         'no wake-up when a time limit has passed',
         (
             Edit(f'{TRAVERSALS}.time_out', 'self.settle(stack_id, traversal_id)', 'pass'),
-            Edit('convergence.engine.sweeper:Sweeper._settle', 'self._sweeps.unsettled(self._options.limit)', '[]'),
+            Edit('convergence.engine.sweeper:Sweeper._settle', 'self._sweeps.unsettled', 'lambda limit: []'),
         ),
         ('create_exceeds_its_time', 'update_exceeds_its_time_and_is_rolled_back'),
     ),
@@ -204,7 +204,7 @@ MUTANTS = (
     ),
     Mutant(
         'the sweeper does not take over from the dead',
-        (Edit('convergence.engine.sweeper:Sweeper._take_over', 'self._sweeps.orphaned(self._options.limit)', '[]'),),
+        (Edit('convergence.engine.sweeper:Sweeper._take_over', 'self._sweeps.orphaned', 'lambda limit: []'),),
         ('worker_dies_while_creating',),
     ),
     Mutant(
