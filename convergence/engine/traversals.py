@@ -10,7 +10,7 @@ from typing import Any
 from convergence import errors, logs
 from convergence.core.effects import Decision
 from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
-from convergence.core.model import Action, Goal
+from convergence.core.model import Action, Goal, TraversalStatus
 from convergence.core.plan import Planned, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
@@ -110,14 +110,44 @@ class Traversals:
             visit_unchanged=self.visit_unchanged,
         )
 
-        def decide(view: PlanView) -> Decision[Planned]:
-            operation.guard(view)
-            return plan(view, view.stack or stack, request)
+        plans: list[Planned] = []
 
-        committed = self._store.transact(scope, decide)
+        def decide(view: PlanView) -> Decision[Planned]:
+            stored = _stored(plans, view.traversal)
+            if stored is not None:
+                return Decision(stored)
+            operation.guard(view)
+            decision = plan(view, view.stack or stack, request)
+            plans.append(decision.verdict)
+            return decision
+
+        planned = self._accept(scope, stack, decide, plans)
+        self._announce(stack, planned)
+        return planned
+
+    def _accept(
+        self,
+        scope: Scope[PlanView],
+        stack: Stack,
+        decide: Callable[[PlanView], Decision[Planned]],
+        plans: list[Planned],
+    ) -> Planned:
+        """Store a plan. When the answer to a commit is lost, the next attempt may be refused by what is stored by then:
+        that is no refusal.
+
+        :param plans: what `decide` has planned in each attempt so far.
+        """
+        try:
+            committed = self._store.transact(scope, decide)
+        except errors.DatabaseUnavailable:
+            raise
+        except Exception:
+            stored = _stored(plans, self._reader.traversal(plans[0].traversal.id)) if plans else None
+            if stored is None:
+                raise
+            return stored
         if committed is None:
             raise errors.EntityNotFound('Stack', stack.name)
-        self._announce(stack, committed.verdict)
         return committed.verdict
 
     def _announce(self, stack: Stack, planned: Planned) -> None:
@@ -217,9 +247,16 @@ class Traversals:
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
         """Stop the running traversal without a rollback; the traversal that was stopped."""
 
+        tried: list[str | None] = []
+
         def decide(view: PlanView) -> Decision[str | None]:
+            traversal = view.traversal
+            if traversal is not None and traversal.id in tried and traversal.status is TraversalStatus.CANCELLED:
+                return Decision(traversal.id)  # the answer to the commit was lost
             guard(view)
-            return cancel_stack(view, self._new_id)
+            decision = cancel_stack(view, self._new_id)
+            tried.append(decision.verdict)
+            return decision
 
         committed = self._store.transact(StackAlone(stack.id), decide)
         stopped = committed.verdict if committed is not None else None
@@ -232,3 +269,7 @@ class Traversals:
         self._dispatcher.cancel(stack.id, traversal_id)
 
 
+def _stored(plans: list[Planned], traversal: Traversal | None) -> Planned | None:
+    """Which of the plans a traversal that is stored was made by: each attempt has the same id and its own time."""
+    key = (traversal.id, traversal.started_at) if traversal is not None else None
+    return next((each for each in reversed(plans) if (each.traversal.id, each.traversal.started_at) == key), None)

@@ -215,10 +215,9 @@ MUTANTS = (
     Mutant(
         'send before the commit',
         (
-            Edit(f'{TRAVERSALS}._start', 'return plan(view, view.stack or stack, request)',
-                 'planned = plan(view, view.stack or stack, request); self._announce(stack, planned.verdict); '
-                 'return planned'),
-            Edit(f'{TRAVERSALS}._start', 'self._announce(stack, committed.verdict)', 'pass'),
+            Edit(f'{TRAVERSALS}._start', 'plans.append(decision.verdict)',
+                 'plans.append(decision.verdict); self._announce(stack, decision.verdict)'),
+            Edit(f'{TRAVERSALS}._start', 'self._announce(stack, planned)', 'pass'),
         ),
         ('basic_create', 'update_add'),
     ),
