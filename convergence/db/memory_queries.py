@@ -51,10 +51,10 @@ class MemoryReader(Reader):
         self._memory.pause('read')
         return self._memory.tables.traversal.get(traversal_id)
 
-    def traversals(self, stack_id: str) -> list[Traversal]:
+    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
         """The operations on a stack, oldest first."""
         found = [each for each in self._memory.tables.traversal.values() if each.stack_id == stack_id]
-        return sorted(found, key=lambda each: (each.started_at, each.id))
+        return sorted(found, key=lambda each: (each.started_at, each.id))[-newest if newest else None :]
 
     def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
         """The nodes of a traversal, in order."""

@@ -94,10 +94,14 @@ class Reader(Inspector):
         """One operation."""
         return self._one(Traversal, select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == traversal_id))
 
-    def traversals(self, stack_id: str) -> list[Traversal]:
-        """The operations on a stack, oldest first."""
+    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
+        """The operations on a stack, oldest first.
+
+        :param newest: only so many of them, the newest; None for all.
+        """
         of_stack = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.stack_id == stack_id)
-        return self._many(Traversal, of_stack.order_by(TRAVERSAL.c.started_at, TRAVERSAL.c.id))
+        newest_first = of_stack.order_by(TRAVERSAL.c.started_at.desc(), TRAVERSAL.c.id.desc())
+        return self._many(Traversal, newest_first.limit(newest))[::-1]
 
     def node_counts(self, traversal_id: str) -> dict[str, int]:
         """How many nodes of a traversal are in each status."""

@@ -24,6 +24,8 @@ LOG = logging.getLogger(__name__)
 
 ROUNDS = 5
 """How often an operation is prepared anew because the stack has moved on in the meantime."""
+REMEMBERED = 20
+"""How many traversals of a stack, the newest, may have work that still runs when one of them is late."""
 
 
 class Overtaken(errors.ConvergenceError):
@@ -241,7 +243,11 @@ class Traversals:
 
         committed = self._store.transact(StackAlone(stack_id), decide)
         if committed is not None and committed.verdict:
-            self._dispatcher.cancel(stack_id, traversal_id)
+            # Not only its own work: a traversal that was superseded has no deadline any more, and what was begun for
+            # it may be what this one has waited for in vain.
+            for each in self._reader.traversals(stack_id, newest=REMEMBERED):
+                if each.id == traversal_id or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
+                    self._dispatcher.cancel(stack_id, each.id)
             self.settle(stack_id, traversal_id)
 
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
