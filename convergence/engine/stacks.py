@@ -153,6 +153,11 @@ class Stacks:
             traversal = self._reader.traversal(stack.traversal_id or '')
             if traversal is None:
                 continue
+            if traversal.template_id is not None and traversal.template_id == stack.last_good_template_id:
+                raise errors.NotSupported(
+                    f'Stack {stack.name}: everything wanted is in service already; only leftovers are being removed, '
+                    'and there is nothing to go back to. Cancel without rollback, or update the stack.'
+                )
             try:
                 planned = self._traversals.roll_back(
                     stack, traversal, request_id=context.request_id, cancels=True

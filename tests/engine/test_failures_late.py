@@ -4,7 +4,10 @@ import threading
 
 import pytest
 
+from convergence import errors
+from convergence.db.scopes import WholeStack
 from convergence.engine.traversals import REMEMBERED
+from convergence.resources.contract import InProgress
 from tests.worker.test_stuck import PATIENCE_S, Stuck, eventually, threaded_worker
 
 
@@ -57,3 +60,51 @@ def test_a_time_limit_stops_nothing_that_is_over_and_only_the_newest(harness):
     stopped = {traversal for _, traversal in harness.messages.cancels}
     assert stopped == set(superseded[-REMEMBERED:])
     assert complete not in stopped
+
+
+def removing(harness):
+    """A stack whose update has everything in service, and takes its time to remove what is left."""
+    stack = harness.created({'r': 'x', 'gone': 'x'})
+    harness.reality.always = {(verb, 'gone'): lambda call: InProgress({'round': 1}) for verb in ('delete', 'poll')}
+    harness.update(stack, {'r': 'y'})
+    for _ in range(10):
+        if harness.messages.checks:
+            harness.deliver()
+    now = harness.stack(stack)
+    assert (harness.state(stack), now.last_good_template_id) == ('UPDATE_IN_PROGRESS', now.template_id)
+    return stack
+
+
+def test_there_is_no_way_back_from_what_is_in_service(harness):
+    """A rollback would go to the very same template."""
+    stack = removing(harness)
+    traversals = len(harness.reader.traversals(stack))
+    with pytest.raises(errors.NotSupported, match='in service already; only leftovers are being removed'):
+        harness.cancel(stack, rollback=True)
+    assert len(harness.reader.traversals(stack)) == traversals
+    harness.reality.always.clear()
+    harness.recover()
+    harness.assert_converged(stack, {'r': 'y'}, 'UPDATE_COMPLETE')
+
+
+def test_a_cancel_that_is_overtaken_by_the_last_resource_is_refused_too(harness):
+    """Everything comes into service between the look at the stack and the lock on it."""
+    stack = harness.created({'r': 'x', 'gone': 'x'})
+    harness.reality.always = {(verb, 'gone'): lambda call: InProgress({'round': 1}) for verb in ('delete', 'poll')}
+    harness.update(stack, {'r': 'y'})
+    harness.store.before(WholeStack, harness.deliver)
+    with pytest.raises(errors.NotSupported, match='in service already'):
+        harness.cancel(stack, rollback=True)
+    harness.reality.always.clear()
+    harness.recover()
+    harness.assert_converged(stack, {'r': 'y'}, 'UPDATE_COMPLETE')
+
+
+def test_the_removal_of_leftovers_can_be_stopped_without_a_rollback(harness):
+    stack = removing(harness)
+    harness.cancel(stack, rollback=False)
+    assert harness.state(stack) == 'UPDATE_FAILED'
+    harness.reality.always.clear()
+    harness.update(stack, {'r': 'y'})
+    harness.recover()
+    harness.assert_converged(stack, {'r': 'y'}, 'UPDATE_COMPLETE')
