@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, replace
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from convergence.core import effects
 from convergence.core.model import NodeStatus
@@ -14,6 +16,8 @@ from convergence.errors import Conflict, StackExists
 
 if TYPE_CHECKING:
     from convergence.db.memory import Tables
+
+RowT = TypeVar('RowT')
 
 GONE: Any = object()
 """Kept aside in place of a row that is to be removed."""
@@ -74,7 +78,7 @@ class Draft:
         for key in self._cast:
             self.tables.cast_at[key] = self.now
         for event in self.events:
-            self.tables.event.append(replace(event, sequence=len(self.tables.event) + 1))
+            self.tables.event.append(changed(event, {'sequence': len(self.tables.event) + 1}))
 
 
 def apply(tables: Tables, decided: Iterable[effects.Effect], now: float) -> Ready:
@@ -107,7 +111,7 @@ def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
 def _update_stack(draft: Draft, effect: effects.UpdateStack) -> None:
     stack = draft.get('stack', effect.stack_id)
     _expect(stack is not None and stack.traversal_id == effect.traversal_id, f'stack {effect.stack_id}')
-    draft.put('stack', effect.stack_id, replace(stack, **effect.changes))
+    draft.put('stack', effect.stack_id, changed(stack, effect.changes))
 
 
 def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
@@ -158,18 +162,34 @@ def _held(draft: Draft, effect: effects.UpdateResource | effects.DeleteResource)
 
 
 def _update_resource(draft: Draft, effect: effects.UpdateResource) -> None:
-    draft.put('resource', effect.resource_id, _changed(_held(draft, effect), effect.changes))
+    draft.put('resource', effect.resource_id, changed(_held(draft, effect), effect.changes))
 
 
-def _changed(row: Resource, changes: Mapping[str, Any]) -> Resource:
-    return replace(row, **changes)
+@cache
+def _shape(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
+    names = [each.name for each in fields(kind)]
+    return attrgetter(*names), {name: place for place, name in enumerate(names)}
+
+
+def changed(row: RowT, changes: Mapping[str, Any]) -> RowT:
+    """A copy of a row with some columns changed: `dataclasses.replace`, several times as fast.
+
+    :raises KeyError: there is no such column.
+    """
+    kind: Any = type(row)
+    read, places = _shape(kind)
+    values = list(read(row))
+    for name, value in changes.items():
+        values[places[name]] = value
+    copy: RowT = kind(*values)
+    return copy
 
 
 def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:
     for key in effect.resource_ids:
         row = draft.get('resource', key)
         if row is not None:
-            draft.put('resource', key, _changed(row, effect.changes))
+            draft.put('resource', key, changed(row, effect.changes))
 
 
 def _delete_resource(draft: Draft, effect: effects.DeleteResource) -> None:
@@ -186,7 +206,7 @@ def _ready_node(draft: Draft, traversal_id: str, number: int) -> Node:
 
 def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
     node = _ready_node(draft, effect.traversal_id, effect.number)
-    draft.put_node(replace(node, status=NodeStatus.DONE, output=effect.output))
+    draft.put_node(changed(node, {'status': NodeStatus.DONE, 'output': effect.output}))
     if effect.wakes is not None:
         draft.tell(effect.traversal_id, effect.wakes)
     became: list[Node] = []
@@ -195,7 +215,7 @@ def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
         if successor is None:
             continue
         status = NodeStatus.READY if successor.waiting == 1 else successor.status
-        arrived = replace(successor, waiting=successor.waiting - 1, status=status)
+        arrived = changed(successor, {'waiting': successor.waiting - 1, 'status': status})
         draft.put_node(arrived)
         if successor.waiting == 1:
             became.append(arrived)
