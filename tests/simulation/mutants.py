@@ -147,7 +147,7 @@ MUTANTS = (
     ),
     Mutant(
         'count a predecessor twice',
-        (Edit(f'{APPLY}:_finish_node', 'waiting=successor.waiting - 1', 'waiting=max(0, successor.waiting - 2)'),),
+        (Edit(f'{APPLY}:_finish_node', "'waiting': successor.waiting - 1", "'waiting': max(0, successor.waiting - 2)"),),
         ('basic_create',),
     ),
     Mutant(
