@@ -68,8 +68,12 @@ def normalise(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
-    except sqlalchemy.exc.ArgumentError as error:
-        raise errors.ConfigurationError(f'[database] connection is not a database URL: {error}') from None
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        # Not with the error's own text: it quotes the URL, perhaps in the middle of the password.
+        raise errors.ConfigurationError(
+            '[database] connection is not a database URL. It looks like postgresql+psycopg2://user:password@host/name; '
+            'write special characters in user and password in percent notation (@ as %40, : as %3A, / as %2F).'
+        ) from None
     parsed = parsed.set(drivername=DRIVERS.get(parsed.drivername, parsed.drivername))
     backend = parsed.get_backend_name()
     if backend not in ('sqlite', 'postgresql', 'mysql'):

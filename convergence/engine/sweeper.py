@@ -176,10 +176,15 @@ class Sweeper:
         for node in nodes:
             if node.phase in LAST:
                 self._survive(f'conclude {node}', partial(self._conclude, node.traversal_id, node.number))
-        cast = [(node.traversal_id, node.number) for node in nodes if node.phase not in LAST]
-        if cast:
-            LOG.debug('%d nodes were ready and unattended', len(cast))
-        self._dispatcher.cast(cast)
+        waiting = [node for node in nodes if node.phase not in LAST]
+        if waiting and not any(service.kind == 'worker' and service.is_up for service in self._roster.services()):
+            # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
+            stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
+            LOG.warning('No worker is running: %d nodes wait, of the stacks %s', len(waiting), stacks)
+            return len(nodes)
+        if waiting:
+            LOG.debug('%d nodes were ready and unattended', len(waiting))
+        self._dispatcher.cast((node.traversal_id, node.number) for node in waiting)
         return len(nodes)
 
     def _conclude(self, traversal_id: str, number: int) -> int:

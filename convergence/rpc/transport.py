@@ -188,10 +188,10 @@ class Transport:
         if refused(error):
             return MessagingUnavailable(
                 f'The message broker at {self.where} refuses the connection: {problem} '
-                'Check user, password and virtual host in transport_url.'
+                'Check user, password and virtual host in [transport] url.'
             )
         return MessagingUnavailable(
-            f'The message broker at {self.where} does not answer: {problem}. Start it, or correct transport_url.'
+            f'The message broker at {self.where} does not answer: {problem}. Start it, or correct [transport] url.'
         )
 
     def close(self) -> None:
@@ -285,7 +285,7 @@ def _load(conf: cfg.ConfigOpts, url: str, prefix: str) -> tuple[Any, Any]:
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
         scheme = url.partition(':')[0] if isinstance(url, str) and ':' in url else 'none'
         raise ConfigurationError(
-            f'transport_url: it cannot be used (scheme: {scheme}); '
+            f'[transport] url: it cannot be used (scheme: {scheme}); '
             'it looks like rabbit://user:password@host:5672/, or memory:// for a single process'
         ) from None
 

@@ -116,7 +116,7 @@ def test_a_broker_that_is_not_there_is_asked_a_few_times_and_named_without_its_p
     assert sum(no_waiting) < 30
     text = str(away.value)
     assert text.startswith('The message broker at rabbit://127.0.0.1:1/prod does not answer: ')
-    assert text.endswith('Start it, or correct transport_url.')
+    assert text.endswith('Start it, or correct [transport] url.')
     assert '\n' not in text
     assert 'Attempt 3 of 4' in caplog.text
     assert 'hunter2' not in text + caplog.text
@@ -135,7 +135,7 @@ def test_a_broker_that_refuses_us_is_not_asked_again(rabbit_url, no_waiting, cap
 
 @pytest.mark.parametrize('url', ['carrier-pigeon://host:hunter2@x/', 'hunter2', 'rabbit://alice:hunter2@host:port/'])
 def test_a_url_that_cannot_be_used_is_not_shown(url):
-    with pytest.raises(ConfigurationError, match='transport_url: it cannot be used') as wrong:
+    with pytest.raises(ConfigurationError, match=r'\[transport\] url: it cannot be used') as wrong:
         connect(cfg.CONF, url)
     assert 'hunter2' not in str(wrong.value)
 
