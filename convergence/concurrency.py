@@ -18,7 +18,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Concatenate, ParamSpec, Self
@@ -215,11 +215,8 @@ class Group:
         task = self._register(getattr(function, '__name__', 'task'))
 
         def work() -> None:
-            try:
-                with self._running(task):
-                    function(task, *args, **kwargs)
-            except BaseException:
-                LOG.exception('%s: task %s failed', self.name, task.name)
+            with suppress(BaseException), self._running(task, log=True):
+                function(task, *args, **kwargs)
 
         try:
             if self._pool is None:
@@ -266,13 +263,15 @@ class Group:
         return task
 
     @contextmanager
-    def _running(self, task: Task) -> Iterator[None]:
+    def _running(self, task: Task, *, log: bool = False) -> Iterator[None]:
         task.begin()
         try:
             yield
         except TaskKilled as killed:
             self._ended(task, killed)
         except BaseException as error:
+            if log:
+                LOG.exception('%s: task %s failed', self.name, task.name)
             self._ended(task, error)
             raise
         else:
