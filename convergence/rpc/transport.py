@@ -89,7 +89,7 @@ class Outage:
             self._lost += 1
         if first:
             LOG.warning(
-                '%s Wake-up messages are lost until it is back; work goes on at the pace of the sweeper.', problem
+                '%s Wake-up messages are lost until it is back; what they were about waits for the sweeper.', problem
             )
 
     def end(self) -> None:
