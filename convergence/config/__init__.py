@@ -1,0 +1,30 @@
+"""Every configuration option, and the settings that are made from them: one module for each group.
+
+Options are for operators: names, defaults and help texts, read from files and the command line. Settings are for
+code: frozen values with the right types, checked once. Only `convergence.cmd` calls `load`; everything else is
+handed the settings object that concerns it and never sees a `ConfigOpts`.
+"""
+
+from convergence.config.database import DatabaseSettings
+from convergence.config.engine import EngineSettings
+from convergence.config.limits import LimitSettings
+from convergence.config.loading import OPTIONS, Defaults, Settings, list_opts, load, register, settings
+from convergence.config.local_provider import LocalProviderSettings
+from convergence.config.transport import TransportSettings
+from convergence.config.worker import WorkerSettings
+
+__all__ = (
+    'OPTIONS',
+    'DatabaseSettings',
+    'Defaults',
+    'EngineSettings',
+    'LimitSettings',
+    'LocalProviderSettings',
+    'Settings',
+    'TransportSettings',
+    'WorkerSettings',
+    'list_opts',
+    'load',
+    'register',
+    'settings',
+)

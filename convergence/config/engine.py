@@ -1,0 +1,48 @@
+"""The engine, its dispatcher and its sweeper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.IntOpt('workers', default=1, min=1, help='Engine processes that convergence-engine starts.'),
+    cfg.IntOpt('threads', default=8, min=1, help='Requests that each engine process serves at the same time.'),
+    cfg.FloatOpt(
+        'sweep_interval_s',
+        default=5.0,
+        min=0.05,
+        help='Seconds between two sweeps. The sweeper finds whatever a lost message or a dead process left undone, '
+        'so this bounds how long anything can be late.',
+    ),
+    cfg.FloatOpt(
+        'heartbeat_interval_s', default=5.0, min=0.05, help='Seconds between two signs of life of a process.'
+    ),
+    cfg.FloatOpt(
+        'lease_s',
+        default=30.0,
+        min=0.2,
+        help='Seconds without a sign of life after which a process counts as dead and its work is taken over. Must '
+        'be the same everywhere, and more than twice heartbeat_interval_s. Measured by the clock of the database.',
+    ),
+    cfg.IntOpt(
+        'dispatch_window',
+        default=64,
+        min=1,
+        help='Nodes of one stack that may be announced to workers and not yet taken. Keeps a long backlog in the '
+        'database, where nothing can be lost, and lets small stacks through beside a large one.',
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What an engine process, its dispatcher and its sweeper need to know. See the options of the same names."""
+
+    workers: int = 1
+    threads: int = 8
+    sweep_interval_s: float = 5.0
+    heartbeat_interval_s: float = 5.0
+    lease_s: float = 30.0
+    dispatch_window: int = 64

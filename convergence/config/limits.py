@@ -1,0 +1,36 @@
+"""What a project may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.IntOpt('max_template_bytes', default=524288, min=1, help='Largest size of a template in bytes.'),
+    cfg.IntOpt('max_resources_per_stack', default=1000, min=-1, help='Most resources of one stack. -1: no limit.'),
+    cfg.IntOpt('max_stacks_per_project', default=512, min=-1, help='Most stacks of one project. -1: no limit.'),
+    cfg.IntOpt(
+        'max_events_per_stack',
+        default=1000,
+        min=-1,
+        help='Most events kept for one stack; the oldest are removed first. -1: no limit.',
+    ),
+    cfg.IntOpt(
+        'stack_timeout_mins',
+        default=60,
+        min=1,
+        help='Minutes after which an operation on a stack fails, where the request sets no limit of its own.',
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What a project may use. None: no limit."""
+
+    max_template_bytes: int = 524288
+    max_resources_per_stack: int | None = 1000
+    max_stacks_per_project: int | None = 512
+    max_events_per_stack: int | None = 1000
+    stack_timeout_mins: int = 60
