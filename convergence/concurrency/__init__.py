@@ -1,0 +1,34 @@
+"""Threads: one small interface, two executors. The only module that knows which one is in use.
+
+* `threading`: native threads. Nothing can stop one from outside, so stopping is cooperative: a task looks at
+  `Task.cancelled`. A thread that does not look is left behind and its place in the pool is filled again.
+* `eventlet`: green threads. As above; and a task that still runs after the grace period is killed, but only while it
+  is inside `Task.killable()`. So nothing is ever killed inside a database call, where the outcome would be unknown.
+
+The executor is chosen once per process by `install`, before anything else is imported. Everything here looks up
+`threading` and `time` when it is called, not when it is imported, so it follows eventlet's patching.
+"""
+
+from __future__ import annotations
+
+from convergence.concurrency.executor import Event, Executor, Lock, install, installed, sleep, start_thread
+from convergence.concurrency.pool import Job, Pool
+from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, Outcome, Task, TaskKilled
+
+__all__ = [
+    'GRACE_S',
+    'Event',
+    'Executor',
+    'Group',
+    'GroupStopped',
+    'Job',
+    'Lock',
+    'Outcome',
+    'Pool',
+    'Task',
+    'TaskKilled',
+    'install',
+    'installed',
+    'sleep',
+    'start_thread',
+]

@@ -1,0 +1,95 @@
+"""Which executor a process has, and the smallest things made of it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Self
+
+from convergence.errors import ConfigurationError
+
+_TOO_LATE = ('oslo_messaging', 'oslo_service', 'kombu', 'sqlalchemy', 'psycopg2', 'pymysql')
+"""Libraries that keep what they find in `threading` or `socket` when they are imported."""
+
+_installed: Executor | None = None
+
+
+class Executor(StrEnum):
+    """What runs the threads of a process."""
+
+    THREADING = 'threading'
+    EVENTLET = 'eventlet'
+
+
+def install(executor: Executor) -> None:
+    """Choose the executor of this process. Call it first of all, once; repeating the same choice does nothing.
+
+    :raises ConfigurationError: the other executor is in use already, or it is too late to patch the libraries.
+    """
+    global _installed
+    if _installed not in (None, executor):
+        raise ConfigurationError(f'executor: this process already runs on {_installed}, it cannot change to {executor}')
+    # Known and decided, see docs/decisions; and libraries say it even where nothing runs on it.
+    warnings.filterwarnings('ignore', r'\s*Eventlet is deprecated|eventletutils module is deprecated')
+    if executor is Executor.EVENTLET and _installed is None:
+        _patch()
+    _installed = executor
+
+
+def _patch() -> None:
+    loaded = [name for name in _TOO_LATE if name in sys.modules]
+    if loaded:
+        raise ConfigurationError(
+            f'executor: eventlet must be installed before {", ".join(loaded)} is imported; '
+            'call convergence.concurrency.install first in the program'
+        )
+    import eventlet
+
+    eventlet.monkey_patch()
+
+
+def installed() -> Executor:
+    """The executor of this process."""
+    return _installed or Executor.THREADING
+
+
+def sleep(duration_s: float) -> None:
+    """Let others run for `duration_s` seconds."""
+    time.sleep(duration_s)
+
+
+Event = threading.Event
+"""A flag that can be waited for. Made of whatever locks the executor has when it is created."""
+
+
+class Lock:
+    """A lock of the installed executor. Not reentrant."""
+
+    __slots__ = ('_lock',)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def acquire(self, timeout_s: float | None = None) -> bool:
+        """Take the lock; False when it could not be had within `timeout_s` (None: wait as long as it takes)."""
+        return self._lock.acquire(timeout=-1 if timeout_s is None else timeout_s)
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+
+def start_thread(name: str, function: Callable[[], object]) -> None:
+    """Run `function` in a thread of its own that does not keep the process alive."""
+    threading.Thread(target=function, name=name, daemon=True).start()

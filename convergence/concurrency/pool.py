@@ -1,0 +1,117 @@
+"""A bounded number of threads that work off calls, and what becomes of one that does not end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ParamSpec
+
+from convergence.concurrency.executor import Event, start_thread
+
+LOG = logging.getLogger(__name__)
+
+P = ParamSpec('P')
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A call that a pool has accepted; `over` is set when it has ended, or when it was given up."""
+
+    call: Callable[[], object]
+    finished: bool = False
+    lost: bool = False
+    over: threading.Event = field(default_factory=lambda: Event())
+
+
+class Pool:
+    """At most `threads` calls at a time, the others wait in order. Threads are started when they are first needed."""
+
+    def __init__(self, threads: int, name: str = 'pool') -> None:
+        if threads < 1:
+            raise ValueError(f'{name}: a pool needs at least one thread, not {threads}')
+        self.name = name
+        self.threads = threads
+        self._changed = threading.Condition()
+        self._waiting: deque[Job] = deque()
+        self._started = 0
+        self._busy = 0
+        self._lost = 0
+        self._closed = False
+
+    @property
+    def idle(self) -> int:
+        """How many more calls could begin at once."""
+        with self._changed:
+            return max(0, self.threads - self._busy - len(self._waiting))
+
+    @property
+    def lost(self) -> int:
+        """How many threads were written off and still run."""
+        with self._changed:
+            return self._lost
+
+    def submit(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Job:
+        """Run `function(*args)` when a thread is free. What it raises is logged.
+
+        :raises RuntimeError: the pool is being drained.
+        """
+        job = Job(lambda: function(*args, **kwargs))
+        with self._changed:
+            if self._closed:
+                raise RuntimeError(f'{self.name} is being drained and takes no more work')
+            self._waiting.append(job)
+            self._start_threads()
+            self._changed.notify_all()
+        return job
+
+    def write_off(self, job: Job) -> None:
+        """Give up the thread that is stuck in `job`: another takes its place, and it ends when the job ever does."""
+        with self._changed:
+            if job.finished or job.lost or job in self._waiting:
+                return
+            job.lost = True
+            job.over.set()
+            self._lost += 1
+            self._busy -= 1
+            self._started -= 1
+            self._start_threads()
+            self._changed.notify_all()
+            lost = self._lost
+        LOG.warning('%s: a thread does not end and was replaced; %d such threads are left behind', self.name, lost)
+
+    def drain(self, timeout_s: float | None = None) -> bool:
+        """Take no more work, finish what was accepted (but for lost threads). False: not within `timeout_s` seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            return self._changed.wait_for(lambda: not self._busy and not self._waiting, timeout_s)
+
+    def _start_threads(self) -> None:
+        while self._started < min(self.threads, self._busy + len(self._waiting)):
+            self._started += 1
+            start_thread(f'{self.name}-{self._started}', self._work)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    self._started -= 1
+                    return
+                job = self._waiting.popleft()
+                self._busy += 1
+            try:
+                job.call()
+            except BaseException:
+                LOG.exception('%s: a call failed', self.name)
+            job.over.set()
+            with self._changed:
+                job.finished = True
+                if job.lost:
+                    self._lost -= 1
+                    return
+                self._busy -= 1
+                self._changed.notify_all()

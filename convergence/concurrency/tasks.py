@@ -1,0 +1,202 @@
+"""Tasks that are stopped together, and how one is stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from typing import Any, Concatenate, ParamSpec
+
+from convergence.concurrency.executor import Event, Executor, installed, start_thread
+from convergence.concurrency.pool import Job, Pool
+
+LOG = logging.getLogger(__name__)
+
+P = ParamSpec('P')
+
+GRACE_S = 10.0
+
+
+class TaskKilled(BaseException):
+    """Raised inside `Task.killable()` to end a task. Not an `Exception`: nobody should catch it by accident."""
+
+
+class GroupStopped(RuntimeError):
+    """The group was stopped and takes no more tasks."""
+
+
+class Outcome(StrEnum):
+    """How a task ended, if it did."""
+
+    RUNNING = 'RUNNING'
+    DONE = 'DONE'
+    FAILED = 'FAILED'
+    KILLED = 'KILLED'
+
+
+class Task:
+    """One piece of work in a group.
+
+    :ivar cancelled: set when the task is no longer wanted; long work looks at it, or waits on it instead of sleeping.
+    :ivar error: what the work raised, when the outcome is `FAILED`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.cancelled = Event()
+        self.error: BaseException | None = None
+        self.outcome = Outcome.RUNNING
+        self.job: Job | None = None
+        self._killable_depth = 0
+        self._grace_over = False
+        self._greenlet: Any = None
+
+    @contextmanager
+    def killable(self) -> Iterator[None]:
+        """Declare that the work inside may be interrupted at any point. Wrap calls of plugins, never of the database.
+
+        :raises TaskKilled: inside, when the executor can kill; on entry, when the grace period is already over.
+        """
+        if self._grace_over:
+            raise TaskKilled(self.name)
+        self._killable_depth += 1
+        try:
+            yield
+        finally:
+            self._killable_depth -= 1
+
+    def begin(self) -> None:
+        """The current thread works on this task now."""
+        if installed() is Executor.EVENTLET:
+            import greenlet
+
+            self._greenlet = greenlet.getcurrent()
+
+    def end_grace(self) -> None:
+        """Stop being patient: kill the task if the executor can and the task allows it, else at its next chance.
+
+        Between looking and killing no other green thread runs, so a task cannot leave `killable()` in between.
+        """
+        self._grace_over = True
+        if self._greenlet is not None and self._killable_depth and self.outcome is Outcome.RUNNING:
+            import eventlet
+
+            eventlet.kill(self._greenlet, TaskKilled, TaskKilled(self.name))
+
+    def finish(self, error: BaseException | None) -> None:
+        """Note how the work ended."""
+        self._greenlet = None
+        self.error = None if isinstance(error, TaskKilled) else error
+        if error is None:
+            self.outcome = Outcome.DONE
+        else:
+            self.outcome = Outcome.KILLED if isinstance(error, TaskKilled) else Outcome.FAILED
+
+
+class Group:
+    """Tasks that are stopped together.
+
+    :param pool: where `spawn` runs tasks; None gives each its own thread.
+    :param left: called with each task that has not ended when the grace period after `stop` is over; by then it has
+        been killed, or its thread has been given up.
+    """
+
+    def __init__(self, name: str, pool: Pool | None = None, left: Callable[[Task], object] | None = None) -> None:
+        self.name = name
+        self._pool = pool
+        self._left = left
+        self._changed = threading.Condition()
+        self._tasks: list[Task] = []
+        self._stopped = False
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that have not ended, oldest first."""
+        with self._changed:
+            return tuple(self._tasks)
+
+    def spawn(self, function: Callable[Concatenate[Task, P], object], *args: P.args, **kwargs: P.kwargs) -> Task:
+        """Run `function(task, *args)` in a thread of its own, or of the pool. An error it raises is logged and kept.
+
+        :raises GroupStopped: the group was stopped.
+        """
+        task = self._register(getattr(function, '__name__', 'task'))
+
+        def work() -> None:
+            with suppress(BaseException), self._running(task, log=True):
+                function(task, *args, **kwargs)
+
+        try:
+            if self._pool is None:
+                start_thread(f'{self.name}:{task.name}', work)
+            else:
+                task.job = self._pool.submit(work)
+        except BaseException as error:
+            self._ended(task, error)
+            raise
+        return task
+
+    @contextmanager
+    def enter(self, name: str) -> Iterator[Task]:
+        """Make what the current thread does inside a task of this group. A kill ends the block silently.
+
+        :raises GroupStopped: the group was stopped.
+        """
+        task = self._register(name)
+        with self._running(task):
+            yield task
+
+    def stop(self, grace_s: float = GRACE_S) -> None:
+        """Ask every task to end, and insist after `grace_s` seconds. Returns at once; see `wait`."""
+        with self._changed:
+            self._stopped = True
+            tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancelled.set()
+        if tasks:
+            start_thread(f'{self.name}:stop', lambda: self._insist(grace_s))
+
+    def wait(self, timeout_s: float | None = None) -> tuple[Task, ...]:
+        """Wait for the tasks to end. The tasks that had not ended after `timeout_s` seconds (empty: all ended)."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._tasks, timeout_s)
+            return tuple(self._tasks)
+
+    def _register(self, name: str) -> Task:
+        task = Task(name)
+        with self._changed:
+            if self._stopped:
+                raise GroupStopped(f'{self.name} was stopped, {name} is not started')
+            self._tasks.append(task)
+        return task
+
+    @contextmanager
+    def _running(self, task: Task, *, log: bool = False) -> Iterator[None]:
+        task.begin()
+        try:
+            yield
+        except TaskKilled as killed:
+            self._ended(task, killed)
+        except BaseException as error:
+            if log:
+                LOG.exception('%s: task %s failed', self.name, task.name)
+            self._ended(task, error)
+            raise
+        else:
+            self._ended(task, None)
+
+    def _ended(self, task: Task, error: BaseException | None) -> None:
+        task.finish(error)
+        with self._changed:
+            self._tasks.remove(task)
+            self._changed.notify_all()
+
+    def _insist(self, grace_s: float) -> None:
+        for task in self.wait(grace_s):
+            task.end_grace()
+            if installed() is Executor.THREADING and self._pool is not None and task.job is not None:
+                self._pool.write_off(task.job)
+            if self._left is not None:
+                self._left(task)
