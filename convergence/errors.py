@@ -82,6 +82,10 @@ class NotSupported(UserError):
     """The request makes no sense in the stack's present state, or this installation does not offer it."""
 
 
+class NotOffered(NotSupported):
+    """This installation cannot do what was asked at all, whatever the state of the stack."""
+
+
 class Forbidden(UserError):
     """The caller may not do this."""
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from oslo_context.context import RequestContext
 
-from convergence.rpc.messages import EventQuery
+from convergence.rpc.operations import EventQuery
 
 Document = dict[str, Any]
 

@@ -13,7 +13,7 @@ from convergence.db.queries import STACK_SORT_KEYS
 from convergence.db.queries import StackQuery as StoredQuery
 from convergence.engine.formats import STACK_TYPE
 from convergence.resources.reading import did_you_mean
-from convergence.rpc.messages import EventQuery, StackQuery
+from convergence.rpc.operations import EventQuery, StackQuery
 
 _STACK_COLUMNS = {
     'id': 'id',

@@ -13,7 +13,7 @@ from convergence.engine import formats
 from convergence.engine.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.formats import Document
 from convergence.engine.reading import Caller, Reading
-from convergence.rpc.messages import EventQuery
+from convergence.rpc.operations import EventQuery
 
 
 class ResourceReads(Reading):

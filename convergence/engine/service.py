@@ -9,7 +9,7 @@ from convergence import errors
 from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
 from convergence.heartbeat import Heartbeat
-from convergence.rpc.messages import OPERATIONS
+from convergence.rpc.operations import OPERATIONS
 
 
 class EngineService:

@@ -13,7 +13,7 @@ from convergence.engine.filters import matches_tags, stack_query
 from convergence.engine.formats import Document
 from convergence.engine.goals import Submission
 from convergence.engine.reading import Caller, Reading
-from convergence.rpc.messages import StackQuery
+from convergence.rpc.operations import StackQuery
 
 
 class StackReads(Reading):

@@ -1,4 +1,4 @@
-"""What is said on the wire: topics, versions, messages and their limits.
+"""What is said on the wire: topics, versions, casts and their limits. The calls are in `convergence.rpc.operations`.
 
 Casts are hints: the row is the work, a message only wakes somebody up. So they carry ids and nothing else, and are
 small. Calls of the engine come from a client and may carry a template with its files.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 from convergence.errors import Invalid, RequestLimitExceeded
@@ -123,126 +123,3 @@ class Settle(Message):
 
     stack_id: str
     traversal_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class StackQuery:
-    """Which stacks `list_stacks` and `count_stacks` are about. None: no restriction, or the engine's default."""
-
-    limit: int | None = None
-    marker: str | None = None
-    sort_keys: list[str] | None = None
-    sort_dir: str | None = None
-    filters: dict[str, Any] | None = None
-    show_deleted: bool = False
-    show_nested: bool = False
-    show_hidden: bool = False
-    tags: list[str] | None = None
-    tags_any: list[str] | None = None
-    not_tags: list[str] | None = None
-    not_tags_any: list[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EventQuery:
-    """Which events of a stack `list_events` is about. None: no restriction, or the engine's default."""
-
-    filters: dict[str, Any] | None = None
-    limit: int | None = None
-    marker: str | None = None
-    sort_keys: list[str] | None = None
-    sort_dir: str | None = None
-    nested_depth: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A call that an engine answers.
-
-    :param required: arguments without which the call is refused.
-    :param optional: arguments that are handed on when they are there.
-    :param query: for operations with many filters: the engine gets them as one value of this type, called `query`.
-    :param since: the engine version that introduced it; what a caller asks for.
-    """
-
-    name: str
-    required: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    query: type[StackQuery | EventQuery] | None = None
-    since: str = '1.0'
-    _query_names: tuple[str, ...] = field(init=False, default=())
-
-    def __post_init__(self) -> None:
-        if self.query is not None:
-            object.__setattr__(self, '_query_names', tuple(each.name for each in fields(self.query)))
-
-    def encode(self, arguments: Mapping[str, Any], limit_bytes: int = CALL_LIMIT_BYTES) -> dict[str, Any]:
-        """The arguments as JSON, without those that are None. A query becomes its fields.
-
-        :raises RequestLimitExceeded: more than `limit_bytes`.
-        :raises Invalid: they are not plain JSON, or not the arguments of this operation.
-        """
-        document = dict(arguments)
-        query = document.pop('query', None)
-        if query is not None:
-            document.update({name: getattr(query, name) for name in self._query_names})
-        known = {*self.required, *self.optional, *self._query_names}
-        if not known.issuperset(document):
-            raise Invalid(f'{self.name} has no argument {", ".join(sorted(set(document) - known))}')
-        document = {name: value for name, value in document.items() if value is not None or name in self.required}
-        check_size(self.name, document, limit_bytes)
-        return document
-
-    def decode(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments for the engine's method.
-
-        :raises Invalid: a required argument is missing, or one is unknown: left out, it would be promised and not done.
-        """
-        unknown = sorted(set(document) - {*self.required, *self.optional, *self._query_names})
-        if unknown:
-            raise refuse(self.name, f'it has no argument {", ".join(unknown)}')
-        missing = [name for name in self.required if name not in document]
-        if missing:
-            raise refuse(self.name, f'{", ".join(missing)} missing')
-        arguments = {name: document[name] for name in (*self.required, *self.optional) if name in document}
-        if self.query is not None:
-            arguments['query'] = self.query(**{name: document[name] for name in self._query_names if name in document})
-        return arguments
-
-
-_IDENTITY = ('stack_identity',)
-_TEMPLATE = ('params', 'files', 'args', 'environment_files')
-
-OPERATIONS: Mapping[str, Operation] = {
-    operation.name: operation
-    for operation in (
-        Operation('identify_stack', ('stack_name',)),
-        Operation('list_stacks', query=StackQuery),
-        Operation('count_stacks', query=StackQuery),
-        Operation('show_stack', _IDENTITY, ('resolve_outputs',)),
-        Operation('create_stack', ('stack_name', 'template'), _TEMPLATE),
-        Operation('update_stack', (*_IDENTITY, 'template'), _TEMPLATE),
-        Operation('preview_update_stack', (*_IDENTITY, 'template'), _TEMPLATE),
-        Operation('delete_stack', _IDENTITY),
-        Operation('stack_cancel_update', _IDENTITY, ('cancel_with_rollback',)),
-        Operation(
-            'validate_template',
-            ('template',),
-            ('params', 'files', 'environment_files', 'show_nested', 'ignorable_errors'),
-        ),
-        Operation('get_template', _IDENTITY),
-        Operation('get_environment', _IDENTITY),
-        Operation('get_files', _IDENTITY),
-        Operation('list_outputs', _IDENTITY),
-        Operation('show_output', (*_IDENTITY, 'output_key')),
-        Operation('list_stack_resources', _IDENTITY, ('nested_depth', 'with_detail', 'filters')),
-        Operation('describe_stack_resource', (*_IDENTITY, 'resource_name'), ('with_attr',)),
-        Operation('stack_explain', _IDENTITY),
-        Operation('list_events', _IDENTITY, query=EventQuery),
-        Operation('list_resource_types', (), ('support_status', 'type_name', 'with_description')),
-        Operation('resource_schema', ('type_name',), ('with_description',)),
-        Operation('list_services'),
-        Operation('get_revision'),
-    )
-}
-"""Every call that an engine answers, by name. Nothing else of the service object can be reached."""

@@ -22,7 +22,8 @@ from convergence import errors
 from convergence.concurrency import Event, Lock, start_thread
 from convergence.rpc import messages
 from convergence.rpc.client import WorkerClient
-from convergence.rpc.messages import OPERATIONS, Cancel, CheckResource, Operation, Settle
+from convergence.rpc.messages import Cancel, CheckResource, Settle
+from convergence.rpc.operations import OPERATIONS, Operation
 from convergence.rpc.transport import Transport
 
 LOG = logging.getLogger(__name__)
@@ -185,11 +186,11 @@ class CancelServer(Server):
 
 
 class EngineServer(Server):
-    """Answers the operations of `convergence.rpc.messages.OPERATIONS` with the methods of `service` of the same names.
+    """Answers the operations of `convergence.rpc.operations.OPERATIONS` with the methods of `service` of the same names.
 
     An operation gets the context and its arguments by name: those the caller gave, so the method has defaults for the
     optional ones. `list_stacks`, `count_stacks` and `list_events` get their filters as one value called `query`.
-    Operations without a method are refused as `NotSupported`; other methods cannot be reached.
+    Operations without a method are refused as `NotOffered`; other methods cannot be reached.
 
     Errors of `convergence.errors` go to the caller without a trace in the log. Any other is a fault of ours: it is
     logged, and the caller is told where to look, not what the trace says.
@@ -206,7 +207,7 @@ class EngineServer(Server):
             try:
                 method = getattr(self._service, operation.name, None)
                 if method is None:
-                    raise errors.NotSupported(f'{operation.name} is not offered by this engine')
+                    raise errors.NotOffered(f'{operation.name} is not offered by this engine')
                 return method(context, **operation.decode(document))
             except errors.ConvergenceError as error:
                 raise _expected(_plain(error)) from None

@@ -8,7 +8,7 @@ import pytest
 from convergence import errors
 from convergence.engine.preview import UNKNOWN_TEXT, Previews
 from convergence.resources.contract import FinalFailure
-from convergence.rpc.messages import OPERATIONS
+from convergence.rpc.operations import OPERATIONS
 from tests.harness import Context, hot
 from tests.reality import fails, goes_on, starts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from convergence.engine.reads import ExplainReads, ResourceReads, StackReads
-from convergence.rpc.messages import EventQuery, StackQuery
+from convergence.rpc.operations import EventQuery, StackQuery
 from tests.harness import Harness, database
 from tests.reality import meanwhile
 

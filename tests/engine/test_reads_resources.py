@@ -9,7 +9,7 @@ from convergence.db.models import SERVICE
 from convergence.engine.explain import FRONTIER
 from convergence.engine.reads import ExplainReads, ResourceReads
 from convergence.resources.contract import FinalFailure
-from convergence.rpc.messages import EventQuery
+from convergence.rpc.operations import EventQuery
 from tests.harness import Context, things
 from tests.reality import fails, meanwhile, starts
 

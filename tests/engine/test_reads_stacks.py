@@ -9,7 +9,7 @@ from convergence.core.model import Action, Status
 from convergence.db.models import STACK
 from convergence.engine.reads import StackReads
 from convergence.resources.contract import FinalFailure
-from convergence.rpc.messages import StackQuery
+from convergence.rpc.operations import StackQuery
 from tests.harness import Context, hot
 from tests.reality import fails
 

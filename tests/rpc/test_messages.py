@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from convergence.errors import Invalid, RequestLimitExceeded
 from convergence.rpc import messages
-from convergence.rpc.messages import CAST_LIMIT_BYTES, OPERATIONS, Cancel, CheckResource, EventQuery, Settle, StackQuery
+from convergence.rpc.messages import CAST_LIMIT_BYTES, Cancel, CheckResource, Settle
+from convergence.rpc.operations import OPERATIONS, EventQuery, StackQuery
 
 text = st.text(max_size=60)
 
