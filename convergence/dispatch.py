@@ -21,8 +21,11 @@ LOG = logging.getLogger(__name__)
 class Messenger(Protocol):
     """What is sent to the workers. A message is a hint: it may be lost, and False says that it was."""
 
-    def check_resource(self, traversal_id: str, node: int) -> bool:
-        """Somebody should look at this node."""
+    def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
+        """Somebody should look at this node.
+
+        :param hops: how many workers without a free thread have handed that on.
+        """
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal."""
@@ -48,6 +51,10 @@ class Dispatcher:
         """Tell the workers about nodes."""
         for traversal_id, number in nodes:
             self._messenger.check_resource(traversal_id, number)
+
+    def hand_on(self, traversal_id: str, number: int, hops: int) -> None:
+        """Tell another worker about a node; see `Messenger.check_resource`."""
+        self._messenger.check_resource(traversal_id, number, hops)
 
     def cancel(self, stack_id: str, traversal_id: str) -> None:
         """Tell all workers to stop working on a traversal that the database says is over."""

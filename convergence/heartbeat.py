@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from convergence.concurrency import Event, Lock, start_thread
 from convergence.db.roster import Roster
@@ -28,8 +29,17 @@ class Presence:
     lease_s: float
 
 
+Load: TypeAlias = Mapping[str, int]
+"""How busy a process is: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows."""
+
+
 def nothing() -> None:
     """The default of what happens with a heartbeat."""
+
+
+def no_load() -> Load:
+    """The default of what is told about a process."""
+    return {}
 
 
 class Heartbeat:
@@ -41,6 +51,7 @@ class Heartbeat:
     :param on_beat: called after each renewal, but not again before it has returned.
     :param on_lost: called when the lease could not be renewed in time, or somebody has ended it; and again after each
         further time of a lease without a renewal.
+    :param load: what to tell with each heartbeat about how busy the process is.
     """
 
     def __init__(
@@ -51,12 +62,14 @@ class Heartbeat:
         *,
         on_beat: Callable[[], None] = nothing,
         on_lost: Callable[[], None] = nothing,
+        load: Callable[[], Load] = no_load,
     ) -> None:
         self._roster = roster
         self._presence = presence
         self._interval_s = interval_s
         self._on_beat = on_beat
         self._on_lost = on_lost
+        self._load = load
         self._stopping = Event()
         self._beaten = Event()
         self._lock = Lock()
@@ -85,7 +98,7 @@ class Heartbeat:
         while not self._stopping.wait(self._interval_s):
             begun = time.monotonic()
             try:
-                known = self._roster.beat(self._presence.id)
+                known = self._roster.beat(self._presence.id, self._load())
             except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
                 LOG.warning('No heartbeat: %s', error)
                 continue

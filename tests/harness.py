@@ -32,7 +32,8 @@ from convergence.engine.traversals import Traversals
 from convergence.resources.registry import Registry
 from convergence.simulator.groups import InlineGroups
 from convergence.worker.runner import Pace
-from convergence.worker.service import Clockwork, Rows, WorkerOptions, WorkerService
+from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
+from convergence.worker.upkeep import Rows
 from tests.reality import EnforcedThing, Reality, Thing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)

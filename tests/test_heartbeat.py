@@ -30,7 +30,7 @@ class Roster:
         """Somebody is there."""
         self.registered += 1
 
-    def beat(self, service_id: str) -> bool:
+    def beat(self, service_id: str, load: object = None) -> bool:
         """Somebody is still there."""
         answer = self.answers.pop(0) if self.answers else True
         if callable(answer):

@@ -34,7 +34,8 @@ from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import Transport
 from convergence.rpc.transport import connect as connect_broker
 from convergence.worker.runner import Pace
-from convergence.worker.service import Rows, WorkerOptions, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.upkeep import Rows
 
 
 def new_id() -> str:
@@ -134,7 +135,7 @@ class WorkerProcess:
             options,
             new_id,
         )
-        self._checks = WorkerServer(parts.transport, self.service.id, self.service, threads=settings.threads)
+        self._checks = WorkerServer(parts.transport, self.service.id, self.service)
         self._cancels = CancelServer(parts.transport, self.service.id, self.service)
 
     def start(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec
 
-from convergence.concurrency.executor import Event, start_thread
+from convergence.concurrency.executor import Event, Lock, start_thread
 
 LOG = logging.getLogger(__name__)
 
@@ -24,6 +24,24 @@ class Job:
     finished: bool = False
     lost: bool = False
     over: threading.Event = field(default_factory=lambda: Event())
+    _then: Callable[[], object] | None = None
+    _lock: Lock = field(default_factory=lambda: Lock())
+
+    def when_over(self, then: Callable[[], object]) -> None:
+        """Have `then` called once when it is over, by whoever ends it or gives it up; now if it is over already."""
+        with self._lock:
+            if not self.over.is_set():
+                self._then = then
+                return
+        then()
+
+    def end(self) -> None:
+        """It is over. Doing this twice does no harm."""
+        with self._lock:
+            self.over.set()
+            then, self._then = self._then, None
+        if then is not None:
+            then()
 
 
 class Pool:
@@ -73,13 +91,13 @@ class Pool:
             if job.finished or job.lost or job in self._waiting:
                 return
             job.lost = True
-            job.over.set()
             self._lost += 1
             self._busy -= 1
             self._started -= 1
             self._start_threads()
             self._changed.notify_all()
             lost = self._lost
+        job.end()
         LOG.warning('%s: a thread does not end and was replaced; %d such threads are left behind', self.name, lost)
 
     def drain(self, timeout_s: float | None = None) -> bool:
@@ -107,7 +125,6 @@ class Pool:
                 job.call()
             except BaseException:
                 LOG.exception('%s: a call failed', self.name)
-            job.over.set()
             with self._changed:
                 job.finished = True
                 if job.lost:
@@ -115,3 +132,4 @@ class Pool:
                     return
                 self._busy -= 1
                 self._changed.notify_all()
+            job.end()

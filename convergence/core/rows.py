@@ -72,6 +72,8 @@ class Traversal:
     :param complete_number: number of the node that ends the traversal.
     :param unchanged: resources that were found unchanged when the traversal was planned.
     :param cancels: whether nobody waits for what older traversals have left in the middle.
+    :param failed_name: resource whose node failed first.
+    :param stalled_at: since when it makes no progress; None while it does.
     """
 
     id: str
@@ -90,6 +92,8 @@ class Traversal:
     failed_phase: Phase | None = None
     request_id: str = ''
     cancels: bool = False
+    failed_name: str | None = None
+    stalled_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,31 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """A call that failed for the moment and is to be repeated.
+
+    :param attempts: how often it was made.
+    :param error: what it said the last time.
+    :param clean: whether nothing has been tried since: it is certain then that the call has left nothing behind.
+    """
+
+    attempts: int
+    error: str
+    clean: bool = False
+
+    def document(self) -> dict[str, Json]:
+        """As JSON, for a row. The inverse is `from_document`."""
+        return {'attempts': self.attempts, 'error': self.error, 'clean': self.clean}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json]) -> Retry:
+        """The value that `document` was made from, by this version or another: what is missing has its default."""
+        attempts = document.get('attempts', 0)
+        assert isinstance(attempts, int)
+        return cls(attempts, str(document.get('error', '')), document.get('clean') is True)
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
     """One physical thing, or the intention of one. A name may have several rows at once.
 
@@ -186,6 +215,11 @@ class Resource:
     :param began_at: when the present or last action began.
     :param traversal_id: the traversal for which it was last claimed.
     :param unsure_until: until then an interrupted creation may still make something, whatever is found of it now.
+    :param retry: set while a call that failed for the moment is repeated.
+    :param deadline: when the present action has taken too long; None where it has no limit of its own.
+    :param losses: how many workers in a row have died in the middle of the present action.
+    :param events: how many things have happened, to it or to what it waits for, since it was made.
+    :param heard: how many of them were known when it was last polled; while there are more it does not sleep.
     """
 
     id: str
@@ -216,6 +250,11 @@ class Resource:
     began_at: float | None = None
     unsure_until: float | None = None
     traversal_id: str | None = None
+    retry: Retry | None = None
+    deadline: float | None = None
+    losses: int = 0
+    events: int = 0
+    heard: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.memory import MemoryStore
 from convergence.db.queries import Reader
-from convergence.db.roster import Roster, Service
+from convergence.db.roster import NO_LOAD, Roster, Service
 from convergence.db.sweeps import EndedTraversal, HeldRow, ReadyNode, Sweeps
 
 
@@ -71,13 +72,15 @@ class MemoryRoster(Roster):
     def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
         """A process has started."""
         now = self._memory.clock()
-        self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, 0.0)
+        self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, {}, 0.0)
 
-    def beat(self, service_id: str) -> bool:
+    def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
         """A process is still there."""
         if service_id not in self._services:
             return False
-        self._services[service_id] = replace(self._services[service_id], beat_at=self._memory.clock())
+        self._services[service_id] = replace(
+            self._services[service_id], beat_at=self._memory.clock(), load=load
+        )
         return True
 
     def leave(self, service_id: str) -> None:

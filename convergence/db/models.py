@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
 
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
-from convergence.core.rows import Pending
+from convergence.core.rows import Pending, Retry
 from convergence.db.columns import LONG_TEXT, Document, Series, Valued, Word
 
 METADATA = MetaData(
@@ -78,6 +78,8 @@ TRAVERSAL = Table(
     Column('failed_phase', Word(Phase)),
     Column('request_id', String(64), nullable=False),
     Column('cancels', Boolean, nullable=False),
+    Column('failed_name', NAME),
+    Column('stalled_at', Double),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),
@@ -101,6 +103,7 @@ SYNC_POINT = Table(
     Column('output', Valued(Output)),
     Column('wakes', Integer),
     Column('cast_at', Double),  # when somebody was last told that the node is ready
+    Column('finished_at', Double),
     Index('ix_sync_point_traversal_id_resource_id', 'traversal_id', 'resource_id'),
     Index('ix_sync_point_status_cast_at', 'status', 'cast_at'),
     **OPTIONS,
@@ -137,6 +140,11 @@ RESOURCE = Table(
     Column('began_at', Double),
     Column('unsure_until', Double),
     Column('traversal_id', ID),
+    Column('retry', Valued(Retry)),
+    Column('deadline', Double),
+    Column('losses', Integer, nullable=False),
+    Column('events', Integer, nullable=False),
+    Column('heard', Integer, nullable=False),
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
     **OPTIONS,
@@ -170,6 +178,7 @@ SERVICE = Table(
     Column('beat_at', Double, nullable=False),
     Column('lease_s', Double, nullable=False),
     Column('stopped', Boolean, nullable=False),
+    Column('load', Document, nullable=False),
     **OPTIONS,
 )
 

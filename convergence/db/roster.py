@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sqlalchemy import bindparam, delete, select, update
 
+from convergence.core.model import Json
 from convergence.core.rows import Resource
 from convergence.db.columns import database_now
 from convergence.db.load import RESOURCE_COLUMNS
 from convergence.db.models import RESOURCE, SERVICE
 from convergence.db.store import Store
+
+NO_LOAD: Mapping[str, Json] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,7 @@ class Service:
 
     :param kind: ``engine`` or ``worker``.
     :param lease_s: how many seconds after its last heartbeat it is taken for dead.
+    :param load: how busy it said it was: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows.
     :param age_s: seconds since the last heartbeat, by the database's clock.
     """
 
@@ -30,6 +36,7 @@ class Service:
     beat_at: float
     lease_s: float
     stopped: bool
+    load: Mapping[str, Json]
     age_s: float
 
     @property
@@ -41,9 +48,9 @@ class Service:
 _BEAT = (
     update(SERVICE)
     .where(SERVICE.c.id == bindparam('key'), SERVICE.c.stopped.is_(False))
-    .values(beat_at=database_now())
+    .values(beat_at=database_now(), load=bindparam('busy'))
 )
-_FIELDS = ('id', 'kind', 'host', 'version', 'started_at', 'beat_at', 'lease_s', 'stopped')
+_FIELDS = ('id', 'kind', 'host', 'version', 'started_at', 'beat_at', 'lease_s', 'stopped', 'load')
 
 
 class Roster:
@@ -56,17 +63,18 @@ class Roster:
         """A process has started."""
         with self._store.writing() as connection:
             now = connection.execute(select(database_now())).scalar_one()
-            row = dict(zip(_FIELDS, (service_id, kind, host, version, now, now, lease_s, False), strict=True))
+            row = dict(zip(_FIELDS, (service_id, kind, host, version, now, now, lease_s, False, {}), strict=True))
             connection.execute(SERVICE.insert(), row)
             connection.commit()
 
-    def beat(self, service_id: str) -> bool:
+    def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
         """A process is still there.
 
+        :param load: how busy it is.
         :returns: whether it is still registered; if not, it has been declared dead and must stop its work.
         """
         with self._store.writing() as connection:
-            known = connection.execute(_BEAT, {'key': service_id}).rowcount == 1
+            known = connection.execute(_BEAT, {'key': service_id, 'busy': dict(load)}).rowcount == 1
             connection.commit()
         return known
 

@@ -62,9 +62,14 @@ class WorkerClient:
         self._checks = Caster(transport, messages.WORKER_TOPIC, messages.WORKER_VERSION, version_cap)
         self._cancels = Caster(transport, messages.CANCEL_TOPIC, messages.CANCEL_VERSION, version_cap)
 
-    def check_resource(self, traversal_id: str, node: int, *, context: RequestContext | None = None) -> bool:
-        """Tell one worker that a node may be ready. False: not sent, the sweeper will."""
-        return self._checks.to_one(messages.CheckResource(traversal_id, node), context)
+    def check_resource(
+        self, traversal_id: str, node: int, hops: int = 0, *, context: RequestContext | None = None
+    ) -> bool:
+        """Tell one worker that a node may be ready. False: not sent, the sweeper will.
+
+        :param hops: how many workers without a free thread have handed that on.
+        """
+        return self._checks.to_one(messages.CheckResource(traversal_id, node, hops), context)
 
     def cancel(self, stack_id: str, traversal_id: str, *, context: RequestContext | None = None) -> bool:
         """Tell every worker to stop what it does for a traversal. False: not sent; the database says so anyway."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from convergence.errors import Invalid, RequestLimitExceeded
@@ -87,6 +87,8 @@ class Message:
         values: dict[str, Any] = {}
         for each in fields(cls):
             if each.name not in document:
+                if each.default is not MISSING:
+                    continue  # an older sender does not know it
                 raise refuse(cls.METHOD, f'{each.name} is missing')
             value, kind = document[each.name], _KINDS[str(each.type)]
             if not isinstance(value, kind) or isinstance(value, bool):
@@ -97,12 +99,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class CheckResource(Message):
-    """To one worker: this node may be ready."""
+    """To one worker: this node may be ready.
+
+    :param hops: how many workers without a free thread have handed that on.
+    """
 
     METHOD: ClassVar[str] = 'check_resource'
 
     traversal_id: str
     node: int
+    hops: int = 0
 
 
 @dataclass(frozen=True, slots=True)

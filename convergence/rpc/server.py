@@ -3,7 +3,8 @@
 What oslo.messaging does with a message, measured: it acknowledges *before* it hands the message on, and takes
 everything that the broker has, however many threads are busy. A message in the memory of a killed process is lost, and
 one server may sit on the work of all. So the guarantee is the row and the sweeper; the engine keeps only a window of
-casts outstanding; and a worker that is told to stop gives back the checks that it has not begun.
+casts outstanding; a handler of checks does not wait, so that what waits for a thread does so where the worker can take
+it back; and a worker that is told to stop gives back the checks that it has not begun.
 
 Each server has threads of its own: a cancel is heard while every thread of the checks is busy.
 """
@@ -32,8 +33,8 @@ LOG = logging.getLogger(__name__)
 class CheckHandler(Protocol):
     """What a worker does with a check."""
 
-    def check_resource(self, context: RequestContext, traversal_id: str, node: int) -> object:
-        """Look at the node and do what it needs. Runs in a thread of the server."""
+    def check_resource(self, context: RequestContext, traversal_id: str, node: int, hops: int) -> object:
+        """Have the node looked at. Must not wait for that: what waits for a thread must not wait in the server."""
 
 
 class CancelHandler(Protocol):
@@ -130,7 +131,7 @@ class Drain(StrEnum):
 class WorkerServer(Server):
     """Receives checks. A failing handler is logged; the node stays `READY` and the sweeper tries again."""
 
-    def __init__(self, transport: Transport, host_id: str, handler: CheckHandler, *, threads: int = 8) -> None:
+    def __init__(self, transport: Transport, host_id: str, handler: CheckHandler, *, threads: int = 2) -> None:
         endpoint = Endpoint(messages.WORKER_VERSION, {CheckResource.METHOD: self._check})
         super().__init__(transport, messages.WORKER_TOPIC, host_id, endpoint, threads)
         self._handler = handler
@@ -161,12 +162,12 @@ class WorkerServer(Server):
             self._give_back(message, context)
         elif drain is Drain.WORK:
             try:
-                self._handler.check_resource(context, message.traversal_id, message.node)
+                self._handler.check_resource(context, message.traversal_id, message.node, message.hops)
             except Exception:
                 LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
 
     def _give_back(self, message: CheckResource, context: RequestContext) -> None:
-        self._client.check_resource(message.traversal_id, message.node, context=context)
+        self._client.check_resource(message.traversal_id, message.node, message.hops, context=context)
 
 
 class CancelServer(Server):

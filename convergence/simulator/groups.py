@@ -4,48 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convergence.concurrency import Group, Task
-from convergence.worker.groups import ThreadGroups
+from convergence.concurrency import Group, GroupStopped, Task
+from convergence.worker.groups import Check, ThreadGroups
 
 
 class InlineGroups(ThreadGroups):
     """Runs each task at once, where it is; a stop reaches it through its `cancelled` event."""
 
+    threads = 1_000_000
+    stuck = 0
+    idle = threads
+    waiting = 0
+
     def __init__(self) -> None:
-        self._running: dict[str, list[Group]] = {}
+        self._active: dict[str, list[Group]] = {}
 
-    @property
-    def stuck(self) -> int:
-        """Nothing is ever given up."""
-        return 0
-
-    def run(self, traversal_id: str, work: Callable[[Task], object]) -> None:
-        """Run a task of the traversal's group; what it raises goes through.
-
-        :raises GroupStopped: the traversal has been cancelled here.
-        """
-        groups = self._running.setdefault(traversal_id, [])
-        group = groups[0] if groups else Group(traversal_id)
+    def submit(self, check: Check, work: Callable[[Task], object]) -> None:
+        """Run a task of the traversal's group; what it raises goes through."""
+        groups = self._active.setdefault(check.traversal_id, [])
+        group = groups[0] if groups else Group(check.traversal_id)
         groups.append(group)
         try:
             with group.enter('task') as task:
                 work(task)
+        except GroupStopped:
+            return
         finally:
             groups.pop()
             if not groups:
-                del self._running[traversal_id]
+                del self._active[check.traversal_id]
+
+    def withdraw(self) -> list[Check]:
+        """Nothing ever waits."""
+        return []
+
+    def jammed_s(self) -> float:
+        """There is always room."""
+        return 0.0
 
     def traversals(self) -> tuple[str, ...]:
         """The traversals that are worked on here."""
-        return tuple(self._running)
+        return tuple(self._active)
 
     def busy(self) -> int:
         """How many tasks run."""
-        return sum(len(groups) for groups in self._running.values())
+        return sum(len(groups) for groups in self._active.values())
 
     def stop(self, traversal_id: str, grace_s: float) -> int:
         """Stop the tasks of one traversal; how many there were."""
-        groups = self._running.get(traversal_id, [])
+        groups = self._active.get(traversal_id, [])
         for task in groups[0].tasks if groups else ():
             task.cancelled.set()
         return len(groups)

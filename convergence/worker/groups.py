@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from convergence.concurrency import Group, Lock, Pool, Task
+from convergence.concurrency import Group, GroupStopped, Lock, Pool, Task
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A node that somebody should look at, and how often workers without a free thread have handed that on."""
+
+    traversal_id: str
+    node: int
+    hops: int = 0
 
 
 class ThreadGroups:
     """The groups by traversal. A group exists while something runs in it.
+
+    What finds no free thread waits here, in order, and not in the pool: so it can be taken back and given to others
+    for as long as it has not begun.
 
     :param threads: how many tasks run at a time. A thread that is stuck is given up and another takes its place.
     :param left: called with each task that did not end within the grace period after it was stopped.
@@ -19,45 +37,64 @@ class ThreadGroups:
         self._left = left
         self._lock = Lock()
         self._groups: dict[str, tuple[Group, int]] = {}
+        self._waiting: deque[tuple[Check, Callable[[Task], object]]] = deque()
+        self._running = 0
+        self._headway_at = time.monotonic()
+
+    @property
+    def threads(self) -> int:
+        """How many tasks may run at a time."""
+        return self._pool.threads
 
     @property
     def stuck(self) -> int:
         """How many threads were given up and still run."""
         return self._pool.lost
 
-    def run(self, traversal_id: str, work: Callable[[Task], object]) -> None:
-        """Run a task of the traversal's group; return when it has ended or was given up.
-
-        :raises GroupStopped: the traversal has been cancelled here.
-        """
+    @property
+    def idle(self) -> int:
+        """How many more tasks could begin at once."""
         with self._lock:
-            group, members = self._groups.get(traversal_id) or (Group(traversal_id, self._pool, self._left), 0)
-            self._groups[traversal_id] = (group, members + 1)
-        try:
-            job = group.spawn(work).job
-            if job is not None:
-                job.over.wait()
-        finally:
-            with self._lock:
-                group, members = self._groups[traversal_id]
-                if members > 1:
-                    self._groups[traversal_id] = (group, members - 1)
-                else:
-                    del self._groups[traversal_id]
+            return max(0, self.threads - self._running - len(self._waiting))
+
+    @property
+    def waiting(self) -> int:
+        """How many checks have not begun."""
+        with self._lock:
+            return len(self._waiting)
+
+    def busy(self) -> int:
+        """How many tasks run that have not been given up."""
+        with self._lock:
+            return self._running
+
+    def jammed_s(self) -> float:
+        """For how many seconds all threads have been busy and none has begun anything. 0 while one is free."""
+        with self._lock:
+            return time.monotonic() - self._headway_at if self._running >= self.threads else 0.0
+
+    def submit(self, check: Check, work: Callable[[Task], object]) -> None:
+        """Run a task of the traversal's group when a thread is free. An error that it raises is logged."""
+        with self._lock:
+            self._waiting.append((check, work))
+        self._begin()
+
+    def withdraw(self) -> list[Check]:
+        """Take back what has not begun."""
+        with self._lock:
+            taken = [check for check, _ in self._waiting]
+            self._waiting.clear()
+        return taken
 
     def traversals(self) -> tuple[str, ...]:
         """The traversals that are worked on here."""
         with self._lock:
             return tuple(self._groups)
 
-    def busy(self) -> int:
-        """How many tasks run that have not been given up."""
-        with self._lock:
-            return sum(members for _, members in self._groups.values())
-
     def stop(self, traversal_id: str, grace_s: float) -> int:
-        """Stop the tasks of one traversal; how many there were."""
+        """Stop the tasks of one traversal, and forget those that wait; how many ran."""
         with self._lock:
+            self._waiting = deque(each for each in self._waiting if each[0].traversal_id != traversal_id)
             group, members = self._groups.get(traversal_id, (None, 0))
         if group is not None:
             group.stop(grace_s)
@@ -67,3 +104,41 @@ class ThreadGroups:
         """Stop everything."""
         for traversal_id in self.traversals():
             self.stop(traversal_id, grace_s)
+
+    def _begin(self) -> None:
+        """Begin what can begin."""
+        while True:
+            with self._lock:
+                if not self._waiting or self._running >= self.threads:
+                    return
+                check, work = self._waiting.popleft()
+                group, members = self._groups.get(check.traversal_id) or (self._new_group(check.traversal_id), 0)
+                self._groups[check.traversal_id] = (group, members + 1)
+                self._running += 1
+                self._headway_at = time.monotonic()
+            self._spawn(group, check, work)
+
+    def _new_group(self, traversal_id: str) -> Group:
+        return Group(traversal_id, self._pool, self._left)
+
+    def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
+        try:
+            task = group.spawn(work)
+        except GroupStopped:
+            LOG.debug('node %d of the cancelled traversal %s is left alone', check.node, check.traversal_id)
+            self._ended(check.traversal_id)
+            return
+        job = task.job
+        assert job is not None
+        job.when_over(lambda: self._ended(check.traversal_id))
+
+    def _ended(self, traversal_id: str) -> None:
+        """A task has ended, or its thread was given up."""
+        with self._lock:
+            self._running -= 1
+            group, members = self._groups[traversal_id]
+            if members > 1:
+                self._groups[traversal_id] = (group, members - 1)
+            else:
+                del self._groups[traversal_id]
+        self._begin()

@@ -10,23 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import logs
-from convergence.concurrency import Event, GroupStopped, Task, sleep
+from convergence.concurrency import Event, Task, sleep
 from convergence.core.claim import Worker
-from convergence.core.finish import release
-from convergence.core.model import TraversalStatus
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
-from convergence.db.scopes import HeldResource
-from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
-from convergence.heartbeat import Heartbeat, Presence
+from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
 from convergence.worker.assess import Assessor
 from convergence.worker.checks import Checks, Settler
-from convergence.worker.groups import ThreadGroups
+from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.runner import Pace, Runner, Surroundings, wait
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
+from convergence.worker.upkeep import HOPS, Duties, Fitness, Rows, Upkeep
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +31,8 @@ class WorkerOptions:
     """What a worker needs to know. Times in seconds.
 
     :param lease_s: after so long without a heartbeat the others take its work; it stops by itself then.
+    :param unattended_s: it takes nodes unasked of which nobody was told for so long.
+    :param most_stuck: as many stuck threads make it unfit to go on; None: as many as it has threads.
     """
 
     host: str
@@ -44,7 +41,9 @@ class WorkerOptions:
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     cancel_grace_s: float = 10.0
+    unattended_s: float = 15.0
     threads: int = 8
+    most_stuck: int | None = None
     dispatch_window: int = 64
 
 
@@ -62,15 +61,6 @@ class Clockwork:
     later: Callable[[float, str, int], None] | None = None
     groups: ThreadGroups | None = None
     pause: Callable[[float], None] = sleep
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The database, as a worker uses it."""
-
-    store: Transactions
-    reader: Reader
-    roster: Roster
 
 
 class WorkerService:
@@ -97,12 +87,12 @@ class WorkerService:
         self._stopping = Event()
         self._groups = clockwork.groups or ThreadGroups(options.threads, self._left)
         self._cancelled: deque[str] = deque(maxlen=1000)
-        self._forgotten: frozenset[tuple[str, int]] = frozenset()
         self._heartbeat = Heartbeat(
             self._roster,
             Presence(self.id, 'worker', options.host, options.version, options.lease_s),
             options.heartbeat_interval_s,
             on_beat=self.reconcile,
+            load=self.load,
             on_lost=self.give_up,
         )
         steps = Steps(store, self._worker, Assessor(registry), clockwork.pause)
@@ -111,20 +101,43 @@ class WorkerService:
         )
         runner = Runner(registry, options.pace, around)
         self._checks = Checks(steps, dispatcher, runner, settler, clockwork.later or self._timers.after)
+        duties = Duties(
+            self.id,
+            older_than_s=options.unattended_s,
+            most_stuck=options.most_stuck or options.threads,
+            window=options.dispatch_window,
+        )
+        self._upkeep = Upkeep(
+            rows, dispatcher, self._groups, self._checks, duties, self._take,
+            lambda stack_id, traversal_id: self.cancel(None, stack_id, traversal_id),
+        )  # fmt: skip
 
     # --- messages ---------------------------------------------------------------------------------------------
 
-    def check_resource(self, context: Any, traversal_id: str, node: int) -> None:
-        """Look at a node and do what it needs."""
+    def check_resource(self, context: Any, traversal_id: str, node: int, hops: int = 0) -> None:
+        """Look at a node, and do what it needs, when a thread is free. Returns at once.
 
+        :param hops: how many workers without a free thread have handed it on.
+        """
+        check = Check(traversal_id, node, hops)
+        if hops < HOPS and self._upkeep.is_jammed():
+            self._upkeep.hand_on(check)
+        else:
+            self._take(check)
+
+    def lend_a_hand(self, traversal_id: str, node: int) -> bool:
+        """Look at a node of which no other worker can be told, if a thread is free; whether it will be looked at."""
+        free = self._groups.idle > 0 and not self._stopping.is_set()
+        if free:
+            self._take(Check(traversal_id, node, HOPS))
+        return free
+
+    def _take(self, check: Check) -> None:
         def work(task: Task) -> None:
-            with logs.bind(traversal=traversal_id, node=node, worker=self.id):
-                self._checks.check(traversal_id, node, task)
+            with logs.bind(traversal=check.traversal_id, node=check.node, worker=self.id):
+                self._checks.check(check.traversal_id, check.node, task)
 
-        try:
-            self._groups.run(traversal_id, work)
-        except GroupStopped:
-            LOG.debug('node %d of the cancelled traversal %s is left alone', node, traversal_id)
+        self._groups.submit(check, work)
 
     def cancel(self, context: Any, stack_id: str, traversal_id: str) -> None:
         """Stop what runs here for a traversal."""
@@ -147,6 +160,8 @@ class WorkerService:
         """
         self._stopping.set()
         self._timers.stop()
+        for check in self._groups.withdraw():
+            self._upkeep.hand_on(check)
         self._groups.stop_all(grace_s)
 
     def wait(self, timeout_s: float) -> bool:
@@ -168,30 +183,18 @@ class WorkerService:
         self._groups.stop_all(0.0)
 
     def reconcile(self) -> None:
-        """Give back rows that nobody works on here, and stop work that nobody wants: a message may have been lost.
+        """See `convergence.worker.upkeep`."""
+        self._upkeep()
 
-        A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
-        """
-        self._stop_unwanted()
-        held = {(resource.id, resource.fence) for resource in self._roster.held_by(self.id)}
-        forgotten = held - self._checks.holding()
-        for resource_id, fence in sorted(forgotten & self._forgotten):
-            LOG.warning('Giving back resource %s, which nothing works on', resource_id)
-            self._give_back(resource_id, fence)
-        self._forgotten = frozenset(forgotten)
+    def load(self) -> Load:
+        """How busy this worker is, for the service list."""
+        groups = self._groups
+        return {
+            'threads': groups.threads, 'busy': groups.busy(), 'waiting': groups.waiting, 'stuck': groups.stuck
+        }  # fmt: skip
 
-    def _give_back(self, resource_id: str, fence: int) -> None:
-        committed = self._store.transact(HeldResource(resource_id), lambda view: release(view, fence))
-        if committed is not None:
-            self._dispatcher.attend(committed)
-
-    def _stop_unwanted(self) -> None:
-        for traversal_id in self._groups.traversals():
-            traversal = self._reader.traversal(traversal_id)
-            if traversal is None or traversal.status is TraversalStatus.RUNNING:
-                continue
-            stack = self._reader.stack(traversal.stack_id)
-            current = self._reader.traversal(stack.traversal_id) if stack and stack.traversal_id else None
-            superseded = current is not None and current.id != traversal_id and current.cancels
-            if traversal.status is TraversalStatus.CANCELLED or superseded:
-                self.cancel(None, traversal.stack_id, traversal_id)
+    def ailment(self) -> str:
+        """Why this process should be started anew; empty while it should not."""
+        if self._upkeep.fitness is Fitness.FIT:
+            return ''
+        return f'{self._groups.stuck} threads are stuck in calls of resource types that do not end'

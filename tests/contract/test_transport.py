@@ -78,7 +78,7 @@ class Checks:
         self.ended: queue.Queue = queue.Queue()
         self.hold = hold
 
-    def check_resource(self, context, traversal_id, node):
+    def check_resource(self, context, traversal_id, node, hops=0):
         self.arrived.put((context, traversal_id, node))
         if self.hold is not None:
             assert self.hold.wait(LONG_S)
@@ -177,7 +177,7 @@ def test_checks_are_spread_over_the_workers_and_each_arrives_once(transport, ser
     arrived: queue.Queue = queue.Queue()
     for name in ('worker-1', 'worker-2'):
         worker = Checks()
-        worker.check_resource = lambda context, traversal_id, node, name=name: arrived.put((name, node))
+        worker.check_resource = lambda context, traversal_id, node, hops, name=name: arrived.put((name, node))
         serve(WorkerServer(transport, name, worker))
     client = WorkerClient(transport)
     for node in range(40):
@@ -205,8 +205,8 @@ def test_a_server_works_on_as_many_messages_at_a_time_as_it_has_threads(transpor
 
 def test_a_failing_handler_is_logged_and_the_server_goes_on(transport, serve, caplog):
     class Broken(Checks):
-        def check_resource(self, context, traversal_id, node):
-            super().check_resource(context, traversal_id, node)
+        def check_resource(self, context, traversal_id, node, hops=0):
+            super().check_resource(context, traversal_id, node, hops)
             if node == 1:
                 raise ValueError('broken worker')
 

@@ -83,7 +83,7 @@ class Checks:
     def __init__(self) -> None:
         self.arrived: queue.Queue = queue.Queue()
 
-    def check_resource(self, context, traversal_id, node):
+    def check_resource(self, context, traversal_id, node, hops=0):
         self.arrived.put(node)
 
 

@@ -1,0 +1,165 @@
+"""What a worker looks after with each heartbeat: every message may have been lost, and every thread may be stuck."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from convergence.core.finish import release
+from convergence.core.model import TraversalStatus
+from convergence.db.queries import Reader
+from convergence.db.roster import Roster
+from convergence.db.scopes import HeldResource
+from convergence.db.sweeps import Sweeps
+from convergence.db.transaction import LAST, Transactions
+from convergence.dispatch import Dispatcher
+from convergence.worker.checks import Checks
+from convergence.worker.groups import Check, ThreadGroups
+
+LOG = logging.getLogger(__name__)
+
+HOPS = 3
+"""How often workers without a free thread hand a check on before they leave it to the sweeper."""
+
+
+class Fitness(StrEnum):
+    """Whether a worker can go on."""
+
+    FIT = 'FIT'
+    WORN = 'WORN'
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The database, as a worker uses it.
+
+    :param sweeps: finds work that nobody attends to; None: this worker leaves that to the engines.
+    """
+
+    store: Transactions
+    reader: Reader
+    roster: Roster
+    sweeps: Sweeps | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """How a worker looks after things.
+
+    :param worker_id: whose rows are looked at.
+    :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
+        than a sweep: as long as the engines and the broker do their part, there is no such node.
+    :param jammed_s: seconds without any free thread after which checks are given to others.
+    :param most_stuck: as many stuck threads make the process worn: it has to be started anew.
+    :param window: most nodes of one traversal that are taken unasked at a time.
+    """
+
+    worker_id: str
+    older_than_s: float = 15.0
+    jammed_s: float = 2.0
+    most_stuck: int = 8
+    window: int = 64
+
+
+class Upkeep:
+    """Looks after the rows and threads of one worker.
+
+    :param take: begins a check here.
+    :param stop: stops what runs here for a traversal: ``stop(stack_id, traversal_id)``.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        dispatcher: Dispatcher,
+        groups: ThreadGroups,
+        checks: Checks,
+        duties: Duties,
+        take: Callable[[Check], object],
+        stop: Callable[[str, str], object],
+    ) -> None:
+        self._rows = rows
+        self._dispatcher = dispatcher
+        self._groups = groups
+        self._checks = checks
+        self._duties = duties
+        self._take = take
+        self._stop = stop
+        self._forgotten: frozenset[tuple[str, int]] = frozenset()
+
+    def __call__(self) -> None:
+        """Do all of it once."""
+        self.stop_unwanted()
+        self.give_back_forgotten()
+        self.hand_on_waiting()
+        self.help_out()
+
+    @property
+    def fitness(self) -> Fitness:
+        """Whether so many threads are stuck that only a new process will do."""
+        return Fitness.WORN if self._groups.stuck >= self._duties.most_stuck else Fitness.FIT
+
+    def is_jammed(self) -> bool:
+        """Whether no thread is free, and none has been for a while: work that comes now is better off elsewhere."""
+        return self._groups.jammed_s() > self._duties.jammed_s
+
+    def hand_on(self, check: Check) -> None:
+        """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
+        if check.hops < HOPS:
+            self._dispatcher.hand_on(check.traversal_id, check.node, check.hops + 1)
+
+    def hand_on_waiting(self) -> None:
+        """No thread will be free soon: what waits for one is given to others."""
+        if not self.is_jammed():
+            return
+        withdrawn = self._groups.withdraw()
+        if withdrawn:
+            LOG.warning('No thread has come free for a while, %d checks are handed on', len(withdrawn))
+        for check in withdrawn:
+            self.hand_on(check)
+
+    def give_back_forgotten(self) -> None:
+        """Give back rows that nobody works on here.
+
+        A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
+        """
+        held = {(resource.id, resource.fence) for resource in self._rows.roster.held_by(self._duties.worker_id)}
+        forgotten = held - self._checks.holding()
+        for resource_id, fence in sorted(forgotten & self._forgotten):
+            LOG.warning('Giving back resource %s, which nothing works on', resource_id)
+            self._give_back(resource_id, fence)
+        self._forgotten = frozenset(forgotten)
+
+    def _give_back(self, resource_id: str, fence: int) -> None:
+        committed = self._rows.store.transact(HeldResource(resource_id), lambda view: release(view, fence))
+        if committed is not None:
+            self._dispatcher.attend(committed)
+
+    def stop_unwanted(self) -> None:
+        """Stop work for traversals that were cancelled: the message may have been lost."""
+        reader = self._rows.reader
+        for traversal_id in self._groups.traversals():
+            traversal = reader.traversal(traversal_id)
+            if traversal is None or traversal.status is TraversalStatus.RUNNING:
+                continue
+            stack = reader.stack(traversal.stack_id)
+            current = reader.traversal(stack.traversal_id) if stack and stack.traversal_id else None
+            superseded = current is not None and current.id != traversal_id and current.cancels
+            if traversal.status is TraversalStatus.CANCELLED or superseded:
+                self._stop(traversal.stack_id, traversal_id)
+
+    def help_out(self) -> None:
+        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""
+        sweeps, idle = self._rows.sweeps, self._groups.idle
+        if sweeps is None or not idle:
+            return
+        found = sweeps.unattended(self._duties.older_than_s, idle, self._duties.window)
+        if found:
+            LOG.warning('%d nodes were ready and nobody was told of them; this worker takes them', len(found))
+        for node in found:
+            if node.phase in LAST:
+                self._dispatcher.conclude([(node.traversal_id, node.number)])
+            else:
+                self._take(Check(node.traversal_id, node.number, HOPS))
