@@ -9,6 +9,7 @@ from typing import Self
 from oslo_config import cfg
 
 from convergence import __version__, template
+from convergence.cmd import failpoints
 from convergence.cmd.database import open_database
 from convergence.config import LocalProviderSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
@@ -82,7 +83,11 @@ class Parts:
         :raises DatabaseUnavailable: the schema is not the one that this version needs.
         """
         require_newest(database)
-        return cls(settings, Store(database), transport, types or registry(settings.local_provider))
+        points = failpoints.from_environment()
+        if points is not None:
+            transport.around_send = points.send
+        store = Store(database, around_commit=points.commit if points is not None else None)
+        return cls(settings, store, transport, types or registry(settings.local_provider))
 
     @classmethod
     def open(cls, settings: Settings) -> Self:

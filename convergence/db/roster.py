@@ -65,7 +65,7 @@ class Roster:
             now = connection.execute(select(database_now())).scalar_one()
             row = dict(zip(_FIELDS, (service_id, kind, host, version, now, now, lease_s, False, {}), strict=True))
             connection.execute(SERVICE.insert(), row)
-            connection.commit()
+            self._store.commit(connection, self.register)
 
     def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
         """A process is still there.
@@ -75,14 +75,14 @@ class Roster:
         """
         with self._store.writing() as connection:
             known = connection.execute(_BEAT, {'key': service_id, 'busy': dict(load)}).rowcount == 1
-            connection.commit()
+            self._store.commit(connection, self.beat)
         return known
 
     def leave(self, service_id: str) -> None:
         """A process ends in good order, holding nothing."""
         with self._store.writing() as connection:
             connection.execute(delete(SERVICE).where(SERVICE.c.id == service_id))
-            connection.commit()
+            self._store.commit(connection, self.leave)
 
     def services(self) -> list[Service]:
         """All registered processes, by kind, host and start."""
@@ -102,7 +102,7 @@ class Roster:
         dead = delete(SERVICE).where(SERVICE.c.beat_at < database_now() - SERVICE.c.lease_s, ~holds)
         with self._store.writing() as connection:
             removed = connection.execute(dead).rowcount
-            connection.commit()
+            self._store.commit(connection, self.remove_dead)
         return removed
 
     def held_by(self, service_id: str) -> list[Resource]:

@@ -29,6 +29,8 @@ LOG = logging.getLogger(__name__)
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
 
+AroundCommit = Callable[[Callable[[], None], object, object], None]
+
 TRANSIENT = (Conflict, DatabaseUnavailable)
 
 
@@ -40,12 +42,21 @@ class Store:
         cannot be reached pauses are longer, 10 to 400 times this: in all as long as a server takes to restart.
     :param patience_s: a transaction that has taken so long is not tried again, whatever the number of attempts. It
         bounds what waiting for locks and for connections adds up to.
+    :param around_commit: called instead of a commit, with the commit, the function that decided and its verdict: the
+        test run has failpoints there.
     """
 
     def __init__(
-        self, engine: Engine, *, attempts: int = 12, interval_s: float = 0.01, patience_s: float = 30.0
+        self,
+        engine: Engine,
+        *,
+        attempts: int = 12,
+        interval_s: float = 0.01,
+        patience_s: float = 30.0,
+        around_commit: AroundCommit | None = None,
     ) -> None:
         self.engine = engine
+        self._around_commit = around_commit
         self._attempts = attempts
         self._interval_s = interval_s
         self._patience_s = patience_s
@@ -90,8 +101,18 @@ class Store:
                 connection.rollback()
                 return Committed.of(decision, ())
             ready = apply(connection, decision.effects)
-            connection.commit()
+            self.commit(connection, decide, decision.verdict)
         return Committed.of(decision, ready)
+
+    def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
+        """Commit what was written.
+
+        :param by: the function that decided what, for failpoints.
+        """
+        if self._around_commit is None:
+            connection.commit()
+        else:
+            self._around_commit(connection.commit, by, verdict)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -7,6 +7,7 @@ the errors of `convergence.errors`, as if the engine were in this process.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,7 +45,7 @@ class Caster:
         if outage.pausing():
             return False
         try:
-            target.cast(context, message.METHOD, **document)
+            self._transport.hand_over(partial(target.cast, context, message.METHOD, **document), message.METHOD)
         except RPCVersionCapError as error:
             messages.refuse(message.METHOD, f'not sent, the version cap is {error.version_cap}')
             return False

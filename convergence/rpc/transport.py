@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,8 @@ class Transport:
     """What clients and servers send through.
 
     :ivar where: the broker's address, without user and password.
+    :ivar around_send: called instead of sending a cast, with what sends it and its method: the test run has failpoints
+        there.
     :param prefix: first part of every topic; installations that share a broker have different ones.
     :param call_timeout_s: how long a call waits for its answer.
     """
@@ -113,6 +116,7 @@ class Transport:
         self.where = address(url)
         self.call_timeout_s = call_timeout_s
         self.outage = Outage(self.where)
+        self.around_send: Callable[[Callable[[], None], str], None] | None = None
         self._transport = driver_transport
         self._secrets = [host.password for host in url.hosts if host.password]
         self._prefix = prefix
@@ -141,6 +145,13 @@ class Transport:
             # Only calls are told that nobody listens. A cast is a hint: lost is lost.
             transport_options=oslo_messaging.TransportOptions(at_least_once=False),
         )
+
+    def hand_over(self, send: Callable[[], None], method: str) -> None:
+        """Send a cast."""
+        if self.around_send is None:
+            send()
+        else:
+            self.around_send(send, method)
 
     def ping(self) -> None:
         """Reach the broker once, without retrying.
