@@ -160,7 +160,7 @@ class Sweeps:
         take = update(DUTY).where(DUTY.c.name == name, free).values(holder=holder, until=database_now() + for_s)
         with self._store.writing() as connection:
             taken = connection.execute(take).rowcount == 1
-            connection.commit()
+            self._store.commit(connection, self.take_duty)
         return taken
 
     def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
@@ -175,7 +175,7 @@ class Sweeps:
             if found:
                 keys = sorted((node.traversal_id, node.number) for node in found)
                 connection.execute(_CAST, [{'traversal': traversal, 'node': number} for traversal, number in keys])
-                connection.commit()
+                self._store.commit(connection, self.unattended)
         return found
 
     def orphaned(self, limit: int) -> list[HeldRow]:
@@ -226,7 +226,7 @@ class Sweeps:
             if len(numbers) < 1000:
                 connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id == traversal_id).values(swept=True))
                 self._trim_events(connection, stack_id)
-            connection.commit()
+            self._store.commit(connection, self._purge)
         return len(numbers)
 
     def _trim_events(self, connection: Connection, stack_id: str) -> None:
