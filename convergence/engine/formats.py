@@ -141,7 +141,7 @@ def parameter_schema(parameter: template.Parameter) -> Document:
         document['Tags'] = list(parameter.tags)
     descriptions: list[str] = []
     for constraint in parameter.constraints:
-        document.update(_constraint(constraint.kind, constraint.argument))
+        document.update(_constraint(constraint.kind, constraint.argument()))
         if constraint.description:
             descriptions.append(constraint.description)
     if descriptions:
@@ -155,6 +155,8 @@ def _constraint(kind: str, argument: Json) -> Document:
         return {'AllowedValues': argument}
     if kind == 'allowed_pattern':
         return {'AllowedPattern': argument}
+    if kind == 'custom_constraint':
+        return {'CustomConstraint': argument}
     names = {
         'length': {'min': 'MinLength', 'max': 'MaxLength'},
         'range': {'min': 'MinValue', 'max': 'MaxValue'},

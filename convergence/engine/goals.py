@@ -12,6 +12,7 @@ from convergence.concurrency import Lock
 from convergence.core.model import Json
 from convergence.core.rows import Stack, Template
 from convergence.db.queries import Reader
+from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template.problems import Problems
@@ -55,6 +56,9 @@ class Goals:
         self._reader = reader
         self._registry = registry
         self._limits = limits
+        self._installation = template.Installation(limits, installed_checks())
+        # What was accepted once is not questioned again: a moment in the future does not stay there.
+        self._accepted = template.Installation(limits)
         self._kept = kept
         self._lock = Lock()
         self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
@@ -64,7 +68,7 @@ class Goals:
 
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
-        compiled = self._compile(stack, submission)
+        compiled = self._compile(stack, submission, self._installation)
         validate(compiled, self._registry)
         return compiled
 
@@ -78,7 +82,7 @@ class Goals:
             identity=template.Identity('', '', project_id),
             environment=submission.environment,
             files=submission.files,
-            limits=self._limits,
+            installation=self._installation,
             require_parameters=template.Require.NONE,
         )
         validate(compiled, self._registry)
@@ -113,17 +117,19 @@ class Goals:
         with self._lock:
             compiled = self._compiled.get(template_id)
         if compiled is None:
-            compiled = self._compile(stack, Submission.from_content(row.content))
+            compiled = self._compile(stack, Submission.from_content(row.content), self._accepted)
             self.remember(template_id, compiled)
         return row, compiled
 
-    def _compile(self, stack: Stack, submission: Submission) -> template.Compiled:
+    def _compile(
+        self, stack: Stack, submission: Submission, installation: template.Installation
+    ) -> template.Compiled:
         return template.compile(
             submission.template,
             identity=template.Identity(stack.id, stack.name, stack.project_id),
             environment=submission.environment,
             files=submission.files,
-            limits=self._limits,
+            installation=installation,
         )
 
 

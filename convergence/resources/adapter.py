@@ -16,7 +16,7 @@ from typing import Any
 
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
-from convergence.resources.constraints import AllowedValues, Constraint, Length, Pattern, Range
+from convergence.resources.constraints import AllowedPattern, AllowedValues, Constraint, Length, Modulo, Range, custom
 from convergence.resources.contract import (
     Answer,
     Call,
@@ -231,10 +231,16 @@ def _constraint(key: str, entry: Any) -> Constraint:
         if name in entry:
             return bounded(entry[name].get('min'), entry[name].get('max'), description)
     if 'allowed_values' in entry:
-        return AllowedValues(entry['allowed_values'], description)
+        return AllowedValues(tuple(entry['allowed_values']), description)
     if 'allowed_pattern' in entry:
-        return Pattern(entry['allowed_pattern'], description)
-    raise TypeError(f'{key}: a constraint is one of length, range, allowed_values, allowed_pattern')
+        return AllowedPattern(entry['allowed_pattern'], description)
+    if 'modulo' in entry:
+        return Modulo(entry['modulo']['step'], entry['modulo']['offset'], description)
+    if 'custom_constraint' in entry:
+        return custom(entry['custom_constraint'], description)
+    raise TypeError(
+        f'{key}: a constraint is one of length, range, modulo, allowed_values, allowed_pattern, custom_constraint'
+    )
 
 
 def _told(entry: Any, name: str, default: Any) -> Any:

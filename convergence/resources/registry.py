@@ -11,15 +11,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from stevedore.extension import ExtensionManager
-
-from convergence.core.model import Json
+from convergence.core.model import Action, Json
 from convergence.errors import EntityNotFound
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
 from convergence.resources.contract import ResourceType
+from convergence.resources.plugins import load
 from convergence.resources.reading import did_you_mean
 from convergence.resources.schema import PropertySchema
 
@@ -47,7 +46,7 @@ class Registry:
 
         :param local: enables the types of the local provider, which touch this machine.
         """
-        loaded = {extension.name: extension.plugin for extension in _Loader(namespace)}
+        loaded = load(namespace, 'resource type')
         return cls({**loaded, **(local_types(local) if local else {})})
 
     @classmethod
@@ -66,6 +65,11 @@ class Registry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._types
+
+    def time_limit(self, name: str, action: Action) -> float | None:
+        """Seconds that an action of a type may take; None: no limit of its own, or no such type here."""
+        kind = self._types.get(name)
+        return kind.time_limits.get(action) if kind is not None else None
 
     def get(self, name: str) -> ResourceType[Any]:
         """The type called `name`.
@@ -91,26 +95,6 @@ class Registry:
             'support_status': {'status': 'SUPPORTED', 'version': None, 'message': None, 'previous_status': None},
             'description': (kind.__doc__ or '').strip().partition('\n')[0],
         }
-
-
-class _Loader(ExtensionManager[Any]):
-    """Loads entry points, and survives whatever a package does when it is imported."""
-
-    def __init__(self, namespace: str) -> None:
-        super().__init__(namespace, on_load_failure_callback=_log_failure)
-
-    def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
-        # stevedore lets AssertionError and SystemExit through, which would end the process.
-        try:
-            return super()._load_one_plugin(ep, *args, **kwargs)
-        except (AssertionError, SystemExit) as error:
-            raise ImportError(f'{type(error).__name__} while it was imported: {error}') from error
-
-
-def _log_failure(_manager: Any, entry_point: Any, error: BaseException) -> None:
-    LOG.error(
-        'The resource type %s (%s) cannot be loaded and is left out: %s', entry_point.name, entry_point.value, error
-    )
 
 
 def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:

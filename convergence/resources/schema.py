@@ -247,7 +247,7 @@ def _described(declared: Property) -> dict[str, Json]:
     if declared.default is not None:
         described['default'] = copy.deepcopy(declared.default)
     if declared.constraints:
-        described['constraints'] = [constraint.describe() for constraint in declared.constraints]
+        described['constraints'] = [constraint.document() for constraint in declared.constraints]
     inner = _described_shape(declared.shape)
     if inner is not None:
         described['schema'] = inner

@@ -22,5 +22,7 @@ class SimulatedGoals(Goals):
         """As the base class, without the checks that scenarios need not pass."""
         return _compiled(json.dumps(submission.template))
 
-    def _compile(self, stack: Stack, submission: Submission) -> template.Compiled:
+    def _compile(
+        self, stack: Stack, submission: Submission, installation: template.Installation
+    ) -> template.Compiled:
         return _compiled(json.dumps(submission.template))

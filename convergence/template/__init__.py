@@ -7,23 +7,27 @@ when those resources are there, `preview` as far as possible before, and `refere
 from __future__ import annotations
 
 from convergence.template.assignment import Require
-from convergence.template.compiler import Compiled, compile
+from convergence.template.compiler import Compiled, analyse, compile
 from convergence.template.evaluation import UNKNOWN, preview, references, resolve
 from convergence.template.functions.base import EvaluationFailed, UnresolvedReference
+from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Limits
 from convergence.template.outputs import OutputDefinition
 from convergence.template.parameters import Identity, Parameter
 
 __all__ = [
+    'BARE',
     'UNKNOWN',
     'Compiled',
     'EvaluationFailed',
     'Identity',
+    'Installation',
     'Limits',
     'OutputDefinition',
     'Parameter',
     'Require',
     'UnresolvedReference',
+    'analyse',
     'compile',
     'preview',
     'references',

@@ -98,8 +98,8 @@ class Assignment:
             try:
                 constraint.check(given.value, self._budget)
             except Violated as error:
-                hidden = 'the value is not allowed' if parameter.hidden else str(error)
-                self._problem(parameter, given, constraint.description or hidden)
+                text = 'the value is not allowed' if parameter.hidden and not constraint.description else str(error)
+                self._problem(parameter, given, text)
 
     def _problem(self, parameter: Parameter, given: _Given, message: str) -> None:
         what = 'The default of the parameter' if given.source is Source.TEMPLATE else 'Parameter'

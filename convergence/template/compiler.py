@@ -15,7 +15,8 @@ from convergence.template.document import Document
 from convergence.template.environment import Environment, read_environment
 from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
-from convergence.template.limits import STANDARD, Budget, Limits, exceeded
+from convergence.template.installation import BARE, Installation
+from convergence.template.limits import Budget, exceeded
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import Identity, Parameter
 from convergence.template.problems import Problems
@@ -43,6 +44,11 @@ class Compiled:
     outputs: Mapping[str, OutputDefinition]
     _document: Document = field(repr=False, compare=False)
 
+    @property
+    def problems(self) -> Problems:
+        """What is wrong. Empty, unless it comes from `analyse`."""
+        return self._document.problems
+
     def place(self, *path: str | int) -> Place | None:
         """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.
 
@@ -58,7 +64,7 @@ def compile(
     environment: str | Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
     parameters: Mapping[str, Json] | None = None,
-    limits: Limits = STANDARD,
+    installation: Installation = BARE,
     require_parameters: Require = Require.ALL,
 ) -> Compiled:
     """Read a template, check it, and evaluate everything that does not depend on resources.
@@ -72,23 +78,58 @@ def compile(
     :raises StackValidationFailed: or a subclass, with every problem that was found.
     :raises RequestLimitExceeded: a limit is exceeded; the text names it.
     """
+    compiled = analyse(
+        source,
+        identity=identity,
+        environment=environment,
+        files=files,
+        parameters=parameters,
+        installation=installation,
+        require_parameters=require_parameters,
+    )
+    compiled.problems.raise_any()
+    return compiled
+
+
+def analyse(
+    source: str | Mapping[str, Any],
+    *,
+    identity: Identity,
+    environment: str | Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    installation: Installation = BARE,
+    require_parameters: Require = Require.ALL,
+) -> Compiled:
+    """Like `compile`, but what can be understood of a wrong template is given back with its `problems`.
+
+    So further checks can add what they find, and the author is told everything at once. Where something is wrong,
+    the result has null or nothing; it must not be used for anything but looking for more problems.
+
+    :raises StackValidationFailed: or a subclass: it is no template, so there is nothing to look at.
+    :raises RequestLimitExceeded: a limit is exceeded; the text names it.
+    """
     problems = Problems()
+    limits = installation.limits
     budget = Budget(limits)
     document = read(source, 'template', limits, problems)
     given = Copier('parameters of the request', limits, problems).copy(dict(parameters or {}))
     assert isinstance(given, dict)
     read_from = read_environment(environment, limits, problems)
-    return _Compilation(document, budget, identity).run(read_from, given, files or {}, require_parameters)
+    return _Compilation(document, budget, identity, installation).run(read_from, given, files or {}, require_parameters)
 
 
 class _Compilation:
     """One call of `compile`, after the documents have been read."""
 
-    def __init__(self, document: Document, budget: Budget, identity: Identity) -> None:
+    def __init__(
+        self, document: Document, budget: Budget, identity: Identity, installation: Installation
+    ) -> None:
         self._document = document
         self._problems = document.problems
         self._budget = budget
         self._identity = identity
+        self._installation = installation
 
     def run(
         self, environment: Environment, given: Mapping[str, Json], files: Mapping[str, str], require: Require
@@ -97,7 +138,7 @@ class _Compilation:
         self._check_sections(root, version)
         sections = {name: self._section(root, name) for name in _MAPS}
         self._check_count(len(sections['resources']))
-        declarations = declared(self._document, sections['parameters'], version, self._budget.limits)
+        declarations = declared(self._document, sections['parameters'], version, self._installation)
         check_groups(self._document, root.get('parameter_groups'), declarations)
         values = Assignment(self._document, environment, given, self._budget).assign(declarations, require)
         values |= self._identity.parameters()
@@ -107,7 +148,6 @@ class _Compilation:
         goal = definitions.read(sections['resources'], scope)
         outputs = read_outputs(self._document, version, folder, scope, definitions)
         description = self._description(root)
-        self._problems.raise_any()
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
         return Compiled(version.date, description, Goal(goal, asked), values, outputs, self._document)
 

@@ -11,14 +11,16 @@ from convergence.template.constraints import (
     AllowedPattern,
     AllowedValues,
     Constraint,
+    CustomConstraint,
     Length,
     Modulo,
     Range,
 )
 from convergence.template.document import Document
+from convergence.template.installation import Installation
 from convergence.template.limits import Limits
 from convergence.template.parameters import Parameter
-from convergence.template.patterns import BadPattern, Pattern
+from convergence.template.patterns import BadPattern
 from convergence.template.values import BadValue, ParameterType, convert, number
 from convergence.template.versions import MODULO_SINCE, TAGS_SINCE, Version
 
@@ -32,7 +34,9 @@ class Wrong(ValueError):
     """Something in a declaration is wrong. The text says what; whoever catches it knows the place."""
 
 
-def declared(document: Document, section: Mapping[str, Json], version: Version, limits: Limits) -> dict[str, Parameter]:
+def declared(
+    document: Document, section: Mapping[str, Json], version: Version, installation: Installation
+) -> dict[str, Parameter]:
     """The parameters that a template declares, without values. What is wrong with them goes to the problems."""
     result = {}
     for name, declaration in section.items():
@@ -42,7 +46,7 @@ def declared(document: Document, section: Mapping[str, Json], version: Version, 
         if not isinstance(declaration, dict):
             document.problem(f'The parameter {name} must be a map with at least the key type.', path)
             continue
-        result[name] = _Declaration(document, version, limits, name, declaration).parameter()
+        result[name] = _Declaration(document, version, installation, name, declaration).parameter()
     return result
 
 
@@ -50,11 +54,17 @@ class _Declaration:
     """One entry of the section."""
 
     def __init__(
-        self, document: Document, version: Version, limits: Limits, name: str, declaration: dict[str, Json]
+        self,
+        document: Document,
+        version: Version,
+        installation: Installation,
+        name: str,
+        declaration: dict[str, Json],
     ) -> None:
         self._document = document
         self._version = version
-        self._limits = limits
+        self._limits = installation.limits
+        self._checks = installation.checks
         self._declaration = declaration
         self._name = name
         self._path: Path = ('parameters', name)
@@ -158,8 +168,6 @@ class _Declaration:
         if len(kinds) != 1:
             raise Wrong(f'it must have exactly one of the keys {", ".join(KINDS)}, and may have a description')
         kind, argument = kinds[0], constraint[kinds[0]]
-        if kind == 'custom_constraint':
-            raise Wrong(f'the custom constraint "{argument}" is not known to this installation; do without it')
         if kind not in KINDS:
             hint = self._document.problems.suggestion(kind, KINDS)
             raise Wrong(f'"{kind}" is not one of {", ".join(KINDS)}.{hint}')
@@ -168,7 +176,24 @@ class _Declaration:
         if type_.value not in KINDS[kind].types:
             raise Wrong(f'{kind} cannot be used for the type {type_.value}, only for {", ".join(KINDS[kind].types)}')
         text = '' if description is None else str(description)
+        if kind == 'custom_constraint':
+            return self._custom(argument, text)
         return _make(kind, argument, text, type_, self._limits)
+
+    def _custom(self, name: Json, description: str) -> Constraint:
+        """A custom constraint.
+
+        :raises Wrong: there is none of that name.
+        """
+        if not isinstance(name, str) or not name:
+            raise Wrong('custom_constraint must be the name of a constraint')
+        if self._checks is None:
+            return CustomConstraint(name, description)
+        check = self._checks.get(name)
+        if check is None:
+            hint = self._document.problems.suggestion(name, self._checks.names())
+            raise Wrong(f'the custom constraint "{name}" is not known to this installation; do without it.{hint}')
+        return CustomConstraint(name, description, check)
 
 
 def _make(kind: str, argument: Json, description: str, type_: ParameterType, limits: Limits) -> Constraint:
@@ -181,36 +206,38 @@ def _make(kind: str, argument: Json, description: str, type_: ParameterType, lim
         if not isinstance(argument, str):
             raise Wrong('allowed_pattern must be a string')
         try:
-            return AllowedPattern(argument, description, pattern=Pattern(argument))
+            return AllowedPattern(argument, description)
         except BadPattern as error:
             raise Wrong(f'allowed_pattern cannot be used: {error}') from None
     if kind == 'allowed_values':
         if not isinstance(argument, list):
             raise Wrong('allowed_values must be a list')
         item_type = ParameterType.STRING if type_ is ParameterType.COMMA_DELIMITED_LIST else type_
-        return AllowedValues(argument, description, tuple(convert(value, item_type, limits) for value in argument))
+        return AllowedValues(tuple(convert(value, item_type, limits) for value in argument), description)
     if kind == 'modulo':
         step, offset = _numbers(kind, argument, ('step', 'offset'), limits)
         if step is None or offset is None:
             raise Wrong('modulo needs both step and offset')
-        if step == 0:
-            raise Wrong('the step of modulo cannot be 0')
-        if abs(offset) >= abs(step):
-            raise Wrong('the offset of modulo must be smaller than its step')
-        if step * offset < 0:
-            raise Wrong('step and offset of modulo must both be positive or both be negative')
-        return Modulo(argument, description, step, offset)
+        try:
+            return Modulo(step, offset, description)
+        except ValueError as error:
+            raise Wrong(str(error)) from None
+    return _bounded(kind, argument, description, limits)
+
+
+def _bounded(kind: str, argument: Json, description: str, limits: Limits) -> Constraint:
+    """A range or a length."""
     least, most = _numbers(kind, argument, ('min', 'max'), limits)
     if least is None and most is None:
         raise Wrong(f'{kind} needs min or max')
     if least is not None and most is not None and least > most:
         raise Wrong(f'min of {kind} is greater than max')
     if kind == 'range':
-        return Range(argument, description, least, most)
+        return Range(least, most, description)
     for bound in (least, most):
         if bound is not None and (bound < 0 or bound != int(bound)):
             raise Wrong('min and max of length must be whole numbers, not less than 0')
-    return Length(argument, description, None if least is None else int(least), None if most is None else int(most))
+    return Length(None if least is None else int(least), None if most is None else int(most), description)
 
 
 def _numbers(kind: str, argument: Json, keys: tuple[str, str], limits: Limits) -> tuple[float | None, float | None]:

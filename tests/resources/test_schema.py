@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies
 
 from convergence.core.model import Json
 from convergence.errors import Place, StackValidationFailed
-from convergence.resources.constraints import AllowedValues, Length, Pattern, Range
+from convergence.resources.constraints import AllowedPattern, AllowedValues, Length, Range
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema, prop, remaining
 from convergence.template import UNKNOWN
@@ -23,7 +23,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Server:
-    image: str = prop(description='What to boot.', constraints=[Pattern('[a-z]+')])
+    image: str = prop(description='What to boot.', constraints=[AllowedPattern('[a-z]+')])
     count: int = prop(1, update_allowed=True)
     ratio: float = prop(0.5)
     public: bool = prop(False, update_allowed=True)

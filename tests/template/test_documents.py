@@ -6,7 +6,7 @@ import json
 import pytest
 
 from convergence.errors import InvalidTemplateVersion, RequestLimitExceeded, StackValidationFailed
-from convergence.template import Limits, compile
+from convergence.template import Installation, Limits, compile
 from tests.template.build import IDENTITY, compiled, problems
 
 HEAD = 'heat_template_version: 2016-10-14\n'
@@ -227,9 +227,9 @@ def test_a_hostile_document_is_refused_by_the_name_of_a_limit(source, limit):
 
 def test_limits_can_be_set_and_their_errors_say_where():
     with pytest.raises(RequestLimitExceeded, match=r'line 2, column 14: .*the limit max_depth is 2'):
-        compiled(f'{HEAD}outputs: {{o: [1]}}', limits=Limits(max_depth=2))
+        compiled(f'{HEAD}outputs: {{o: [1]}}', installation=Installation(Limits(max_depth=2)))
     many = HEAD + 'resources: {' + ','.join(f'r{index}: {{type: T}}' for index in range(1001)) + '}'
-    assert len(compiled(many, limits=Limits(max_resources=1001)).goal.definitions) == 1001
+    assert len(compiled(many, installation=Installation(Limits(max_resources=1001))).goal.definitions) == 1001
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_replacing_many_keys_in_much_text_is_bounded():
 def test_a_chain_as_long_as_the_template_is_no_problem():
     chain = ''.join(f'  r{index}: {{type: T, depends_on: r{index + 1}}}\n' for index in range(5000))
     text = f'{HEAD}resources:\n{chain}  r5000: {{type: T}}\n'
-    assert len(compiled(text, limits=Limits(max_resources=6000)).goal.definitions) == 5001
+    assert len(compiled(text, installation=Installation(Limits(max_resources=6000))).goal.definitions) == 5001
 
 
 def test_an_unknown_version_is_refused_with_all_that_are_known():

@@ -25,7 +25,7 @@ def accept(size: int) -> dict[str, float]:
     identity = template.Identity('stack', 'large', 'bench')
     limits = template.Limits(max_bytes=TEMPLATE_LIMIT_BYTES, max_resources=size)
     with _timed(seconds, 'compile (read YAML, resolve, order)'):
-        compiled = template.compile(source, identity=identity, limits=limits)
+        compiled = template.compile(source, identity=identity, installation=template.Installation(limits))
     with _timed(seconds, 'validate against the resource types'):
         validate(compiled, registry)
     stack = Stack('stack', 'large', 'bench', Action.CREATE, Status.IN_PROGRESS, '', None, None, None, 60, True, 0.0)

@@ -10,7 +10,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.builtin.local.ownership import Owner, Ownership
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
-from convergence.resources.constraints import Pattern
+from convergence.resources.constraints import AllowedPattern
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, ObjectNotFound, Observed, ResourceType
 from convergence.resources.schema import prop
 
@@ -25,7 +25,7 @@ class FileProperties:
     )
     content: str = prop('', update_allowed=True, description='Text of the file.')
     mode: str = prop(
-        '0644', update_allowed=True, constraints=[Pattern('0?[0-7]{3}')], description='Permissions, octal: "0600".'
+        '0644', update_allowed=True, constraints=[AllowedPattern('0?[0-7]{3}')], description='Permissions, octal: "0600".'
     )
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
-from convergence.resources.constraints import Pattern, Range
+from convergence.resources.constraints import AllowedPattern, Range
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ResourceType
 from convergence.resources.schema import prop
 
@@ -28,7 +28,7 @@ class HttpCheckProperties:
     """See the descriptions of the fields."""
 
     url: str = prop(
-        update_allowed=True, constraints=[Pattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
+        update_allowed=True, constraints=[AllowedPattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
         description='Address to ask.',
     )
     status: int = prop(

@@ -1,0 +1,34 @@
+"""Loads what installed packages offer as entry points, and survives whatever a package does when it is imported."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from stevedore.extension import ExtensionManager
+
+LOG = logging.getLogger(__name__)
+
+
+def load(namespace: str, what: str) -> dict[str, Any]:
+    """What is offered, by the names of the entry points. What cannot be loaded is logged and left out.
+
+    :param what: the kind of thing, for the log.
+    """
+    return {extension.name: extension.plugin for extension in _Loader(namespace, what)}
+
+
+class _Loader(ExtensionManager[Any]):
+    def __init__(self, namespace: str, what: str) -> None:
+        def failed(_manager: Any, entry_point: Any, error: BaseException) -> None:
+            LOG.error('The %s %s (%s) cannot be loaded and is left out: %s',
+                      what, entry_point.name, entry_point.value, error)
+
+        super().__init__(namespace, on_load_failure_callback=failed)
+
+    def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
+        # stevedore lets AssertionError and SystemExit through, which would end the process.
+        try:
+            return super()._load_one_plugin(ep, *args, **kwargs)
+        except (AssertionError, SystemExit) as error:
+            raise ImportError(f'{type(error).__name__} while it was imported: {error}') from error

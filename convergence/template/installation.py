@@ -1,0 +1,25 @@
+"""What a template finds where it is read: everything that does not depend on who sent it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from convergence.template.constraints import Checks
+from convergence.template.limits import STANDARD, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the one who reads templates sets and has.
+
+    :param limits: what a template may cost.
+    :param checks: the custom constraints that there are. None accepts every name and value of a custom constraint:
+        for what was accepted once is not questioned again.
+    """
+
+    limits: Limits = STANDARD
+    checks: Checks | None = None
+
+
+BARE = Installation()
+"""Standard limits, and nothing else."""
