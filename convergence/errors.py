@@ -12,7 +12,7 @@ The base class says what happens next:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -110,12 +110,6 @@ class Place:
     source: str = 'template'
     path: tuple[str | int, ...] = ()
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Place:
-        """The place that `dataclasses.asdict` made `document` from, also after a way through JSON."""
-        path = tuple(document.get('path') or ())
-        return cls(document['line'], document['column'], document.get('source', 'template'), path)
-
     def __str__(self) -> str:
         where = f'{self.source}, line {self.line}, column {self.column}'
         return f'{where} ({".".join(str(key) for key in self.path)})' if self.path else where
@@ -123,19 +117,51 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a document, and where."""
+    """One thing that is wrong with a document, and where.
+
+    :param message: what is wrong. Clients of the field match some of these texts literally.
+    :param hint: what might have been meant, a sentence; empty where nothing comes to mind.
+    :param kind: what sort of problem it is: the name of an error, mostly.
+    :param excerpt: the line in question and a caret under the place, ready to print; empty where the text is not known.
+    """
 
     message: str
     place: Place | None = None
+    hint: str = ''
+    kind: str = 'StackValidationFailed'
+    excerpt: str = ''
+
+    def document(self) -> dict[str, Any]:
+        """The problem as flat JSON; what is not there is null."""
+        place = self.place
+        return {
+            'message': self.message,
+            'file': place.source if place else None,
+            'line': place.line if place else None,
+            'column': place.column if place else None,
+            'path': list(place.path) if place else None,
+            'hint': self.hint or None,
+            'kind': self.kind,
+            'excerpt': self.excerpt or None,
+        }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Problem:
-        """The problem that `dataclasses.asdict` made `document` from, also after a way through JSON."""
-        place = document.get('place')
-        return cls(document['message'], None if place is None else Place.from_document(place))
+        """The problem that `document` describes, also after a way through JSON."""
+        place = None
+        if document.get('line') is not None:
+            path = tuple(document.get('path') or ())
+            place = Place(document['line'], document['column'], document['file'], path)
+        kind = document.get('kind') or 'StackValidationFailed'
+        return cls(document['message'], place, document.get('hint') or '', kind, document.get('excerpt') or '')
 
     def __str__(self) -> str:
-        return f'{self.place}: {self.message}' if self.place else self.message
+        """The message and its hint as the first line; below it the place and the excerpt, indented."""
+        lines = [f'{self.message} {self.hint}' if self.hint else self.message]
+        if self.place:
+            lines.append(f'  {self.place}')
+        lines += [f'  {line}' for line in self.excerpt.splitlines()]
+        return '\n'.join(lines)
 
 
 class StackValidationFailed(UserError):
@@ -156,7 +182,7 @@ class StackValidationFailed(UserError):
     @property
     def kwargs(self) -> dict[str, Any]:
         """The problems as JSON."""
-        return {'documents': [asdict(problem) for problem in self.problems]}
+        return {'documents': [problem.document() for problem in self.problems]}
 
 
 class InvalidTemplateVersion(StackValidationFailed):

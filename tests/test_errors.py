@@ -12,8 +12,8 @@ CLASSES = [
     kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ConvergenceError)
 ]
 PROBLEMS = (
-    errors.Problem('too long', errors.Place(3, 9, 'a.yaml', ('outputs', 'x', 0))),
-    errors.Problem('and somehow wrong'),
+    errors.Problem('too long', errors.Place(3, 9, 'a.yaml', ('outputs', 'x', 0)), excerpt='3 |   x: [y]\n  |      ^'),
+    errors.Problem('and somehow wrong.', hint='Did you mean "right"?', kind='InvalidTemplateReference'),
 )
 
 
@@ -40,4 +40,35 @@ def test_an_error_is_the_same_on_the_other_side(kind):
 def test_problems_keep_their_places(kind):
     error = carried(carried(kind(PROBLEMS)))
     assert error.problems == PROBLEMS
-    assert str(error) == 'a.yaml, line 3, column 9 (outputs.x.0): too long\nand somehow wrong'
+    assert str(error).splitlines() == [
+        'too long',
+        '  a.yaml, line 3, column 9 (outputs.x.0)',
+        '  3 |   x: [y]',
+        '    |      ^',
+        'and somehow wrong. Did you mean "right"?',
+    ]
+
+
+def test_a_problem_is_flat_data_for_programs():
+    assert [problem.document() for problem in PROBLEMS] == [
+        {
+            'message': 'too long',
+            'file': 'a.yaml',
+            'line': 3,
+            'column': 9,
+            'path': ['outputs', 'x', 0],
+            'hint': None,
+            'kind': 'StackValidationFailed',
+            'excerpt': '3 |   x: [y]\n  |      ^',
+        },
+        {
+            'message': 'and somehow wrong.',
+            'file': None,
+            'line': None,
+            'column': None,
+            'path': None,
+            'hint': 'Did you mean "right"?',
+            'kind': 'InvalidTemplateReference',
+            'excerpt': None,
+        },
+    ]

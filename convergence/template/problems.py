@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from convergence.errors import Place, Problem, StackValidationFailed
+from convergence.template.excerpts import Excerpts
 
 MOST = 100
 """Problems told at once. Nobody reads more, and a hostile document could have a million."""
@@ -20,15 +23,23 @@ LONGEST_COMPARED = 128
 """Characters. Comparing two names takes quadratic time."""
 
 
+_HINT = re.compile(r'[;,]? ?([Dd]id you mean "?[^"?]*"?\?)$')
+
+
 class Problems:
     """The problems found so far, in the order in which they were found."""
 
     def __init__(self) -> None:
         self._found: list[tuple[type[StackValidationFailed], Problem]] = []
         self._suggestions = SUGGESTIONS
+        self._texts: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def quote(self, source: str, text: str) -> None:
+        """Take lines of `text` for the excerpts of problems in the document called `source`."""
+        self._texts.setdefault(source, text)
 
     def add(
         self,
@@ -41,9 +52,14 @@ class Problems:
         :param kind: the error to raise if all problems are of this kind.
         :raises StackValidationFailed: there are so many that looking further is of no use.
         """
+        self.include(Problem(message, place, kind=kind.__name__), kind)
+
+    def include(self, problem: Problem, kind: type[StackValidationFailed] = StackValidationFailed) -> None:
+        """Remember a problem that somebody else has found. See `add`."""
+        message, hint = _without_hint(problem.message)
         if len(message) > LONGEST_MESSAGE:
             message = f'{message[:LONGEST_MESSAGE]}…'
-        self._found.append((kind, Problem(message, place)))
+        self._found.append((kind, dataclasses.replace(problem, message=message, hint=problem.hint or hint)))
         if len(self._found) >= MOST:
             self._found.append((kind, Problem(f'There are more than {MOST} problems; the others are not shown.')))
             self.raise_any()
@@ -57,7 +73,19 @@ class Problems:
             return
         kinds = {kind for kind, _ in self._found}
         kind = kinds.pop() if len(kinds) == 1 else StackValidationFailed
-        raise kind([problem for _, problem in sorted(self._found, key=lambda found: _order(found[1]))])
+        raise kind(self.found())
+
+    def found(self) -> list[Problem]:
+        """What was found, in the order of the documents, with excerpts of the texts that are known."""
+        problems = sorted((problem for _, problem in self._found), key=_order)
+        texts = {problem.place.source for problem in problems if problem.place} & self._texts.keys()
+        excerpts = {source: Excerpts(self._texts[source]) for source in texts}
+        return [_with_excerpt(problem, excerpts) for problem in problems]
+
+    def concerns(self, source: str, path: Sequence[str | int]) -> bool:
+        """Whether a problem was found at `path`, in what is around it, or inside of it."""
+        places = (problem.place for _, problem in self._found if problem.place and problem.place.source == source)
+        return any(place.path and place.path[: len(path)] == tuple(path[: len(place.path)]) for place in places)
 
     def suggestion(self, name: str, candidates: Iterable[str]) -> str:
         """`` Did you mean "…"?`` if a candidate looks like a misspelt name, else nothing."""
@@ -68,6 +96,22 @@ class Problems:
         lowered = {candidate.lower(): candidate for candidate in names}
         close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
         return f' Did you mean "{lowered[close[0]]}"?' if close else ''
+
+
+def _with_excerpt(problem: Problem, excerpts: dict[str, Excerpts]) -> Problem:
+    if problem.place is None or problem.place.source not in excerpts:
+        return problem
+    return dataclasses.replace(problem, excerpt=excerpts[problem.place.source].at(problem.place))
+
+
+def _without_hint(message: str) -> tuple[str, str]:
+    """A message and the ``Did you mean`` at its end, apart."""
+    found = _HINT.search(message[-4 * LONGEST_COMPARED :])
+    if found is None:
+        return message, ''
+    hint = found.group(1)
+    text = message[: len(message) - len(found.group(0))]
+    return text if text.endswith(('.', '!', '?')) else f'{text}.', f'D{hint[1:]}'
 
 
 def _order(problem: Problem) -> tuple[bool, bool, int, int]:

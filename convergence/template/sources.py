@@ -27,6 +27,7 @@ def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: P
     """
     if not isinstance(source, str):
         return Document(name, Copier(name, limits, problems).copy(source), problems)
+    problems.quote(name, source)
     try:
         return read_text(source, name, limits, problems)
     except yaml.YAMLError as error:

@@ -115,25 +115,24 @@ outputs:
 reosurces: {}
 """
     found = problems(text, require_parameters=Require.NONE)
-    texts = [str(problem) for problem in found]
     expected = [
-        ('template, line 4, ', 'Did you mean "number"?'),
-        ('template, line 6, ', 'has no type'),
-        ('template, line 7, ', 'Did you mean "type"?'),
-        ('template, line 8, ', '"bd" (in web) is incorrect'),
-        ('template, line 9, ', 'Did you mean "size"?'),
-        ('template, line 9, ', 'get_file path: x'),
-        ('template, line 10, ', 'slash'),
-        ('template, line 10, ', 'deletion policy'),
-        ('template, line 11, ', 'must be a map'),
-        ('template, line 13, ', 'with the key value'),
-        ('template, line 13, ', 'Did you mean "value"?'),
-        ('template, line 14, ', 'The template section is invalid: reosurces'),
+        (4, 'Did you mean "number"?'),
+        (6, 'has no type'),
+        (7, 'Did you mean "type"?'),
+        (8, '"bd" (in web) is incorrect'),
+        (9, 'Did you mean "size"?'),
+        (9, 'get_file path: x'),
+        (10, 'slash'),
+        (10, 'deletion policy'),
+        (11, 'must be a map'),
+        (13, 'with the key value'),
+        (13, 'Did you mean "value"?'),
+        (14, 'The template section is invalid: reosurces'),
     ]
-    assert len(texts) == len(expected), texts
-    for text, (where, what) in zip(texts, expected, strict=True):
-        assert text.startswith(where), text
-        assert what in text
+    assert len(found) == len(expected), found
+    for problem, (line, what) in zip(found, expected, strict=True):
+        assert (problem.place.source, problem.place.line) == ('template', line)
+        assert what in str(problem).splitlines()[0]
 
 
 def test_problems_of_one_kind_are_raised_as_that_kind():
