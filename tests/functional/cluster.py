@@ -37,17 +37,30 @@ max_retries = 1
 retry_interval = 1
 [transport]
 url = {rabbit_url}
+[api]
+port = 0
 [engine]
 sweep_interval_s = 0.5
-heartbeat_interval_s = 1
-lease_s = 4
+heartbeat_interval_s = {heartbeat_interval_s}
+lease_s = {lease_s}
 [worker]
+threads = {threads}
 poll_interval_min_s = 0.05
 poll_interval_max_s = 0.5
 park_after_s = {park_after_s}
-cancel_grace_s = 5
+cancel_grace_s = {cancel_grace_s}
 drain_timeout_s = 20
 """
+
+DEFAULTS = {
+    'executor': 'threading',
+    'park_after_s': 60,
+    'heartbeat_interval_s': 1,
+    'lease_s': 4,
+    'cancel_grace_s': 5,
+    'threads': 8,
+}
+"""What `Cluster` uses where it is told nothing else. Times in seconds; `threads` are those of a worker."""
 
 
 def eventually(look: Callable[[], Any], what: str, limit_s: float = LONG_S) -> Any:
@@ -155,12 +168,14 @@ class Process:
 
 
 def environment(directory: Path, reality: Path) -> dict[str, str]:
-    """The environment of the programs: `Test::Recorded` looks installed, and nothing of this user's is read."""
+    """The environment of the programs: `Test::Recorded` and `Test::Counted` look installed, and nothing of this user's is read."""
     installed = directory / 'installed' / 'recorded_type-1.dist-info'
     installed.mkdir(parents=True, exist_ok=True)
     (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: recorded-type\nVersion: 1\n')
     (installed / 'entry_points.txt').write_text(
-        '[convergence.resource_types]\nTest::Recorded = recorded_type:Recorded\n'
+        '[convergence.resource_types]\n'
+        'Test::Recorded = recorded_type:Recorded\n'
+        'Test::Counted = counted_type:Counted\n'
     )
     paths = [str(installed.parent), str(PLUGIN), str(ROOT)]
     return os.environ | {
@@ -174,7 +189,8 @@ def environment(directory: Path, reality: Path) -> dict[str, str]:
 class Cluster:
     """Engines and workers that share a database and a broker.
 
-    :param options: `database_url`, `rabbit_url`, `exchange`, and optionally `executor` and `park_after_s`.
+    :param options: `database_url`, `rabbit_url`, `exchange`; optionally what stands in
+        `DEFAULTS`, and `call_timeout_s`: for how long a client waits for an answer.
     """
 
     def __init__(self, directory: Path, **options: Any) -> None:
@@ -182,10 +198,9 @@ class Cluster:
         self.reality = Reality(directory / 'reality')
         self.environment = environment(directory, self.reality.root)
         self.configuration = directory / 'convergence.conf'
-        self.configuration.write_text(
-            CONFIGURATION.format(**{'executor': 'threading', 'park_after_s': 60, **options})
-        )
-        self._transport = connect(cfg.CONF, options['rabbit_url'], prefix=options['exchange'])
+        self.configuration.write_text(CONFIGURATION.format(**{**DEFAULTS, **options}))
+        limit_s = options.get('call_timeout_s', 60.0)
+        self._transport = connect(cfg.CONF, options['rabbit_url'], prefix=options['exchange'], call_timeout_s=limit_s)
         self.client = EngineClient(self._transport)
         self.engines: list[Process] = []
         self.workers: list[Process] = []
