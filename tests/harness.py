@@ -161,7 +161,7 @@ class Harness:
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
         rows = Rows(self.store, self.reader, self.roster)
-        clockwork = Clockwork(groups=InlineGroups())
+        clockwork = Clockwork(groups=lambda threads, left: InlineGroups())
         worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, clockwork)
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker

@@ -26,9 +26,9 @@ from convergence.errors import ConvergenceError, UserError
 from convergence.simulator.batch import Chunk, Tally, chunks, endless, execute, find, load, plan_for, tally_of
 from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Bound, explore
+from convergence.simulator.faults import Faults
 from convergence.simulator.report import Form, examine, explored_text, failure_text, tell, told, totals
 from convergence.simulator.run import Mode, Plan, Verdict
-from convergence.simulator.world import Faults
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MOST_REPORTS = 5

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from convergence.errors import Invalid
 from convergence.simulator.explore import Grain
+from convergence.simulator.faults import Faults
 from convergence.simulator.report import PROGRAM, Form
 from convergence.simulator.run import Plan
 from convergence.simulator.shrink import Schedule
 from convergence.simulator.shrink import read as read_schedule
 from convergence.simulator.sqlstore import in_sqlite
-from convergence.simulator.world import Faults, in_memory
+from convergence.simulator.storage import in_memory
 
 SEEDS = range(100)
 """The seeds of a call that names none."""
@@ -56,10 +57,14 @@ class Options:
             '--store': ('sqlite' if plan.storage is in_sqlite else 'memory', 'memory'),
             '--engines': (plan.engines, usual.engines),
             '--workers': (plan.workers, usual.workers),
+            '--threads': (plan.threads, usual.threads),
             '--grain': (_grain(plan), Grain.STEP),
             '--drop': (faults.drop, 0.0),
             '--double': (faults.double, 0.0),
             '--crash': (faults.crash, 0.0),
+            '--freeze': (faults.freeze, 0.0),
+            '--no-answer': (faults.database, 0.0),
+            '--outage': (faults.outage, 0.0),
             '--most-crashes': (faults.most_crashes, usual.faults.most_crashes),
         }
         differing = {name: value for name, (value, usually) in given.items() if value != usually}
@@ -80,11 +85,14 @@ def parse(argv: Sequence[str] | None) -> Options:
     given = parser.parse_args(argv)
     explore = bool(given.explore)
     grain = Grain(given.grain or (Grain.TRANSACTION if explore else Grain.STEP))
-    faults = Faults(given.drop, given.double, given.crash, given.most_crashes)
+    faults = Faults(
+        given.drop, given.double, given.crash, given.most_crashes, given.freeze, given.no_answer, given.outage
+    )
     plan = Plan(
         faults=faults,
         engines=given.engines or (1 if explore else Plan().engines),
         workers=given.workers or (2 if explore else Plan().workers),
+        threads=given.threads,
         storage=in_sqlite if given.store == 'sqlite' else in_memory,
         passed=grain.passed,
     )
@@ -133,10 +141,25 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         choices=[grain.value for grain in Grain],
         help='others may go on at every step (default), or only between transactions (default of --explore)',
     )
+    group.add_argument(
+        '--threads', type=_positive, default=Plan().threads, metavar='N', help='of each worker (8)'
+    )
     group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='of messages that are lost, 0 to 1')
     group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
     group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')
-    group.add_argument('--most-crashes', type=_natural, default=Faults().most_crashes, metavar='N', help='in one run')
+    group.add_argument(
+        '--freeze', type=_rate, default=0.0, metavar='RATE', help='of points at which a process stands still for a while'
+    )
+    group.add_argument(
+        '--no-answer', type=_rate, default=0.0, metavar='RATE', help='of points at which a transaction loses its answer'
+    )
+    group.add_argument(
+        '--outage', type=_rate, default=0.0, metavar='RATE', help='of sweeps in which broker or database go away'
+    )
+    group.add_argument(
+        '--most-crashes', type=_natural, default=Faults().most_crashes, metavar='N',
+        help='in one run; as many standstills, and as many outages (3)',
+    )  # fmt: skip
     group.add_argument('--alternate', action='store_true', help='every other seed (the even ones) without faults')
     group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
     group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')

@@ -29,7 +29,7 @@ from convergence.db.scopes import (
     WholeStack,
 )
 from convergence.db.transaction import Committed, Missing
-from convergence.errors import Conflict
+from convergence.errors import Conflict, DatabaseUnavailable
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
@@ -61,7 +61,10 @@ class MemoryStore:
     """Keeps rows in dictionaries.
 
     :param clock: tells the time, in seconds since the epoch.
-    :ivar pause: called with the name of each point at which another transaction may go on.
+    :ivar pause: called with the name of each point at which another transaction may go on. It may raise
+        `DatabaseUnavailable` at ``begin``, ``commit`` and ``committed``: that is a connection lost before, or after it
+        was all done.
+    :ivar rest: called with the seconds to wait before a transaction that found no database is tried again.
     :ivar block: called when a lock is held by another transaction; returns when it may be free.
     :ivar released: called when a transaction has let go of its locks: whoever is blocked may look again.
     :ivar committed: called after each commit with the decision that has come true.
@@ -71,6 +74,7 @@ class MemoryStore:
         self.clock = clock
         self.tables = Tables()
         self.pause: Callable[[str], None] = no_pause
+        self.rest: Callable[[float], None] = lambda duration_s: None
         self.block: Callable[[], None] = lambda: None
         self.released: Callable[[], None] = lambda: None
         self.committed: Callable[[Decision[Any]], None] = lambda decision: None
@@ -86,13 +90,17 @@ class MemoryStore:
         return self._transact(scope, decide)
 
     def _transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
-        for _ in range(self._attempts):
+        for attempt in range(self._attempts):
             try:
                 return self._once(scope, decide)
             except Missing:
                 return None
             except Conflict:
                 continue
+            except DatabaseUnavailable:
+                if attempt == self._attempts - 1:
+                    raise
+                self.rest(min(0.1 * 2**attempt, 4.0))
         raise Conflict(f'{type(scope).__name__} kept changing')
 
     def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from convergence.simulator.kernel import Process
 from convergence.simulator.language import Call
-from convergence.simulator.world import LOST, World
+from convergence.simulator.network import LOST
+from convergence.simulator.world import World
+
+ACCIDENTS = frozenset({
+    'drop', 'double', 'crash_worker', 'crash_engine', 'freeze_worker', 'freeze_engine', 'broker_away', 'database_away',
+    'clock_jumps',
+})  # fmt: skip
+"""Verbs of a scenario that order one."""
 
 
 def befall(world: World, call: Call) -> None:
-    """Let a message get lost or be doubled, or a process die or stand still, as a call of a scenario says."""
+    """Let something go wrong as a call of a scenario says."""
     if call.verb == 'drop':
-        world.lost = True
+        world.trouble.happened()
         world.dropped += len(world.bag[: call.arguments[0]])
         for message in world.bag[: call.arguments[0]]:
             world.watch.story('broker', message, LOST)
@@ -20,17 +28,28 @@ def befall(world: World, call: Call) -> None:
     if call.verb == 'double':
         world.bag += [replace(message) for message in world.bag[: call.arguments[0]]]
         return
-    processes = world.engines if call.verb == 'crash_engine' else world.workers
+    match call.verb:
+        case 'broker_away':
+            world.trouble.lose_broker(call.arguments[0])
+        case 'database_away':
+            world.trouble.lose_database(call.arguments[0])
+        case 'clock_jumps':
+            world.watch.story('rows', f'set their clock by {call.arguments[0]:+g} s', '')
+            world.skew_s += call.arguments[0]
+            world.trouble.happened()
+        case 'freeze_worker' | 'freeze_engine':
+            world.freeze(_victim(world, call.verb), call.arguments[0])
+        case 'crash_worker' | 'crash_engine':
+            world.crash(_victim(world, call.verb))
+            world.kernel.bury()
+
+
+def _victim(world: World, verb: str) -> Process:
+    """One of the engines or workers, one that is doing something if there is any."""
+    processes = [each.process for each in (world.engines if verb.endswith('engine') else world.workers)]
     busy = {fiber.process for fiber in world.kernel.fibers}
-    victims = [each.process for each in processes if each.process in busy] or [processes[0].process]
-    victim = victims[world.choices.pick(len(victims))]
-    if call.verb == 'freeze_worker':
-        world.lost = world.frozen = True
-        world.watch.story(victim.name, 'freezes', '')
-        victim.frozen_until = world.kernel.now + call.arguments[0]
-    else:
-        world.crash(victim)
-        world.kernel.bury()
+    victims = [process for process in processes if process in busy] or processes[:1]
+    return victims[world.choices.pick(len(victims))]
 
 
 def describe(world: World) -> str:

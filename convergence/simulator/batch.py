@@ -9,9 +9,9 @@ from pathlib import Path
 
 from convergence.errors import Invalid
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Plan, Run, Verdict
-from convergence.simulator.world import Faults
 
 CHUNK = 25
 """Seeds that are handed to a process at once."""
@@ -50,6 +50,8 @@ def load(path: Path) -> Scenario:
 class Tally:
     """What some runs amounted to.
 
+    :ivar froze: how many processes stood still; `unanswered`: transactions that ended without an answer; `outages`: how
+        often broker or database went away.
     :ivar schedules: fingerprints of the different orders of events that were seen.
     :ivar simulated_s: seconds that passed on the simulated clocks.
     """
@@ -59,13 +61,16 @@ class Tally:
     lost: int = 0
     doubled: int = 0
     crashed: int = 0
+    froze: int = 0
+    unanswered: int = 0
+    outages: int = 0
     simulated_s: float = 0.0
     schedules: set[int] = field(default_factory=set)
     failures: list[Verdict] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Count the runs of another tally too."""
-        for name in ('runs', 'steps', 'lost', 'doubled', 'crashed', 'simulated_s'):
+        for name in ('runs', 'steps', 'lost', 'doubled', 'crashed', 'froze', 'unanswered', 'outages', 'simulated_s'):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.schedules |= other.schedules
         self.failures += other.failures
@@ -115,6 +120,9 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
         lost=world.dropped,
         doubled=world.doubled,
         crashed=world.crashes,
+        froze=world.trouble.freezes,
+        unanswered=world.trouble.failures,
+        outages=world.trouble.outages,
         simulated_s=world.kernel.now - world.kernel.begun_at,
         schedules={fingerprint(verdict.scenario, verdict.choices)},
         failures=[verdict] if verdict.error else [],

@@ -137,7 +137,7 @@ class Checker:
         """
         world = self.world
         blocked = [fiber for fiber in world.kernel.fibers if fiber.blocked]
-        if blocked and not world.frozen:
+        if blocked and not any(fiber.process.frozen_until > world.kernel.now for fiber in world.kernel.fibers):
             names = ', '.join(f'{fiber.process.name} {fiber.name}' for fiber in blocked)
             self.note('deadlock', f'{names} wait for locks that nobody will release')
         if world.lost:

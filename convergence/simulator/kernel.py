@@ -7,6 +7,7 @@ turn, and whatever they try while they are torn down is refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -49,6 +50,11 @@ class Fiber:
     until: float | None = None
     task: Task | None = None
     failure: BaseException | None = field(default=None)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it will never go on."""
+        return self.until == math.inf
 
     def may_run(self, now: float) -> bool:
         """Whether it has something to do at `now`."""
@@ -119,7 +125,7 @@ class Kernel:
         fiber = self._running()
         fiber.point = point
         self.at_point(fiber, point)
-        if self.fine and point not in self.passed:
+        if (self.fine and point not in self.passed) or fiber.process.frozen_until > self.now:
             self._give_way(fiber)
 
     def block(self) -> None:
@@ -134,6 +140,13 @@ class Kernel:
         fiber.until, fiber.task, fiber.point = self.now + duration_s, task, 'sleep'
         self._give_way(fiber)
         return task.cancelled.is_set()
+
+    def stand(self, duration_s: float | None) -> None:
+        """Called from a fiber: be stuck in a call that nothing can end, for a while or (None) for ever."""
+        fiber = self._running()
+        fiber.until = math.inf if duration_s is None else self.now + duration_s
+        fiber.task, fiber.point = None, 'stuck'
+        self._give_way(fiber)
 
     def unblock(self) -> None:
         """Locks were released: whoever waits may look again."""
@@ -168,7 +181,7 @@ class Kernel:
         return frozen + [
             max(fiber.until, self.now)
             for fiber in self.fibers
-            if fiber.until is not None and fiber.process.alive and fiber.process.frozen_until <= self.now
+            if fiber.until is not None and not fiber.is_stuck and fiber.process.alive and fiber.process.frozen_until <= self.now
         ]
 
     def _running(self) -> Fiber:

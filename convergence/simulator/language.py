@@ -167,6 +167,25 @@ class Mishaps(Original):
         """Let actions of a resource begin and never end."""
         self._behaves(name, Mishap.HANGS, action, after, times)
 
+    def blocks(
+        self,
+        name: str,
+        seconds: float | None = None,
+        *,
+        action: str | None = None,
+        after: int = 0,
+        times: int | None = 1,
+        afterwards: bool = False,
+    ) -> None:
+        """Let calls of a resource not return for some seconds (None: never), whatever is asked of them.
+
+        :param afterwards: what was asked for is done before that, not after it.
+        """
+        mishap = Mishap.BLOCKS_AFTERWARDS if afterwards else Mishap.BLOCKS
+        wanted = Action(action) if action else None
+        behaviour = Behaviour(mishap=mishap, action=wanted, after=after, times=times, blocks_s=seconds)
+        self.queue.append(Call('behaves', (name, behaviour)))
+
     def is_busy(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
         """Let a resource say that it could perhaps do it later."""
         self._behaves(name, Mishap.BUSY, action, after, times)
@@ -241,6 +260,22 @@ class Verbs(Mishaps):
     def freeze_worker(self, seconds: float) -> None:
         """Let one worker stand still for a while, without a heartbeat, and then go on as if nothing had been."""
         self.queue.append(Call('freeze_worker', (seconds,)))
+
+    def freeze_engine(self, seconds: float) -> None:
+        """Let one engine stand still for a while."""
+        self.queue.append(Call('freeze_engine', (seconds,)))
+
+    def broker_away(self, seconds: float) -> None:
+        """Let the broker go away, with all the messages that it had, and come back empty."""
+        self.queue.append(Call('broker_away', (seconds,)))
+
+    def database_away(self, seconds: float) -> None:
+        """Let the database not answer for a while: what was asked of it just now may have been done or not."""
+        self.queue.append(Call('database_away', (seconds,)))
+
+    def clock_jumps(self, seconds: float) -> None:
+        """Let the clock of the database jump ahead, or (negative) back."""
+        self.queue.append(Call('clock_jumps', (seconds,)))
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""

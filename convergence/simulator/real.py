@@ -231,7 +231,9 @@ class RealRun:
                 self._scenario_function(call, rested)
             case 'behaves':
                 name, behaviour = call.arguments
-                self._at.reality.behave(name, replace(behaviour, takes_s=behaviour.takes_s / SPEED))
+                blocks_s = None if behaviour.blocks_s is None else behaviour.blocks_s / SPEED
+                faster = replace(behaviour, takes_s=behaviour.takes_s / SPEED, blocks_s=blocks_s)
+                self._at.reality.behave(name, faster)
                 self._misbehaving = True
                 self._rested = rested
             case 'vanishes':
@@ -243,11 +245,11 @@ class RealRun:
                 self._rested = rested
             case 'crash_worker' | 'crash_engine':
                 self._at.processes.crash(call.verb.removeprefix('crash_'))
-            case 'freeze_worker':
-                self._at.processes.freeze('worker', call.arguments[0] / SPEED)
+            case 'freeze_worker' | 'freeze_engine':
+                self._at.processes.freeze(call.verb.removeprefix('freeze_'), call.arguments[0] / SPEED)
             case 'pass_time':
                 time.sleep(call.arguments[0] / SPEED)
-            case 'drop' | 'double':
+            case 'drop' | 'double' | 'broker_away' | 'database_away' | 'clock_jumps':
                 self.left_out.append(call.verb)
             case _:
                 self._user.ask(call)

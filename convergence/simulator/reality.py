@@ -48,6 +48,8 @@ class Mishap(StrEnum):
     HANGS = 'HANGS'
     BUSY = 'BUSY'
     NEEDS_REPLACEMENT = 'NEEDS_REPLACEMENT'
+    BLOCKS = 'BLOCKS'
+    BLOCKS_AFTERWARDS = 'BLOCKS_AFTERWARDS'
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Behaviour:
     :ivar mishap: what goes wrong, in the action `action` only if that is given.
     :ivar after: how many times the action succeeds before that.
     :ivar times: how often it goes wrong; None for always.
+    :ivar blocks_s: how long a call that blocks does not return; None for ever.
     """
 
     takes_s: float = 0.0
@@ -67,6 +70,7 @@ class Behaviour:
     after: int = 0
     times: int | None = None
     every_s: float | None = None
+    blocks_s: float | None = None
 
 
 @dataclass
@@ -76,6 +80,7 @@ class Reality:
     :ivar mishaps: how often anything has gone wrong.
     :ivar vanished: whether somebody else has removed anything.
     :ivar pause: called where a call to a real service could be interrupted.
+    :ivar block: called where a call does not return for so many seconds, or (None) ever, whatever is asked of it.
     :ivar changed: called after each change with what was done and to which object.
     """
 
@@ -87,6 +92,7 @@ class Reality:
     vanished: bool = False
     now: Callable[[], float] = lambda: 0.0
     pause: Callable[[str], None] = lambda point: None
+    block: Callable[[float | None], None] = lambda duration_s: None
     changed: Callable[[Action, PhysicalObject], None] = lambda action, thing: None
 
     def resources_by_logical_name(self, name: str) -> dict[str, PhysicalObject]:
@@ -156,6 +162,7 @@ class Thing(ResourceType[ThingProperties]):
         mishap = self._begin(call, Action.CREATE)
         thing = reality.create(call.name, call.stack_id, call.token, call.properties.values)
         reality.pause('created')
+        self._linger(call, mishap)
         return self._end(call, mishap, thing.id)
 
     def update(self, call: Call[ThingProperties]) -> Answer:
@@ -165,6 +172,7 @@ class Thing(ResourceType[ThingProperties]):
         thing.properties = dict(call.properties.values)
         self._reality.changed(Action.UPDATE, thing)
         self._reality.pause('updated')
+        self._linger(call, mishap)
         return self._end(call, mishap, thing.id)
 
     def delete(self, call: Call[ThingProperties]) -> Answer:
@@ -177,6 +185,7 @@ class Thing(ResourceType[ThingProperties]):
         if behaviour is not None and behaviour.takes_s:
             return self._takes(behaviour, mishap, thing.id)
         self._remove(thing)
+        self._linger(call, mishap)
         if mishap is Mishap.FAILS_AFTERWARDS:
             raise FinalFailure(f'{call.name} fails after it was removed')
         return Done()
@@ -226,6 +235,8 @@ class Thing(ResourceType[ThingProperties]):
     def _begin(self, call: Call[ThingProperties], action: Action) -> Mishap | None:
         self._reality.pause('call')
         mishap = self._reality.goes_wrong(call.name, action)
+        if mishap is Mishap.BLOCKS:
+            self._reality.block(self._reality.behaviours[call.name].blocks_s)
         if mishap is Mishap.FAILS:
             raise FinalFailure(f'{action} of {call.name} fails')
         if mishap is Mishap.RAISES:
@@ -235,6 +246,11 @@ class Thing(ResourceType[ThingProperties]):
         if mishap is Mishap.NEEDS_REPLACEMENT and not self._reality.behaviours[call.name].takes_s:
             raise ReplacementNeeded(f'{call.name} cannot be changed in place after all')
         return mishap
+
+    def _linger(self, call: Call[ThingProperties], mishap: Mishap | None) -> None:
+        """What was asked for is done, but the call does not return yet."""
+        if mishap is Mishap.BLOCKS_AFTERWARDS:
+            self._reality.block(self._reality.behaviours[call.name].blocks_s)
 
     def _end(self, call: Call[ThingProperties], mishap: Mishap | None, physical_id: str) -> Answer:
         behaviour = self._reality.behaviours.get(call.name)

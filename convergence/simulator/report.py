@@ -98,10 +98,16 @@ def totals(tally: Tally, scenarios: int, seconds: float) -> str:
     rate = tally.runs / seconds if seconds else 0.0
     schedules, simulated = _count(len(tally.schedules), 'different schedule'), _duration(tally.simulated_s)
     crashed = _count(tally.crashed, 'process', 'processes')
+    further = {
+        f'{_count(tally.froze, "standstill")}': tally.froze,
+        f'{_count(tally.unanswered, "transaction")} without an answer': tally.unanswered,
+        f'{_count(tally.outages, "outage")} of broker or database': tally.outages,
+    }
+    more = ''.join(f', {text}' for text, count in further.items() if count)
     lines = (
         f'{_count(tally.runs, "run")} of {_count(scenarios, "scenario")} in {seconds:.1f} s: {rate:.0f} runs/s',
         f'{schedules}, {_count(tally.steps, "step")}, {simulated} of simulated time',
-        f'faults: {_count(tally.lost, "message")} lost, {tally.doubled} doubled, {crashed} crashed',
+        f'faults: {_count(tally.lost, "message")} lost, {tally.doubled} doubled, {crashed} crashed{more}',
     )
     return '\n'.join(lines)
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
-from convergence.simulator.accidents import befall, describe
+from convergence.simulator.accidents import ACCIDENTS, befall, describe
 from convergence.simulator.choices import Choices
 from convergence.simulator.ending import Ending
+from convergence.simulator.faults import Faults
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import Call, Scenario
+from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.user import User
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import Faults, Shape, Storage, Watch, World, in_memory
+from convergence.simulator.world import Shape, Watch, World
 
 INSTANT = frozenset({'call', 'behaves', 'rollback_on_failure', 'time_limit', 'vanishes'})
 """Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
@@ -36,6 +38,7 @@ class Mode(StrEnum):
 class Plan:
     """How to run scenarios.
 
+    :param threads: how many checks a worker works on at a time.
     :param window: how many nodes are cast at once; see `convergence.core.rows.Node.wakes`.
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
@@ -47,6 +50,7 @@ class Plan:
     faults: Faults = field(default_factory=Faults)
     engines: int = 2
     workers: int = 3
+    threads: int = 8
     window: int = 64
     steps: int = 20_000
     sweeps: int = 1_500
@@ -70,6 +74,7 @@ class Run:
                 engines=1 if ordered else plan.engines,
                 workers=1 if ordered else plan.workers,
                 visit_unchanged=ordered,
+                threads=plan.threads,
                 window=plan.window,
             ),
             watch=make_watch() if make_watch else None,
@@ -236,7 +241,7 @@ class Run:
                 ends = world.kernel.now + call.arguments[0]
                 while world.kernel.now < ends:
                     self._step()
-            case 'drop' | 'double' | 'crash_worker' | 'crash_engine' | 'freeze_worker':
+            case verb if verb in ACCIDENTS:
                 befall(world, call)
                 self._hear()
             case _:

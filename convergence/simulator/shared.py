@@ -106,6 +106,7 @@ class SharedReality(Reality):
             counts=Rows(path, 'counts', int, int),  # type: ignore[arg-type]
             made=Rows(path, 'made', int, int),  # type: ignore[arg-type]
             now=time.time,
+            block=_block,
             changed=self._keep,
         )
         self._path = path
@@ -130,6 +131,11 @@ class SharedReality(Reality):
     def _keep(self, action: Action, thing: PhysicalObject) -> None:
         if action is Action.UPDATE:
             self.objects[thing.id] = thing
+
+
+def _block(duration_s: float | None) -> None:
+    """Be deaf to everything for so many seconds; for as long as any test lasts, where it is for ever."""
+    time.sleep(3600.0 if duration_s is None else duration_s)
 
 
 def _freeze_thing(thing: PhysicalObject) -> dict[str, Json]:

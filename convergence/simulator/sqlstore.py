@@ -25,7 +25,7 @@ from convergence.db.simulation import all_rows, set_clock
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.db.transaction import Committed
-from convergence.simulator.world import Storage
+from convergence.simulator.storage import Storage
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')

@@ -11,8 +11,9 @@ from convergence.core import effects
 from convergence.core.effects import Decision
 from convergence.core.model import Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node
+from convergence.simulator.network import LOST, Message
 from convergence.simulator.reality import PhysicalObject
-from convergence.simulator.world import LOST, Message, World
+from convergence.simulator.world import World
 
 ROWS, CLOUD = 'rows', 'cloud'
 """The database and what really exists, where a story needs a name for them."""

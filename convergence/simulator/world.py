@@ -6,74 +6,37 @@ What can happen next is a list, and something chooses from it; so a run is decid
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from convergence import template
 from convergence.concurrency import Task
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import Status
-from convergence.db.memory import MemoryStore, Tables
-from convergence.db.memory_queries import MemoryReader, MemoryRoster, MemorySweeps
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
-from convergence.db.sweeps import Sweeps
-from convergence.db.transaction import Transactions
+from convergence.db.memory import MemoryStore
 from convergence.dispatch import Dispatcher
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
+from convergence.errors import DatabaseUnavailable
 from convergence.resources.registry import Registry
 from convergence.simulator.checker import Checker
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import LEASE_S, NONE, SWEEP_S, Faults, Trouble
 from convergence.simulator.goals import SimulatedGoals
-from convergence.simulator.groups import InlineGroups
-from convergence.simulator.kernel import Crashed, Fiber, Kernel, Process
+from convergence.simulator.kernel import Kernel, Process
+from convergence.simulator.network import LOST, Message, Messenger
 from convergence.simulator.reality import TYPE, Reality, Thing
+from convergence.simulator.storage import Storage, in_memory
+from convergence.simulator.threads import FiberGroups
 from convergence.worker.runner import Pace
-from convergence.worker.service import Clockwork, Rows, WorkerOptions, WorkerService
+from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
+from convergence.worker.upkeep import Rows
 
 PROJECT = 'simulated'
-LOST = 'nobody'
-"""Who gets a message that is lost, in a story."""
-
-LEASE_S = 30.0
-SWEEP_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """How often things go wrong: rates between 0 and 1.
-
-    :param drop: of the messages that are sent.
-    :param double: of the messages that are delivered.
-    :param crash: of the points at which a process could die.
-    :param most_crashes: after so many nothing crashes any more, so that every run comes to an end.
-    """
-
-    drop: float = 0.0
-    double: float = 0.0
-    crash: float = 0.0
-    most_crashes: int = 3
-
-    @property
-    def any(self) -> bool:
-        """Whether anything may go wrong at all."""
-        return bool(self.drop or self.double or self.crash)
-
-
-@dataclass(eq=False, slots=True)
-class Message:
-    """A message in flight."""
-
-    kind: str
-    traversal_id: str
-    number: int = -1
-    stack_id: str = ''
-
-    def __str__(self) -> str:
-        return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
 
 
 @dataclass(slots=True)
@@ -96,10 +59,27 @@ class Engine:
 
 @dataclass(eq=False)
 class Worker:
-    """A worker process: the real service on the simulated store."""
+    """A worker process: the real service on the simulated store.
+
+    :ivar holds_until: when its lease runs out, as far as it knows itself.
+    """
 
     process: Process
     service: WorkerService
+    holds_until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What a process has set itself to do at some moment.
+
+    :param still: whether there is still a reason to.
+    """
+
+    at: float
+    process: Process
+    still: Callable[[], bool]
+    act: Callable[[], object]
 
 
 @dataclass
@@ -110,50 +90,18 @@ class Watch:
     story: Callable[[str, str | Message, str], None] = lambda who, what, whom: None
 
 
-class SimulatedStore(Transactions, Protocol):
-    """A store in whose transactions others may go on, and whose rows can be looked at.
-
-    The variables are as those of `convergence.db.memory.MemoryStore`.
-    """
-
-    pause: Callable[[str], None]
-    block: Callable[[], None]
-    released: Callable[[], None]
-    committed: Callable[[Decision[Any]], None]
-
-    @property
-    def tables(self) -> Tables:
-        """The rows, as they are committed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """The database of a world, as its processes use it."""
-
-    store: SimulatedStore
-    reader: Reader
-    roster: Roster
-    sweeps: Sweeps
-    close: Callable[[], None] = lambda: None
-
-
-def in_memory(clock: Callable[[], float]) -> Storage:
-    """Rows in dictionaries, with modelled locks."""
-    store = MemoryStore(clock)
-    roster = MemoryRoster(store)
-    return Storage(store, MemoryReader(store), roster, MemorySweeps(store, roster))
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Which processes a world has, and how they work.
 
     :param visit_unchanged: whether traversals visit what has not changed, as the prototype did.
     :param window: how many nodes of a stack are cast at once.
+    :param threads: how many checks a worker works on at a time.
     """
 
     engines: int = 2
     workers: int = 3
+    threads: int = 8
     visit_unchanged: bool = False
     window: int = 64
 
@@ -164,7 +112,10 @@ class World:
     :param choices: decides every accident.
     :param shape: which processes there are, and how they work.
     :param storage: makes the database, on the clock of this world.
-    :ivar frozen: whether any process has stood still and gone on, so that it did things late.
+    :ivar frozen: whether any process has stood still beyond its lease and gone on, so that it did things late.
+    :ivar skew_s: how far the clock of the database is ahead of that of the processes.
+    :ivar alarms: what processes have set themselves to do later.
+    :ivar trouble: what goes wrong by chance, and what is away.
     :ivar checker: looks over everything that happens.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
     :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`: as it says.
@@ -174,7 +125,7 @@ class World:
         self,
         choices: Choices,
         *,
-        faults: Faults = Faults(),
+        faults: Faults = NONE,
         shape: Shape = Shape(),
         watch: Watch | None = None,
         storage: Callable[[Callable[[], float]], Storage] = in_memory,
@@ -182,7 +133,8 @@ class World:
         self.choices = choices
         self.faults = faults
         self.kernel = Kernel()
-        rows = self._storage = storage(self.kernel.clock)
+        self.skew_s = 0.0
+        rows = self._storage = storage(self.clock)
         self.store, self.reader, self.roster, self.sweeps = rows.store, rows.reader, rows.roster, rows.sweeps
         self.reality = Reality(now=self.kernel.clock)
         self.registry = Registry({TYPE: Thing(self.reality)})
@@ -193,8 +145,9 @@ class World:
         self.frozen = False
         self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
-        self._visit_unchanged = shape.visit_unchanged
-        self._window = shape.window
+        self._shape = shape
+        self.alarms: list[Alarm] = []
+        self.trouble = Trouble(self, faults)
         self.next_sweep = self.kernel.now + SWEEP_S
         self.checker = Checker(self)
         self._connect()
@@ -207,8 +160,10 @@ class World:
         self.store.released = self.kernel.unblock
         self.store.committed = self._committed
         self.reality.pause = self.kernel.pause
+        self.reality.block = self.kernel.stand
         self.reality.changed = self.checker.happened
-        self.kernel.at_point = self._at_point
+        if isinstance(self.store, MemoryStore):
+            self.store.rest = self._rest
 
     def close(self) -> None:
         """The world ends: everybody in it, and its database."""
@@ -216,6 +171,13 @@ class World:
             self.kernel.kill(process)
         self.kernel.bury()
         self._storage.close()
+
+    def clock(self) -> float:
+        """The time according to the database, in seconds since the epoch."""
+        return self.kernel.now + self.skew_s
+
+    def _rest(self, duration_s: float) -> None:
+        self.kernel.sleep(Task('rest'), duration_s)
 
     def new_id(self) -> str:
         """An id that was never used before, the same in every run."""
@@ -226,10 +188,10 @@ class World:
 
     def _engine(self, name: str) -> Engine:
         process = Process(name)
-        dispatcher = Dispatcher(self.store, _Messenger(self), self.new_id)
+        dispatcher = Dispatcher(self.store, Messenger(self), self.new_id)
         goals = SimulatedGoals(self.reader, self.registry, template.Limits())
-        traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id, window=self._window)
-        traversals.visit_unchanged = self._visit_unchanged
+        traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id, window=self._shape.window)
+        traversals.visit_unchanged = self._shape.visit_unchanged
         stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
         sweeper = Sweeper(
             self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S),
@@ -238,7 +200,7 @@ class World:
         return Engine(process, stacks, traversals, sweeper)
 
     def _worker(self, name: str) -> Worker:
-        messenger = _Messenger(self)
+        process, messenger = Process(name), Messenger(self)
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
             self.timers.append((self.kernel.now + delay_s, Message('check_resource', traversal_id, number)))
@@ -247,7 +209,10 @@ class World:
             self.kernel.sleep(Task('pause'), duration_s)
 
         pace = Pace(1.0, 30.0, 2.0, 3, latest)
-        options = WorkerOptions(name, 'simulated', pace, 5.0, LEASE_S, dispatch_window=self._window)
+        shape = self._shape
+        options = WorkerOptions(
+            name, 'simulated', pace, SWEEP_S, LEASE_S, threads=shape.threads, dispatch_window=shape.window
+        )
         service = WorkerService(
             Rows(self.store, self.reader, self.roster),
             Dispatcher(self.store, messenger, self.new_id),
@@ -255,14 +220,14 @@ class World:
             messenger,
             options,
             self.new_id,
-            Clockwork(wait=self.kernel.sleep, later=later, groups=InlineGroups(), pause=pause),
+            Clockwork(wait=self.kernel.sleep, later=later, groups=partial(FiberGroups, self, process), pause=pause),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
-        return Worker(Process(name), service)
+        return Worker(process, service, self.kernel.now + LEASE_S)
 
     def crash(self, process: Process) -> None:
         """A process dies at once, and another one is started in its place."""
-        self.lost = True
+        self.trouble.happened()
         self.crashes += 1
         self.watch.story(process.name, 'crashes', '')
         self.kernel.kill(process)
@@ -274,25 +239,27 @@ class World:
             if worker.process is process:
                 self.workers[self.workers.index(worker)] = self._worker(name)
 
-    def _at_point(self, fiber: Fiber, point: str) -> None:
-        may = self.faults.crash and self.crashes < self.faults.most_crashes and fiber.process.name != 'user'
-        if may and self.choices.happens(self.faults.crash):
-            self.crash(fiber.process)
-            raise Crashed
+    def freeze(self, process: Process, duration_s: float) -> None:
+        """A process stands still for a while, and then goes on as if nothing had been."""
+        self.watch.story(process.name, f'stands still for {duration_s:g} s', '')
+        process.frozen_until = max(process.frozen_until, self.kernel.now + duration_s)
+        self.frozen = self.frozen or duration_s + SWEEP_S >= LEASE_S
+        self.trouble.happened(process.frozen_until)
 
     # --- network ----------------------------------------------------------------------------------------------
 
     def send(self, message: Message) -> bool:
-        """Called from a fiber: a message is on its way, or lost."""
+        """Called from a fiber: a message is on its way, or lost; False where that can be told."""
         self.kernel.pause('send')
-        if self.faults.drop and self.choices.happens(self.faults.drop):
-            self.lost = True
+        away = self.trouble.broker_is_away
+        if away or (self.faults.drop and self.choices.happens(self.faults.drop)):
+            self.trouble.happened()
             self.dropped += 1
             self.watch.story('broker', message, LOST)
         else:
             self.bag.append(message)
         self.kernel.pause('sent')
-        return True
+        return not away
 
     def deliver(self, message: Message) -> None:
         """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
@@ -303,7 +270,7 @@ class World:
         if message.kind == 'settle':
             engine = self.engines[self.choices.pick(len(self.engines))]
             self.watch.story('broker', message, engine.process.name)
-            self.kernel.spawn(
+            self.handle(
                 engine.process, 'settle', lambda: engine.traversals.settle(message.stack_id, message.traversal_id)
             )
         elif message.kind == 'cancel':
@@ -313,75 +280,100 @@ class World:
         else:
             worker = self.workers[self.choices.pick(len(self.workers))]
             self.watch.story('broker', message, worker.process.name)
-            self.kernel.spawn(
+            self.handle(
                 worker.process,
                 f'node {message.number}',
                 lambda: worker.service.check_resource(None, message.traversal_id, message.number),
             )
+
+    def handle(self, process: Process, name: str, work: Callable[[], object]) -> None:
+        """A process does something of its own: without the database it does not, and says so in its log."""
+
+        def attempt() -> None:
+            with suppress(DatabaseUnavailable):
+                work()
+
+        self.kernel.spawn(process, name, attempt)
 
     def _committed(self, decision: Decision[Any]) -> None:
         self.checker.committed(self, decision)
         for watcher in self.watch.commits:
             watcher(self, decision)
 
+    def set_alarm(
+        self, process: Process, delay_s: float, still: Callable[[], bool], act: Callable[[], object]
+    ) -> None:
+        """A process will do something after some seconds, if there is still a reason; at once where that is now."""
+        if delay_s > 0.0:
+            self.alarms.append(Alarm(self.kernel.now + delay_s, process, still, act))
+        else:
+            self.handle(process, 'alarm', act)
+
     # --- time -------------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Let time pass until something happens by itself: a timer, a sleeper, a heartbeat or a sweep."""
-        moments = [self.next_sweep, *(when for when, _ in self.timers), *self.kernel.sleepers()]
-        self.kernel.now = max(self.kernel.now, min(moments))
-        due = [message for when, message in self.timers if when <= self.kernel.now]
-        self.timers = [(when, message) for when, message in self.timers if when > self.kernel.now]
+        kernel = self.kernel
+        self.alarms = [alarm for alarm in self.alarms if alarm.still()]
+        kernel.now = max(kernel.now, min([self.next_sweep, *self._moments()]))
+        due = [message for when, message in self.timers if when <= kernel.now]
+        self.timers = [(when, message) for when, message in self.timers if when > kernel.now]
         self.bag += due
-        if self.next_sweep <= self.kernel.now:
-            self.next_sweep = self.kernel.now + SWEEP_S
-            for worker in self.workers:
-                if worker.process.frozen_until <= self.kernel.now:
-                    _beat(self, worker)
+        ringing = [alarm for alarm in self.alarms if alarm.at <= kernel.now]
+        self.alarms = [alarm for alarm in self.alarms if alarm.at > kernel.now]
+        for alarm in ringing:
+            if alarm.process.alive:
+                self.handle(alarm.process, 'alarm', alarm.act)
+        if self.next_sweep <= kernel.now:
+            self.next_sweep = kernel.now + SWEEP_S
+            self.trouble.at_sweep()
+            self._beats_and_sweeps()
+
+    def _beats_and_sweeps(self) -> None:
+        for worker in self.workers:
+            if worker.process.frozen_until <= self.kernel.now:
+                _beat(self, worker)
+        if not self.trouble.database_is_away:
             for engine in self.engines:
-                self.kernel.spawn(engine.process, 'sweep', engine.sweeper.sweep)
+                self.handle(engine.process, 'sweep', engine.sweeper.sweep)
+
+    def _moments(self) -> list[float]:
+        """When something will happen by itself, besides the next sweep."""
+        return [
+            *(when for when, _ in self.timers),
+            *(alarm.at for alarm in self.alarms),
+            *self.kernel.sleepers(),
+            *self.trouble.ends_at(),
+        ]
 
     def waits_briefly(self) -> bool:
         """Whether a timer or a sleeper will go on before the next sweep."""
-        moments = [*(when for when, _ in self.timers), *self.kernel.sleepers()]
-        return any(when <= self.next_sweep for when in moments)
+        return any(when <= self.next_sweep for when in self._moments())
 
     def is_idle(self) -> bool:
         """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final."""
-        if self.bag or self.timers or self.kernel.fibers:
+        if self.bag or self.timers or any(not fiber.is_stuck for fiber in self.kernel.fibers):
             return False
         return all(stack.status is not Status.IN_PROGRESS for stack in self.store.tables.stack.values())
 
 
 def _beat(world: World, worker: Worker) -> None:
     """As a heartbeat does it: whoever finds that its lease has run out stops its work and comes back."""
-    service, roster = worker.service, world.roster
-    expired = world.frozen and not any(each.id == service.id and each.is_up for each in roster.services())
-    if expired or not roster.beat(service.id):
+    service, now, away = worker.service, world.kernel.now, world.trouble.database_is_away
+    is_over = worker.holds_until < now
+    if is_over:
         service.give_up()
-        roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
-    world.kernel.spawn(worker.process, 'heartbeat', service.reconcile)
+    if is_over or not away:
+        worker.holds_until = now + LEASE_S
+    if away:
+        return
+    if is_over or not world.roster.beat(service.id):
+        if not is_over:
+            service.give_up()
+        world.roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
+    world.handle(worker.process, 'heartbeat', service.reconcile)
 
 
 def latest(low_s: float, high_s: float) -> float:
     """The later of two times: chance is left to the choices of a run."""
     return high_s
-
-
-class _Messenger:
-    """The network, as a dispatcher and a worker use it."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def check_resource(self, traversal_id: str, node: int) -> bool:
-        """Somebody should look at this node."""
-        return self._world.send(Message('check_resource', traversal_id, node))
-
-    def cancel(self, stack_id: str, traversal_id: str) -> bool:
-        """Everybody should stop working on this traversal."""
-        return self._world.send(Message('cancel', traversal_id, stack_id=stack_id))
-
-    def settle(self, stack_id: str, traversal_id: str) -> bool:
-        """A node of the traversal has failed."""
-        return self._world.send(Message('settle', traversal_id, stack_id=stack_id))

@@ -53,13 +53,13 @@ class Clockwork:
 
     :param wait: waits for a while, or until a task is cancelled; whether it was.
     :param later: has a node cast again after some seconds; None for timers of its own.
-    :param groups: runs tasks; None for thread groups of its own.
+    :param groups: makes what runs tasks, as `ThreadGroups` is made.
     :param pause: lets some seconds pass.
     """
 
     wait: Callable[[Task, float], bool] = wait
     later: Callable[[float, str, int], None] | None = None
-    groups: ThreadGroups | None = None
+    groups: Callable[[int, Callable[[Task], object]], ThreadGroups] = ThreadGroups
     pause: Callable[[float], None] = sleep
 
 
@@ -85,7 +85,7 @@ class WorkerService:
         self._worker = Worker(self.id, new_id, options.dispatch_window)
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
-        self._groups = clockwork.groups or ThreadGroups(options.threads, self._left)
+        self._groups = clockwork.groups(options.threads, self._left)
         self._cancelled: deque[str] = deque(maxlen=1000)
         self._heartbeat = Heartbeat(
             self._roster,

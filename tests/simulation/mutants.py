@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Plan, Run
-from convergence.simulator.world import Faults
 
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 SEEDS = 60

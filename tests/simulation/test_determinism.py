@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Plan, Run
-from convergence.simulator.world import Faults
 
 ROOT = Path(__file__).parents[2]
 NAMES = (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Mode, Plan, Run
-from convergence.simulator.world import Faults
 
 DIRECTORY = Path(__file__).parents[1] / 'scenarios'
 SCENARIOS = [Scenario.load(path) for path in sorted(DIRECTORY.glob('*.py'))]

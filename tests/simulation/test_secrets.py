@@ -4,10 +4,11 @@ import logging
 from pathlib import Path
 
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.invariants import CANARY
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Plan, Run
-from convergence.simulator.world import Faults, Watch
+from convergence.simulator.world import Watch
 
 SCENARIO = Path(__file__).parents[1] / 'scenarios' / 'secrets_stay_secret.py'
 

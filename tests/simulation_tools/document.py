@@ -21,10 +21,10 @@ from pathlib import Path
 from convergence.core import states
 from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Grain
+from convergence.simulator.faults import Faults
 from convergence.simulator.report import tell
 from convergence.simulator.run import Mode, Plan
 from convergence.simulator.story import Story
-from convergence.simulator.world import Faults
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'how-it-works.rst'
 SEEDS = 3000

@@ -9,10 +9,10 @@ import pytest
 
 from convergence.core.check import begin
 from convergence.core.model import Phase
-from convergence.simulator import world
 from convergence.simulator.explore import Bound, Grain, explore
+from convergence.simulator.faults import Faults
+from convergence.simulator.kernel import Kernel
 from convergence.simulator.run import Plan
-from convergence.simulator.world import Faults
 from tests.simulation_tools.programs import CHAIN, RACE, REPLACE, program, scenario
 
 
@@ -90,13 +90,13 @@ def test_it_comes_to_the_same_in_every_process(tmp_path):
 def test_an_exploration_knows_every_pause(tmp_path, monkeypatch):
     """A point that neither grain knows of would silently be left out of the coarse one."""
     points = set()
-    original = world.World._at_point
+    original = Kernel.pause
 
-    def noted(self, fiber, point):
+    def noted(self, point):
         points.add(point)
-        original(self, fiber, point)
+        original(self, point)
 
-    monkeypatch.setattr(world.World, '_at_point', noted)
+    monkeypatch.setattr(Kernel, 'pause', noted)
     explore(scenario(tmp_path, REPLACE), plan(Grain.STEP), Bound(states=300))
     assert Grain.TRANSACTION.passed <= points
     assert points - Grain.TRANSACTION.passed >= {'begin', 'call', 'created', 'deleted'}

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from convergence.errors import Invalid
 from convergence.simulator.batch import execute
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.run import Plan
 from convergence.simulator.shrink import read, shrink, written
-from convergence.simulator.world import Faults
 from tests.simulation_tools.programs import RACE, scenario
 
 PLAN = Plan(faults=Faults(drop=0.05, double=0.1, crash=0.01))

@@ -8,9 +8,9 @@ from convergence.db.connection import connect
 from convergence.db.simulation import set_clock
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.run import Mode, Plan
 from convergence.simulator.sqlstore import in_sqlite
-from convergence.simulator.world import Faults
 from tests.simulation_tools.programs import CHAIN, REPLACE, scenario
 
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'

@@ -3,9 +3,9 @@
 import pytest
 
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.report import tell
 from convergence.simulator.run import Mode, Plan
-from convergence.simulator.world import Faults
 from tests.simulation_tools.programs import CHAIN, REPLACE, program
 
 CREATION = """\

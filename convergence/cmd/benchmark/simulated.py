@@ -10,8 +10,8 @@ from pathlib import Path
 from convergence.errors import ConvergenceError
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
 from convergence.simulator.run import Plan
-from convergence.simulator.world import Faults
 
 PROGRAM = """
 def site(value):

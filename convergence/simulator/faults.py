@@ -1,0 +1,155 @@
+"""What goes wrong by chance, and what is out of order at the moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from convergence.errors import DatabaseUnavailable
+from convergence.simulator.kernel import Crashed, Fiber
+
+if TYPE_CHECKING:
+    from convergence.simulator.world import World
+
+LEASE_S = 30.0
+SWEEP_S = 5.0
+
+STANDSTILLS_S = (10.0, LEASE_S + 2 * SWEEP_S, 4 * LEASE_S)
+"""For how long a process stands still: within its lease, beyond it, until others have finished its work."""
+OUTAGES_S = (SWEEP_S / 2, 20.0, 2 * LEASE_S)
+"""For how long a broker or a database is away."""
+IN_TRANSACTIONS = frozenset({'begin', 'commit', 'committed'})
+"""Points at which a database can go away. Before ``commit`` nothing is stored; after ``committed`` all is, but nobody
+is told."""
+IN_DATABASE = IN_TRANSACTIONS | {'read'}
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often things go wrong: rates between 0 and 1.
+
+    :param drop: of the messages that are sent.
+    :param double: of the messages that are delivered.
+    :param crash: of the points at which a process could die.
+    :param freeze: of the points at which a process could stand still for a while, within its lease or beyond.
+    :param database: of the transactions that end without an answer: some were carried out, some not.
+    :param outage: of the sweep intervals in which the broker or the database goes away for a while.
+    :param most_crashes: after so many nothing crashes any more, so that every run comes to an end. As many standstills
+        and as many outages there are at most.
+    """
+
+    drop: float = 0.0
+    double: float = 0.0
+    crash: float = 0.0
+    most_crashes: int = 3
+    freeze: float = 0.0
+    database: float = 0.0
+    outage: float = 0.0
+
+    @property
+    def any(self) -> bool:
+        """Whether anything may go wrong at all."""
+        return bool(self.drop or self.double or self.at_points or self.outage)
+
+    @property
+    def at_points(self) -> bool:
+        """Whether anything may go wrong wherever a process may be interrupted."""
+        return bool(self.crash or self.freeze or self.database)
+
+
+NONE = Faults()
+"""Nothing goes wrong by itself."""
+
+
+class Trouble:
+    """Rolls the dice for the faults of a world, and knows what is away.
+
+    :ivar broker_until: until then there is no broker; `database_until`: no database.
+    :ivar last_at: when anything went wrong for the last time.
+    :ivar freezes: how many processes have stood still by chance; `failures`: how many transactions ended without an
+        answer; `outages`: how often broker or database went away.
+    """
+
+    def __init__(self, world: World, faults: Faults) -> None:
+        self._world = world
+        self._faults = faults
+        self.broker_until = self.database_until = 0.0
+        self.last_at = 0.0
+        self.freezes = self.failures = self.outages = 0
+        if faults.at_points:
+            world.kernel.at_point = self._at_point
+
+    @property
+    def broker_is_away(self) -> bool:
+        """Whether no message gets anywhere now."""
+        return self.broker_until > self._world.kernel.now
+
+    @property
+    def database_is_away(self) -> bool:
+        """Whether every question to the database fails now."""
+        return self.database_until > self._world.kernel.now
+
+    def ends_at(self) -> list[float]:
+        """When something comes back by itself."""
+        now = self._world.kernel.now
+        return [until for until in (self.broker_until, self.database_until) if until > now]
+
+    def happened(self, until: float = 0.0) -> None:
+        """Something has gone wrong just now, or goes wrong until a moment; from here on the sweeper has work."""
+        self._world.lost = True
+        self.last_at = max(self._world.kernel.now, until, self.last_at)
+
+    # --- what goes wrong --------------------------------------------------------------------------------------
+
+    def lose_broker(self, duration_s: float) -> None:
+        """The broker goes away, with all the messages that it had, and comes back empty."""
+        world = self._world
+        world.watch.story('broker', f'is away for {duration_s:g} s', '')
+        self.broker_until = max(self.broker_until, world.kernel.now + duration_s)
+        world.dropped += len(world.bag)
+        world.bag.clear()
+        self.happened(self.broker_until)
+
+    def lose_database(self, duration_s: float) -> None:
+        """The database goes away; what was committed is there when it comes back."""
+        world = self._world
+        world.watch.story('rows', f'cannot be reached for {duration_s:g} s', '')
+        self.database_until = max(self.database_until, world.kernel.now + duration_s)
+        world.kernel.at_point = self._at_point
+        self.happened(self.database_until)
+
+    # --- by chance --------------------------------------------------------------------------------------------
+
+    def _at_point(self, fiber: Fiber, point: str) -> None:
+        """A fiber comes to a point: does its process die here, or stand still, does the database not answer?
+
+        :raises Crashed: the first.
+        :raises DatabaseUnavailable: the last.
+        """
+        faults, world = self._faults, self._world
+        if fiber.process.name != 'user':
+            if faults.crash and world.crashes < faults.most_crashes and world.choices.happens(faults.crash):
+                world.crash(fiber.process)
+                raise Crashed
+            if faults.freeze and self.freezes < faults.most_crashes and world.choices.happens(faults.freeze):
+                self.freezes += 1
+                world.freeze(fiber.process, STANDSTILLS_S[world.choices.pick(len(STANDSTILLS_S))])
+        if point in IN_DATABASE and self.database_is_away:
+            raise DatabaseUnavailable('the simulated database is away')
+        if faults.database and point in IN_TRANSACTIONS and world.choices.happens(faults.database):
+            self.failures += 1
+            self.happened()
+            world.watch.story('rows', 'do not answer', '')
+            raise DatabaseUnavailable('the simulated database does not answer')
+
+    def at_sweep(self) -> None:
+        """A sweep interval begins: does the broker or the database go away in it?"""
+        faults, choices = self._faults, self._world.choices
+        if not faults.outage or self.outages >= faults.most_crashes or not choices.happens(faults.outage):
+            return
+        self.outages += 1
+        duration_s = OUTAGES_S[choices.pick(len(OUTAGES_S))]
+        if choices.pick(2):
+            self.lose_database(duration_s)
+        else:
+            self.lose_broker(duration_s)

@@ -1,0 +1,44 @@
+"""Messages between the processes of a world. None of them is sure to arrive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from convergence.simulator.world import World
+
+LOST = 'nobody'
+"""Who gets a message that is lost, in a story."""
+
+
+@dataclass(eq=False, slots=True)
+class Message:
+    """A message in flight."""
+
+    kind: str
+    traversal_id: str
+    number: int = -1
+    stack_id: str = ''
+
+    def __str__(self) -> str:
+        return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
+
+
+class Messenger:
+    """The network, as a dispatcher and a worker use it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def check_resource(self, traversal_id: str, node: int) -> bool:
+        """Somebody should look at this node."""
+        return self._world.send(Message('check_resource', traversal_id, node))
+
+    def cancel(self, stack_id: str, traversal_id: str) -> bool:
+        """Everybody should stop working on this traversal."""
+        return self._world.send(Message('cancel', traversal_id, stack_id=stack_id))
+
+    def settle(self, stack_id: str, traversal_id: str) -> bool:
+        """A node of the traversal has failed."""
+        return self._world.send(Message('settle', traversal_id, stack_id=stack_id))

@@ -1,0 +1,111 @@
+"""The threads of a simulated worker: real groups and their rules, on fibers, on the simulated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from convergence.concurrency import Group, GroupStopped, Task
+from convergence.simulator.kernel import Process
+from convergence.worker.groups import Check, ThreadGroups
+
+if TYPE_CHECKING:
+    from convergence.simulator.world import World
+
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """A thread's place in the pool, while a task has it; `lost` once the task was given up."""
+
+    traversal_id: str
+    lost: bool = False
+
+
+class FiberGroup(Group):
+    """Tasks that are stopped together; the grace period passes on the simulated clock.
+
+    :param later: has something done after some seconds, unless there is no reason any more:
+        ``later(delay_s, still, act)``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        left: Callable[[Task], object],
+        later: Callable[[float, Callable[[], bool], Callable[[], object]], object],
+    ) -> None:
+        super().__init__(name, left=left)
+        self._leave = left
+        self._later = later
+
+    def stop(self, grace_s: float = 0.0) -> None:
+        """As the base class."""
+        self._stopped = True
+        tasks = self.tasks
+        for task in tasks:
+            task.cancelled.set()
+        if tasks:
+            self._later(grace_s, lambda: bool(self.tasks), self._be_impatient)
+
+    def _be_impatient(self) -> None:
+        for task in self.tasks:
+            task.end_grace()
+            self._leave(task)
+
+
+class FiberGroups(ThreadGroups):
+    """A task runs in the fiber that brings it, or in that of a task before it; one that is given up keeps its fiber.
+
+    :param process: the worker.
+    :param threads: how many tasks run at a time.
+    :param left: as for `ThreadGroups`.
+    """
+
+    def __init__(self, world: World, process: Process, threads: int, left: Callable[[Task], object]) -> None:
+        super().__init__(threads, left)
+        self._world = world
+        self._process = process
+        self._seats: dict[Task, Seat] = {}
+        self._began_at = world.kernel.now
+
+    @property
+    def stuck(self) -> int:
+        """How many tasks were given up and still run."""
+        return sum(seat.lost for seat in self._seats.values())
+
+    def jammed_s(self) -> float:
+        """As the base class, on the simulated clock."""
+        return self._world.kernel.now - self._began_at if self.busy() >= self.threads else 0.0
+
+    def _new_group(self, traversal_id: str) -> Group:
+        return FiberGroup(traversal_id, self._give_up, self._set_alarm)
+
+    def _set_alarm(self, delay_s: float, still: Callable[[], bool], act: Callable[[], object]) -> None:
+        self._world.set_alarm(self._process, delay_s, still, act)
+
+    def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
+        """Here and now. What a task raises goes through: nobody reads a log."""
+        seat = Seat(check.traversal_id)
+        self._began_at = self._world.kernel.now
+        try:
+            with group.enter('task') as task:
+                self._seats[task] = seat
+                try:
+                    work(task)
+                finally:
+                    del self._seats[task]
+        except GroupStopped:
+            pass
+        finally:
+            if not seat.lost and self._process.alive:
+                self._ended(check.traversal_id)
+
+    def _give_up(self, task: Task) -> None:
+        """A task does not stop: its thread counts no more, and another one goes on in its place."""
+        seat = self._seats.get(task)
+        if seat is None or seat.lost:
+            return
+        seat.lost = True
+        self._left(task)
+        self._ended(seat.traversal_id)
