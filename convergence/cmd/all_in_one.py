@@ -1,4 +1,4 @@
-"""``convergence-all-in-one``: one engine and ``[worker] workers`` workers in one process.
+"""``convergence-all-in-one``: one engine, ``[worker] workers`` workers and the API in one process.
 
 With nothing configured it needs nothing: an SQLite file, messages in memory, and the resource types of the local
 provider. With a broker and another database it is one more engine and some more workers of an installation.
@@ -14,6 +14,8 @@ from convergence.cmd.program import Program, Service, run
 from convergence.config import Settings
 
 NAME = 'convergence-all-in-one'
+API_STOP_S = 5.0
+"""Seconds that requests in hand are given when the program is told to stop."""
 
 
 def build(settings: Settings) -> Service:
@@ -21,9 +23,42 @@ def build(settings: Settings) -> Service:
 
     :raises OperatorError: database or broker cannot be used.
     """
+    from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.embedded import Embedded
 
-    return Embedded(settings)
+    embedded = Embedded(settings)
+    if not settings.api.embedded:
+        return embedded
+    return Together(embedded, ApiProcess(settings.api, embedded.parts.transport, stop_s=API_STOP_S))
+
+
+class Together:
+    """Several services as one; the first is started first and stopped last."""
+
+    def __init__(self, *services: Service) -> None:
+        self._services = services
+
+    def start(self) -> None:
+        """Begin: all of them or none."""
+        started: list[Service] = []
+        try:
+            for service in self._services:
+                service.start()
+                started.append(service)
+        except BaseException:
+            for service in reversed(started):
+                service.stop()
+            raise
+
+    def stop(self) -> None:
+        """End in good order."""
+        for service in reversed(self._services):
+            service.stop()
+
+    def close(self) -> None:
+        """Give back connections."""
+        for service in reversed(self._services):
+            service.close()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     program = Program(
         NAME,
         build,
-        stop_s=lambda settings: settings.worker.drain_timeout_s + STOP_S,
+        stop_s=lambda settings: settings.worker.drain_timeout_s + STOP_S + API_STOP_S,
         defaults={('local_provider', 'enabled'): True},
     )
     return run(program, argv)

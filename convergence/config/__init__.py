@@ -5,6 +5,7 @@ code: frozen values with the right types, checked once. Only `convergence.cmd` c
 handed the settings object that concerns it and never sees a `ConfigOpts`.
 """
 
+from convergence.config.api import ApiSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
@@ -15,6 +16,7 @@ from convergence.config.worker import WorkerSettings
 
 __all__ = (
     'OPTIONS',
+    'ApiSettings',
     'DatabaseSettings',
     'Defaults',
     'EngineSettings',

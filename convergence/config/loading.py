@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,7 +12,8 @@ from oslo_config import cfg
 
 from convergence import logs
 from convergence.concurrency import Executor
-from convergence.config import database, engine, general, limits, local_provider, transport, worker
+from convergence.config import api, database, engine, general, limits, local_provider, transport, worker
+from convergence.config.api import ApiSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
@@ -27,6 +29,7 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
     'engine': engine.OPTIONS,
     'worker': worker.OPTIONS,
     'limits': limits.OPTIONS,
+    'api': api.OPTIONS,
     'local_provider': local_provider.OPTIONS,
 }
 """All options by group, which is the section of the configuration file."""
@@ -51,6 +54,7 @@ class Settings:
     worker: WorkerSettings
     limits: LimitSettings
     local_provider: LocalProviderSettings
+    api: ApiSettings = field(default_factory=ApiSettings)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -115,6 +119,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
             root=Path(conf.local_provider.root or state_dir / 'local').expanduser().absolute(),
             programs={name: Path(path) for name, path in conf.local_provider.programs.items()},
         ),
+        api=ApiSettings(**{name: '' if value is None else value for name, value in _own(conf.api, api.OPTIONS).items()}),
     )
     _check(made)
     return made
@@ -142,6 +147,23 @@ def _check(made: Settings) -> None:
             f'[worker] poll_interval_min_s ({made.worker.poll_interval_min_s}) must not exceed '
             f'poll_interval_max_s ({made.worker.poll_interval_max_s}).'
         )
+    if made.api.max_followers >= made.api.threads:
+        raise ConfigurationError(
+            f'[api] max_followers ({made.api.max_followers}) must be less than threads ({made.api.threads}), or those '
+            'who follow events keep everybody else out.'
+        )
+    if made.api.authentication == 'noauth' and not _is_loopback(made.api.host):
+        raise ConfigurationError(
+            f'[api] host is {made.api.host}, and with authentication = noauth the API may listen on this machine only '
+            '(127.0.0.1, ::1 or localhost). Use authentication = keystone to let others in.'
+        )
     for name, path in made.local_provider.programs.items():
         if not path.is_absolute():
             raise ConfigurationError(f'[local_provider] programs: {name} must be an absolute path, not {path}.')
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == 'localhost'

@@ -135,7 +135,7 @@ OPERATIONS: Mapping[str, Operation] = {
             'preview_update_stack', (*_IDENTITY, 'template'), _TEMPLATE,
             about='What an update would do: unchanged, updated, replaced, added, deleted, each a list of resources.',
         ),
-        Operation('delete_stack', _IDENTITY, about='Begin to delete a stack, in whatever state it is.'),
+        Operation('delete_stack', _IDENTITY, ('expected_traversal',), about='Begin to delete a stack, in whatever state it is.'),
         Operation(
             'stack_cancel_update', _IDENTITY, ('cancel_with_rollback',),
             about='Stop the operation in progress and, if so wanted, go back to the last good template.',

@@ -25,6 +25,10 @@ DOORS = {
     'yaml': ('convergence.template',),
     'oslo_log': ('convergence.logs',),
     'oslo_service': (),
+    'falcon': ('convergence.api',),
+    'cheroot': ('convergence.api',),
+    'oslo_policy': ('convergence.api', 'convergence.cmd'),
+    'keystonemiddleware': ('convergence.cmd',),
     'rich': ('convergence.cli', 'convergence.cmd'),
 }
 """The only places that may import each library."""

@@ -1,0 +1,228 @@
+"""The WSGI application: the one way that every request takes.
+
+A request is matched with the routing table; it is found out who asks; the policy is asked; the body is read; the
+endpoint of the route asks an engine; the answer is written. Whatever is raised on the way becomes an answer too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import unquote
+
+import falcon
+
+from convergence.api import bodies, discovery, faults
+from convergence.api.calls import Answer, Call, Engine
+from convergence.api.identity import Authentication, context_of, new_request_id, strip_identity
+from convergence.api.policy import ADMIN, Policy
+from convergence.api.queries import Query
+from convergence.api.routes import ROUTES, Route
+
+LOG = logging.getLogger(__name__)
+
+REQUEST_ID = 'x-openstack-request-id'
+_ARN = re.compile(r'(?P<root>/v1/(?P<project>[^/]+)/stacks/)arn:openstack:heat::(?P=project):stacks/[^/]+/(?P<id>[^/]+)')
+"""A stack named as the field's RPC does, in one piece."""
+_OTHER_VERSION = re.compile(r'/v(?!1(?:/|$))[^/]*')
+
+Responder = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the application is to behave.
+
+    :param public_url: beginning of the links in answers; empty: what the request says.
+    :param max_body_bytes: largest body of a request.
+    """
+
+    authentication: Authentication = Authentication.NOAUTH
+    public_url: str = ''
+    max_body_bytes: int = 8 * 1024 * 1024
+
+
+class Application:
+    """Serves requests: an object that any WSGI server can call.
+
+    :param engine: asks the engines.
+    """
+
+    def __init__(self, engine: Engine, policy: Policy, options: Options) -> None:
+        self._engine = engine
+        self._policy = policy
+        self._options = options
+        self._falcon = falcon.App(middleware=[_Envelope()])
+        self._falcon.req_options.keep_blank_qs_values = True
+        # Falcon prefers the handler of the nearest class, and has some of its own.
+        self._falcon.add_error_handler((Exception, falcon.HTTPError), _fail)
+        self._add_routes()
+        self._add_discovery()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        """Answer a request."""
+        if self._options.authentication is not Authentication.KEYSTONE:
+            strip_identity(environ)
+        return self._falcon(environ, start_response)
+
+    # --- one request ------------------------------------------------------------------------------------------
+
+    def serve(self, route: Route, request: falcon.Request, response: falcon.Response, path: dict[str, str]) -> None:
+        """Carry out a request that has been matched with a route. The only place where anybody is let in."""
+        project_id = path['project_id']
+        if any('\0' in part for part in path.values()):
+            raise falcon.HTTPNotFound
+        context = context_of(self._options.authentication, request.env, project_id, request.context.request_id)
+        self._policy.check(route.rule, context, project_id)
+        base = self._base(request)
+        call = Call(
+            context=context,
+            engine=self._engine,
+            base=base,
+            url=f'{base}{request.path.removeprefix("/v1")}',
+            query_text=request.query_string,
+            path=path,
+            query=Query(_parameters(request)),
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=bodies.read(request, route, self._options.max_body_bytes),
+            require=lambda rule: self._policy.check(rule, context, project_id),
+            is_admin=self._policy.allows(ADMIN, context, project_id),
+        )
+        _write(response, HTTPStatus(route.status), route.endpoint(call))
+
+    def _base(self, request: falcon.Request) -> str:
+        return f'{self._options.public_url.rstrip("/") or request.prefix}/v1'
+
+    # --- routing ----------------------------------------------------------------------------------------------
+
+    def _add_routes(self) -> None:
+        paths: dict[str, dict[str, Responder]] = {}
+        for route in ROUTES:
+            paths.setdefault(route.template, {})[route.method] = self._responder(route)
+        for path, responders in paths.items():
+            parent, _, word = path.rpartition('/')
+            for other, theirs in paths.items():
+                # A stack may have a name that is a word of the API: /stacks/preview with GET is such a stack.
+                if word.startswith('{') or not re.fullmatch(re.escape(parent) + r'/{\w+}', other):
+                    continue
+                variable = other.rpartition('/')[2].strip('{}')
+                for method, responder in theirs.items():
+                    responders.setdefault(method, _with_part(responder, variable, word))
+        for path, responders in paths.items():
+            self._falcon.add_route(path, _Resource(responders))
+
+    def _responder(self, route: Route) -> Responder:
+        def respond(request: falcon.Request, response: falcon.Response, **path: str) -> None:
+            self.serve(route, request, response, path)
+
+        return respond
+
+    def _add_discovery(self) -> None:
+        health = discovery.Health(self._engine)
+
+        def versions(request: falcon.Request, response: falcon.Response, **path: str) -> None:
+            discovery.write(response, HTTPStatus.MULTIPLE_CHOICES, discovery.versions(self._base(request)))
+
+        def healthy(request: falcon.Request, response: falcon.Response) -> None:
+            response.content_type, response.text = 'text/plain', ''
+
+        for path in ('/', '/versions', '/v1', '/v1/'):
+            self._falcon.add_route(path, _Resource({'GET': versions}))
+        self._falcon.add_sink(versions, _OTHER_VERSION)
+        self._falcon.add_route('/healthcheck', _Resource({'GET': healthy}))
+        for name, probe in (('live', health.live), ('ready', health.ready), ('progress', health.progress)):
+            self._falcon.add_route(f'/health/{name}', _Resource({'GET': _probe(probe)}))
+
+
+class _Resource:
+    """The responders of a path, as Falcon wants them."""
+
+    def __init__(self, responders: dict[str, Responder]) -> None:
+        for method, responder in responders.items():
+            setattr(self, f'on_{method.lower()}', responder)
+        self._allowed = ','.join(sorted(responders))
+
+    def on_options(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
+        """Say which methods there are."""
+        response.status = HTTPStatus.NO_CONTENT
+        response.set_header('Allow', self._allowed)
+
+
+def _with_part(responder: Responder, variable: str, word: str) -> Responder:
+    def respond(request: falcon.Request, response: falcon.Response, **path: str) -> None:
+        responder(request, response, **path, **{variable: word})
+
+    return respond
+
+
+def _probe(probe: Callable[[], tuple[HTTPStatus, Any]]) -> Responder:
+    def respond(request: falcon.Request, response: falcon.Response) -> None:
+        discovery.write(response, *probe())
+
+    return respond
+
+
+class _Envelope:
+    """What every request and every answer has: an id, and a line in the log."""
+
+    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Before the request is matched with a route."""
+        request.context.request_id = new_request_id()
+        request.context.began = time.monotonic()
+        named = _ARN.match(request.path)
+        if named is not None:
+            request.path = f'{named["root"]}{unquote(named["id"])}{request.path[named.end():]}'
+
+    def process_response(
+        self, request: falcon.Request, response: falcon.Response, resource: object, succeeded: bool
+    ) -> None:
+        """When the answer is complete."""
+        response.set_header(REQUEST_ID, request.context.request_id)
+        response.set_header('Cache-Control', 'no-store')
+        took_ms = (time.monotonic() - request.context.began) * 1000
+        code = falcon.util.http_status_to_code(response.status)
+        LOG.info('%s %s: %d in %.0f ms, %s', request.method, request.path, code, took_ms, request.context.request_id)
+
+
+def _parameters(request: falcon.Request) -> dict[str, list[str]]:
+    return {name: value if isinstance(value, list) else [value] for name, value in request.params.items()}
+
+
+def _write(response: falcon.Response, expected: HTTPStatus, answer: Answer) -> None:
+    status = answer.status or expected
+    response.status = status
+    for name, value in answer.headers.items():
+        response.set_header(name, value)
+    if answer.stream is not None:
+        response.content_type = answer.content_type or 'application/octet-stream'
+        response.stream = answer.stream
+    elif answer.content_type is not None:
+        response.content_type, response.text = answer.content_type, answer.document
+    elif status is not HTTPStatus.NO_CONTENT:
+        response.content_type, response.text = 'application/json', json.dumps(answer.document)
+
+
+def _fail(request: falcon.Request, response: falcon.Response, error: Exception, params: dict[str, Any]) -> None:
+    """Say what is wrong: to the client what concerns it, to the log what nobody expected."""
+    if isinstance(error, falcon.HTTPRouteNotFound):
+        response.status = HTTPStatus.NOT_FOUND
+        response.content_type, response.text = 'text/plain', f'404 Not Found: there is nothing at {request.path}\n'
+        return
+    if isinstance(error, falcon.HTTPError):
+        status = HTTPStatus(falcon.util.http_status_to_code(error.status))
+        error = faults.HttpProblem(status, error.description or faults.EXPLANATIONS.get(status, error.title or ''))
+    status = faults.status_of(error)
+    if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+        LOG.error(
+            '%s %s failed, %s', request.method, request.path, request.context.request_id,
+            exc_info=None if isinstance(error, faults.errors.ConvergenceError) else error,
+        )  # fmt: skip
+    for name, value in getattr(error, 'headers', {}).items():
+        response.set_header(name, value)
+    discovery.write(response, status, faults.body_of(error))

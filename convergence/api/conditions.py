@@ -1,0 +1,49 @@
+"""What a client makes a condition of its request: not twice, and only if nothing has happened since.
+
+The entity tag of a stack names its traversal: it changes with every operation that was accepted, and with nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from convergence.api.calls import Call
+from convergence.api.faults import bad_request
+
+LONGEST_KEY = 255
+_TAG = re.compile(r'"([!#-~]{1,64})"')
+
+
+def entity_tag(stack: Mapping[str, Any]) -> dict[str, str]:
+    """The header that names the traversal of a stack."""
+    traversal_id = stack.get('traversal_id')
+    return {'ETag': f'"{traversal_id}"'} if traversal_id else {}
+
+
+def expected_traversal(call: Call) -> str | None:
+    """The traversal that the stack must have for the request to be carried out; None: any.
+
+    :raises HttpProblem: 400, the condition is none that this API gives out.
+    """
+    condition = call.headers.get('if-match', '').strip()
+    if condition in ('', '*'):
+        return None
+    found = _TAG.fullmatch(condition)
+    if found is None:
+        raise bad_request('If-Match must be the ETag of a stack: one, in double quotes, and not a weak one.')
+    return found[1]
+
+
+def idempotency_key(call: Call) -> str | None:
+    """By what the client will know its request again; None: it does not repeat it.
+
+    :raises HttpProblem: 400, it is too long or empty.
+    """
+    key = call.headers.get('idempotency-key')
+    if key is None:
+        return None
+    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable() or not key.isascii():
+        raise bad_request(f'Idempotency-Key must have 1 to {LONGEST_KEY} printable ASCII characters.')
+    return key

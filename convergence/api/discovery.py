@@ -1,0 +1,63 @@
+"""What is answered to anybody: the version, and whether the installation is well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import falcon
+from oslo_context.context import RequestContext
+
+from convergence import errors
+from convergence.api.calls import Engine
+from convergence.api.identity import new_request_id
+
+VERSION = 'v1.0'
+
+
+def versions(base: str) -> dict[str, Any]:
+    """The document that says which versions there are.
+
+    :param base: URL of the API with its version.
+    """
+    return {'versions': [{'id': VERSION, 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': f'{base}/'}]}]}
+
+
+class Health:
+    """Answers probes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def live(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
+        """This process answers requests."""
+        return HTTPStatus.OK, {'status': 'live'}
+
+    def ready(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
+        """An engine answers, so requests can be served."""
+        try:
+            revision = self._ask('get_revision')
+        except errors.ConvergenceError as error:
+            return HTTPStatus.SERVICE_UNAVAILABLE, {'status': 'not ready', 'reason': str(error)}
+        return HTTPStatus.OK, {'status': 'ready', 'engine': revision}
+
+    def progress(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
+        """Work gets on: there are workers, and nothing that could be worked on lies about."""
+        try:
+            found = self._ask('get_progress')
+        except errors.ConvergenceError as error:
+            return HTTPStatus.SERVICE_UNAVAILABLE, {'status': 'unknown', 'reason': str(error)}
+        status = HTTPStatus.OK if found['status'] == 'ok' else HTTPStatus.SERVICE_UNAVAILABLE
+        return status, found
+
+    def _ask(self, operation: str) -> Any:
+        return self._engine.call(RequestContext(request_id=new_request_id(), overwrite=False), operation)
+
+
+def write(response: falcon.Response, status: HTTPStatus, document: Any) -> None:
+    """Give a document as the answer."""
+    response.status = status
+    response.content_type = 'application/json'
+    response.text = json.dumps(document)

@@ -1,0 +1,48 @@
+"""What happened to a stack and its resources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convergence import errors
+from convergence.api import views
+from convergence.api.calls import Answer, Call
+
+FILTERS = ('resource_status', 'resource_action', 'resource_name', 'resource_type', 'physical_resource_id')
+
+
+def index(call: Call) -> Answer:
+    """The events of a stack, as far as the query selects them."""
+    return Answer({'events': [views.event(call.base, each) for each in _events(call)]})
+
+
+def of_resource(call: Call) -> Answer:
+    """The events of one resource; of one without any it is not known whether it exists."""
+    name = call.path['resource_name']
+    documents = _events(call, resource_name=name)
+    if not documents:
+        raise errors.EntityNotFound(f'No events found for resource {name}')
+    return Answer({'events': [views.event(call.base, each) for each in documents]})
+
+
+def show(call: Call) -> Answer:
+    """One event."""
+    wanted = {'resource_name': call.path['resource_name'], 'uuid': call.path['event_id']}
+    documents = call.about_stack('list_events', filters=wanted)
+    if not documents:
+        raise errors.EntityNotFound(f'No event {call.path["event_id"]} found')
+    return Answer({'event': views.event(call.base, documents[0], with_detail=True)})
+
+
+def _events(call: Call, **more: str) -> list[dict[str, Any]]:
+    query = call.query
+    documents: list[dict[str, Any]] = call.about_stack(
+        'list_events',
+        filters={**query.filters(FILTERS), **more} or None,
+        limit=query.number('limit'),
+        marker=query.text('marker'),
+        sort_keys=query.texts('sort_keys'),
+        sort_dir=query.text('sort_dir'),
+        nested_depth=query.number('nested_depth'),
+    )
+    return documents

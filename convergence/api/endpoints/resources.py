@@ -1,0 +1,59 @@
+"""The resources of a stack."""
+
+from __future__ import annotations
+
+from convergence.api import views
+from convergence.api.calls import Answer, Call
+from convergence.api.faults import bad_request
+from convergence.api.queries import flag
+
+FILTERS = ('type', 'status', 'name', 'action', 'id', 'physical_resource_id')
+PARAMETERS = ('nested_depth', 'with_detail')
+
+
+def index(call: Call) -> Answer:
+    """The resources of a stack. A parameter that is not known is refused: it would be taken for a filter."""
+    unknown = [name for name in call.query.names() if name not in (*FILTERS, *PARAMETERS)]
+    if unknown:
+        raise bad_request(f'Invalid filter parameters {unknown}')
+    with_detail = call.query.flag('with_detail')
+    documents = call.about_stack(
+        'list_stack_resources',
+        nested_depth=call.query.number('nested_depth') or 0,
+        with_detail=with_detail,
+        filters=call.query.filters(FILTERS) or None,
+    )
+    return Answer({'resources': [views.resource(call.base, each, with_detail=with_detail) for each in documents]})
+
+
+def show(call: Call) -> Answer:
+    """Everything about one resource."""
+    document = call.about_stack(
+        'describe_stack_resource',
+        resource_name=call.path['resource_name'],
+        with_attr=call.query.texts('with_attr'),
+    )
+    return Answer({'resource': views.resource(call.base, document)})
+
+
+def metadata(call: Call) -> Answer:
+    """The metadata of a resource."""
+    document = call.about_stack('describe_stack_resource', resource_name=call.path['resource_name'])
+    return Answer({'metadata': document.get('metadata') or {}})
+
+
+def signal(call: Call) -> Answer:
+    """Hand a signal to a resource."""
+    call.about_stack('resource_signal', resource_name=call.path['resource_name'], details=call.body)
+    return Answer(None)
+
+
+def mark_unhealthy(call: Call) -> Answer:
+    """Say that a resource is broken, or well again."""
+    call.about_stack(
+        'resource_mark_unhealthy',
+        resource_name=call.path['resource_name'],
+        mark_unhealthy=flag('mark_unhealthy', call.body['mark_unhealthy']),
+        resource_status_reason=call.body.get('resource_status_reason'),
+    )
+    return Answer(None)

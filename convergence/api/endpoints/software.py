@@ -1,0 +1,85 @@
+"""Software configurations and their deployments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convergence import errors
+from convergence.api.calls import Answer, Call
+
+
+def _fields(call: Call, *names: str) -> dict[str, Any]:
+    return {name: call.body.get(name) for name in names}
+
+
+def configs(call: Call) -> Answer:
+    """The software configurations of a project."""
+    if call.query.flag('global_tenant'):
+        call.require('software_configs:global_index')
+        raise errors.NotOffered('global_tenant: this installation lists the configurations of one project at a time.')
+    found = call.ask('list_software_configs', limit=call.query.number('limit'), marker=call.query.text('marker'))
+    return Answer({'software_configs': found})
+
+
+def create_config(call: Call) -> Answer:
+    """Keep a software configuration."""
+    made = call.ask('create_software_config', **_fields(call, 'group', 'name', 'config', 'inputs', 'outputs', 'options'))
+    return Answer({'software_config': made})
+
+
+def config(call: Call) -> Answer:
+    """One software configuration."""
+    return Answer({'software_config': call.ask('show_software_config', config_id=call.path['config_id'])})
+
+
+def delete_config(call: Call) -> Answer:
+    """Delete a software configuration."""
+    call.ask('delete_software_config', config_id=call.path['config_id'])
+    return Answer()
+
+
+def deployments(call: Call) -> Answer:
+    """The software deployments of a project, or of one server."""
+    found = call.ask('list_software_deployments', server_id=call.query.text('server_id'))
+    return Answer({'software_deployments': found})
+
+
+_DEPLOYMENT = (
+    'config_id',
+    'input_values',
+    'output_values',
+    'action',
+    'status',
+    'status_reason',
+    'stack_user_project_id',
+)
+
+
+def create_deployment(call: Call) -> Answer:
+    """Keep a software deployment."""
+    made = call.ask('create_software_deployment', server_id=call.body['server_id'], **_fields(call, *_DEPLOYMENT))
+    return Answer({'software_deployment': made})
+
+
+def deployment(call: Call) -> Answer:
+    """One software deployment."""
+    found = call.ask('show_software_deployment', deployment_id=call.path['deployment_id'])
+    return Answer({'software_deployment': found})
+
+
+def update_deployment(call: Call) -> Answer:
+    """Change a software deployment."""
+    deployment_id = call.path['deployment_id']
+    changed = call.ask('update_software_deployment', deployment_id=deployment_id, **_fields(call, *_DEPLOYMENT))
+    return Answer({'software_deployment': changed})
+
+
+def delete_deployment(call: Call) -> Answer:
+    """Delete a software deployment."""
+    call.ask('delete_software_deployment', deployment_id=call.path['deployment_id'])
+    return Answer()
+
+
+def metadata(call: Call) -> Answer:
+    """What the agent on a server is to do."""
+    return Answer({'metadata': call.ask('metadata_software_deployments', server_id=call.path['server_id'])})

@@ -1,0 +1,200 @@
+"""Whole stacks."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from convergence import errors
+from convergence.api import submissions, views
+from convergence.api.calls import Answer, Call
+from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
+from convergence.api.faults import message
+
+FILTERS = (
+    'name',
+    'status',
+    'action',
+    'id',
+    'tenant',
+    'username',
+    'owner_id',
+    'stack_name',
+    'stack_action',
+    'stack_status',
+    'stack_status_reason',
+    'disable_rollback',
+    'timeout_mins',
+    'stack_owner',
+    'parent',
+    'stack_user_project_id',
+)
+"""Fields of a stack by which a list can be filtered."""
+
+FLAGS = ('show_deleted', 'show_nested', 'show_hidden')
+TAGS = ('tags', 'tags_any', 'not_tags', 'not_tags_any')
+
+
+# --- lists ----------------------------------------------------------------------------------------------------
+
+
+def index(call: Call) -> Answer:
+    """The stacks of the project, as far as the query selects them."""
+    query = call.query
+    if query.flag('global_tenant'):
+        call.require('stacks:global_index')
+        raise errors.NotOffered('global_tenant: this installation lists the stacks of one project at a time.')
+    limit = query.number('limit')
+    selection: dict[str, Any] = {
+        'filters': query.filters(FILTERS) or None,
+        **{name: query.flag(name) for name in FLAGS},
+        **{name: query.text(name) for name in TAGS},
+    }
+    page = {
+        'limit': limit,
+        'marker': query.text('marker'),
+        'sort_keys': query.texts('sort_keys'),
+        'sort_dir': query.text('sort_dir'),
+    }
+    documents = call.ask('list_stacks', **selection, **page)
+    answer: dict[str, Any] = {
+        'stacks': [views.stack(call.base, each, with_project=call.is_admin) for each in documents]
+    }
+    if limit and len(documents) == limit:
+        answer['links'] = [{'rel': 'next', 'href': _next_page(call, documents[-1]['stack_identity']['stack_id'])}]
+    if query.flag('with_count'):
+        answer['count'] = call.ask('count_stacks', **selection)
+    return Answer(answer)
+
+
+def _next_page(call: Call, marker: str) -> str:
+    pairs = [(name, text) for name in call.query.names() if name != 'marker' for text in call.query.texts(name) or ()]
+    return f'{call.url}?{urlencode([*pairs, ("marker", marker)])}'
+
+
+# --- one stack ------------------------------------------------------------------------------------------------
+
+
+def lookup(call: Call) -> Answer:
+    """Lead to the stack with that name or id, and what is asked of it."""
+    identity = call.ask('identify_stack', stack_name=call.path['stack_name'])
+    tail = call.url.removeprefix(call.base).split('/stacks/', 1)[1].partition('/')[2]
+    location = views.url(call.base, {**identity, 'path': f'/{tail}' if tail else ''})
+    if call.query_text:
+        location = f'{location}?{call.query_text}'
+    return Answer(
+        message(HTTPStatus.FOUND, f'The resource was found at {location}; you should be redirected automatically.'),
+        headers={'Location': location},
+    )
+
+
+def show(call: Call) -> Answer:
+    """A stack with its parameters and outputs."""
+    resolve = call.query.flag('resolve_outputs', unsaid=True)
+    (document,) = call.about_stack('show_stack', resolve_outputs=resolve)
+    return Answer({'stack': views.stack(call.base, document)}, headers=entity_tag(document))
+
+
+def create(call: Call) -> Answer:
+    """Accept a new stack."""
+    options = submissions.options(
+        call.body, adopt_stack_data=call.body.get('adopt_stack_data'), idempotency_key=idempotency_key(call)
+    )
+    identity = call.ask(
+        'create_stack',
+        stack_name=call.body['stack_name'],
+        template=submissions.template(call.body, required=not call.body.get('adopt_stack_data')),
+        args=options,
+        **submissions.arguments(call.body),
+    )
+    made = {'id': identity['stack_id'], 'links': [views.link(call.base, identity)]}
+    return Answer({'stack': made}, headers={'Location': views.url(call.base, identity)})
+
+
+def preview(call: Call) -> Answer:
+    """Show the stack that would be created."""
+    document = call.ask(
+        'preview_stack',
+        stack_name=call.body['stack_name'],
+        template=submissions.template(call.body),
+        args=submissions.options(call.body),
+        **submissions.arguments(call.body),
+    )
+    return Answer({'stack': views.preview(call.base, document)})
+
+
+def update(call: Call) -> Answer:
+    """Give a stack a new goal, whole."""
+    _update(call, 'update_stack', expected_traversal=expected_traversal(call))
+    return Answer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
+
+
+def patch(call: Call) -> Answer:
+    """Give a stack a new goal: what is not sent stays as it is."""
+    _update(call, 'update_stack', existing=True, expected_traversal=expected_traversal(call))
+    return Answer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
+
+
+def preview_update(call: Call) -> Answer:
+    """Show what an update would change."""
+    return Answer({'resource_changes': _update(call, 'preview_update_stack')})
+
+
+def preview_patch(call: Call) -> Answer:
+    """Show what an update of some parts would change."""
+    return Answer({'resource_changes': _update(call, 'preview_update_stack', existing=True)})
+
+
+def _update(call: Call, operation: str, *, existing: bool | None = None, **more: Any) -> Any:
+    body = call.body or {}
+    return call.about_stack(
+        operation,
+        template=submissions.template(body, required=not existing),
+        args=submissions.options(body, existing=existing, **more),
+        **submissions.arguments(body),
+    )
+
+
+def delete(call: Call) -> Answer:
+    """Begin to delete a stack."""
+    call.about_stack('delete_stack', expected_traversal=expected_traversal(call))
+    return Answer()
+
+
+def abandon(call: Call) -> Answer:
+    """Forget a stack, and leave what it made."""
+    return Answer(call.about_stack('abandon_stack'))
+
+
+def export(call: Call) -> Answer:
+    """The data from which a stack could be adopted."""
+    return Answer(call.about_stack('export_stack'))
+
+
+# --- what belongs to a stack ----------------------------------------------------------------------------------
+
+
+def template(call: Call) -> Answer:
+    """The template of a stack, as a map."""
+    return Answer(call.about_stack('get_template'))
+
+
+def environment(call: Call) -> Answer:
+    """The environment of a stack, hidden values masked."""
+    return Answer(call.about_stack('get_environment'))
+
+
+def files(call: Call) -> Answer:
+    """The files that came with the template of a stack, by name."""
+    return Answer(call.about_stack('get_files'))
+
+
+def outputs(call: Call) -> Answer:
+    """The outputs of a stack without their values."""
+    return Answer({'outputs': call.about_stack('list_outputs')})
+
+
+def output(call: Call) -> Answer:
+    """One output with its value."""
+    return Answer({'output': call.about_stack('show_output', output_key=call.path['output_key'])})

@@ -1,0 +1,125 @@
+"""What a client is told when a request fails: the status and the body, by the class of the error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from convergence import errors
+
+
+class HttpProblem(errors.UserError):
+    """A request that is refused before any engine is asked.
+
+    :param status: of the answer.
+    :param headers: more headers of the answer.
+    """
+
+    def __init__(self, status: HTTPStatus, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+def bad_request(message: str) -> HttpProblem:
+    """The request cannot be understood."""
+    return HttpProblem(HTTPStatus.BAD_REQUEST, message)
+
+
+STATUSES: Mapping[type[errors.ConvergenceError], HTTPStatus] = {
+    errors.EntityNotFound: HTTPStatus.NOT_FOUND,
+    errors.ResourceNotAvailable: HTTPStatus.NOT_FOUND,
+    errors.Forbidden: HTTPStatus.FORBIDDEN,
+    errors.ActionInProgress: HTTPStatus.CONFLICT,
+    errors.StackExists: HTTPStatus.CONFLICT,
+    errors.NotOffered: HTTPStatus.NOT_IMPLEMENTED,
+    errors.UserError: HTTPStatus.BAD_REQUEST,
+    errors.RetryLater: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.ConvergenceError: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+"""The status by the nearest class of the error."""
+
+EXPLANATIONS: Mapping[HTTPStatus, str] = {
+    HTTPStatus.BAD_REQUEST: (
+        'The server could not comply with the request since it is either malformed or otherwise incorrect.'
+    ),
+    HTTPStatus.UNAUTHORIZED: 'The request needs a token that the identity service accepts.',
+    HTTPStatus.FORBIDDEN: 'Access was denied to this resource.',
+    HTTPStatus.NOT_FOUND: 'The resource could not be found.',
+    HTTPStatus.METHOD_NOT_ALLOWED: 'The method specified is not allowed for this resource.',
+    HTTPStatus.CONFLICT: 'There was a conflict when trying to complete your request.',
+    HTTPStatus.PRECONDITION_FAILED: 'The stack is not in the state that the request makes a condition.',
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: 'The body of the request is too large.',
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: 'The body of the request must be JSON.',
+    HTTPStatus.UNPROCESSABLE_ENTITY: 'The request contradicts one that was sent before.',
+    HTTPStatus.INTERNAL_SERVER_ERROR: (
+        'The server has either erred or is incapable of performing the requested operation.'
+    ),
+    HTTPStatus.NOT_IMPLEMENTED: 'This installation does not offer what was asked for.',
+    HTTPStatus.SERVICE_UNAVAILABLE: 'The server is currently unavailable. Please try again at a later time.',
+}
+"""What a status means, for clients that show nothing else."""
+
+_HTTP_TYPES: Mapping[HTTPStatus, str] = {
+    HTTPStatus.BAD_REQUEST: 'HTTPBadRequest',
+    HTTPStatus.UNAUTHORIZED: 'HTTPUnauthorized',
+    HTTPStatus.FORBIDDEN: 'HTTPForbidden',
+    HTTPStatus.NOT_FOUND: 'HTTPNotFound',
+    HTTPStatus.METHOD_NOT_ALLOWED: 'HTTPMethodNotAllowed',
+    HTTPStatus.PRECONDITION_FAILED: 'HTTPPreconditionFailed',
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: 'HTTPRequestEntityTooLarge',
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: 'HTTPUnsupportedMediaType',
+    HTTPStatus.UNPROCESSABLE_ENTITY: 'HTTPUnprocessableEntity',
+    HTTPStatus.SERVICE_UNAVAILABLE: 'HTTPServiceUnavailable',
+}
+"""The type of a problem that the API itself has found, as the field's clients know them."""
+
+REASONS = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: 'Request Entity Too Large'}
+
+
+def status_of(error: BaseException) -> HTTPStatus:
+    """The status with which an error is answered."""
+    if isinstance(error, HttpProblem):
+        return error.status
+    if isinstance(error, errors.MessagingUnavailable | errors.DatabaseUnavailable):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    for kind in type(error).__mro__:
+        if kind in STATUSES:
+            return STATUSES[kind]
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def body_of(error: BaseException) -> dict[str, Any]:
+    """The body with which an error is answered. An error that nobody expected shows nothing of itself."""
+    status = status_of(error)
+    kind = _HTTP_TYPES.get(status, 'HTTPError') if isinstance(error, HttpProblem) else type(error).__name__
+    described: dict[str, Any] = {'type': kind, 'traceback': None}
+    if isinstance(error, errors.ConvergenceError):
+        described['message'] = str(error)
+        if isinstance(error, errors.StackValidationFailed):
+            described['problems'] = error.kwargs['documents']
+    else:
+        described['type'] = 'InternalError'
+    return document(status, described)
+
+
+def document(status: HTTPStatus, error: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a failure."""
+    title = reason(status)
+    return {
+        'code': int(status),
+        'title': title,
+        'explanation': EXPLANATIONS.get(status, title),
+        'error': dict(error),
+    }
+
+
+def reason(status: HTTPStatus) -> str:
+    """The words that follow the number of a status."""
+    return REASONS.get(status, status.phrase)
+
+
+def message(status: HTTPStatus, text: str) -> dict[str, Any]:
+    """The body of an answer that has nothing to show but its status."""
+    return {'code': f'{int(status)} {reason(status)}', 'title': reason(status), 'message': text}

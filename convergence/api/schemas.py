@@ -1,0 +1,150 @@
+"""The shapes of bodies, as JSON Schema: checked when a request comes in, and shown in the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from convergence.api.faults import bad_request
+from convergence.api.queries import LARGEST
+
+Schema = Mapping[str, Any]
+
+STRING: Schema = {'type': 'string'}
+BOOLEAN: Schema = {'type': 'boolean'}
+TEXT_OR_NULL: Schema = {'type': ['string', 'null']}
+OBJECT_OR_NULL: Schema = {'type': ['object', 'null']}
+NAMES: Schema = {'type': ['array', 'null'], 'items': STRING}
+FLAG: Schema = {'type': ['boolean', 'string', 'null']}
+MINUTES: Schema = {'type': ['integer', 'string', 'null'], 'minimum': 0, 'maximum': LARGEST}
+FILES: Schema = {'type': ['object', 'null'], 'additionalProperties': STRING}
+DOCUMENT: Schema = {'type': ['object', 'string', 'null']}
+ANYTHING: Schema = {}
+
+
+def body(required: tuple[str, ...] = (), *, closed: bool = False, **properties: Schema) -> Schema:
+    """The schema of a body: a map with these keys.
+
+    :param closed: whether other keys are refused; otherwise they are ignored.
+    """
+    schema: dict[str, Any] = {'type': 'object', 'properties': properties}
+    if required:
+        schema['required'] = list(required)
+    if closed:
+        schema['additionalProperties'] = False
+    return schema
+
+
+_TEMPLATE = {
+    'template': DOCUMENT,
+    'template_url': TEXT_OR_NULL,
+    'parameters': OBJECT_OR_NULL,
+    'environment': DOCUMENT,
+    'environment_files': NAMES,
+    'files': FILES,
+    'files_container': TEXT_OR_NULL,
+}
+_STACK = {
+    **_TEMPLATE,
+    'disable_rollback': FLAG,
+    'timeout_mins': MINUTES,
+    'tags': {'type': ['string', 'array', 'null'], 'items': STRING},
+    'converge': FLAG,
+    # Sent by some clients, and without meaning: the URL says which stack is meant.
+    'stack_name': TEXT_OR_NULL,
+}
+
+VALIDATE = body(('template',), **_TEMPLATE)
+CREATE = body(('stack_name',), **{**_STACK, 'stack_name': STRING}, adopt_stack_data=DOCUMENT)
+UPDATE = body(**_STACK)
+PATCH = body(**_STACK, clear_parameters=NAMES)
+ACTION = body(
+    suspend=ANYTHING, resume=ANYTHING, check=ANYTHING, cancel_update=ANYTHING, cancel_without_rollback=ANYTHING,
+)  # fmt: skip
+SNAPSHOT = body(name=TEXT_OR_NULL)
+UNHEALTHY = body(('mark_unhealthy',), closed=True, mark_unhealthy=FLAG, resource_status_reason=TEXT_OR_NULL)
+SIGNAL: Schema = {'type': ['object', 'null']}
+SOFTWARE_CONFIG = body(
+    name=TEXT_OR_NULL,
+    group=TEXT_OR_NULL,
+    config=DOCUMENT,
+    inputs={'type': ['array', 'null']},
+    outputs={'type': ['array', 'null']},
+    options=OBJECT_OR_NULL,
+)
+_DEPLOYMENT = {
+    'config_id': TEXT_OR_NULL,
+    'input_values': OBJECT_OR_NULL,
+    'output_values': OBJECT_OR_NULL,
+    'action': TEXT_OR_NULL,
+    'status': TEXT_OR_NULL,
+    'status_reason': TEXT_OR_NULL,
+    'stack_user_project_id': TEXT_OR_NULL,
+}
+DEPLOYMENT = body(('server_id',), **_DEPLOYMENT, server_id=STRING)
+DEPLOYMENT_CHANGE = body(**_DEPLOYMENT)
+
+_MISSING = {
+    'stack_name': 'No stack name specified',
+    'template': 'No template specified',
+    'mark_unhealthy': 'Missing mandatory (mark_unhealthy) key from mark unhealthy request',
+}
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    'object': (dict,),
+    'array': (list,),
+    'string': (str,),
+    'integer': (int,),
+    'boolean': (bool,),
+    'null': (type(None),),
+}
+
+
+def check(value: Any, schema: Schema, name: str = '') -> None:
+    """Refuse a value that has not the shape of `schema`.
+
+    :param name: of the value, for the text; empty: the body itself.
+    :raises HttpProblem: 400; the text names the key.
+    """
+    what = name or 'The body'
+    kinds = schema.get('type')
+    if kinds is not None:
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if not any(_is(value, kind) for kind in kinds):
+            raise bad_request(f'{what} must be {_either(kinds)}, not {_kind_of(value)}.')
+    if isinstance(value, dict):
+        _check_map(value, schema, name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            check(item, schema.get('items', ANYTHING), f'{name}[{index}]')
+    elif isinstance(value, int) and not isinstance(value, bool) and abs(value) > schema.get('maximum', abs(value)):
+        raise bad_request(f'{what} must be at most {schema["maximum"]}.')
+
+
+def _check_map(value: dict[str, Any], schema: Schema, name: str) -> None:
+    properties = schema.get('properties', {})
+    for key in schema.get('required', ()):
+        if key not in value:
+            raise bad_request(_MISSING.get(key, f'{key} is missing'))
+    others = schema.get('additionalProperties', ANYTHING)
+    for key, item in value.items():
+        if key in properties:
+            check(item, properties[key], f'{name}.{key}' if name else key)
+        elif others is False:
+            raise bad_request(f'Unexpected argument(s): {key}')
+        else:
+            check(item, others, f'{name}.{key}' if name else key)
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == 'boolean'
+    return isinstance(value, _KINDS[kind])
+
+
+def _either(kinds: list[str]) -> str:
+    words = {'object': 'a map', 'array': 'a list', 'string': 'a text', 'integer': 'a whole number'}
+    return ' or '.join(words.get(kind, kind) for kind in kinds)
+
+
+def _kind_of(value: Any) -> str:
+    return next((kind for kind in _KINDS if _is(value, kind)), 'a fraction')

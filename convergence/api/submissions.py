@@ -1,0 +1,90 @@
+"""Reads the bodies that say what a stack should be, as the operations of the engine want them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from convergence import errors
+from convergence.api.faults import bad_request
+from convergence.api.queries import flag, number
+from convergence.template.limits import Limits
+from convergence.template.problems import Problems
+from convergence.template.sources import read
+
+Body = Mapping[str, Any]
+
+
+def template(body: Body, *, required: bool = True) -> Any:
+    """The template of a body, as text or as a map; None where there is none and none is needed.
+
+    :raises HttpProblem: 400, there is none.
+    :raises NotOffered: it is to be fetched from somewhere else.
+    """
+    found = body.get('template')
+    if found:
+        return found
+    if body.get('template_url'):
+        raise errors.NotOffered(
+            'template_url: this installation does not fetch templates. Send the template itself, as template.'
+        )
+    if required:
+        raise bad_request('No template specified')
+    return None
+
+
+def arguments(body: Body) -> dict[str, Any]:
+    """What comes with a template: `params`, `files` and `environment_files`.
+
+    :raises HttpProblem: 400, a section of the environment makes no sense.
+    :raises StackValidationFailed: the environment is no document.
+    :raises NotOffered: files are to be fetched from somewhere else.
+    """
+    if body.get('files_container'):
+        raise errors.NotOffered(
+            'files_container: this installation does not fetch files. Send the files themselves, as files.'
+        )
+    return {
+        'params': environment(body),
+        'files': body.get('files') or None,
+        'environment_files': body.get('environment_files') or None,
+    }
+
+
+def environment(body: Body) -> dict[str, Any] | None:
+    """The environment of a body, with its parameters put in; None where there is neither."""
+    sent = body.get('environment')
+    if isinstance(sent, str):
+        problems = Problems()
+        sent = read(sent, 'environment', Limits(), problems).root if sent.strip() else {}
+        problems.raise_any()
+        if not isinstance(sent, dict):
+            raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
+    parameters = body.get('parameters')
+    if not parameters:
+        return dict(sent) if sent else None
+    merged = dict(sent or {})
+    present = merged.get('parameters') or {}
+    if not isinstance(present, dict):
+        raise bad_request('environment: parameters must be a map.')
+    merged['parameters'] = {**present, **parameters}
+    return merged
+
+
+def options(body: Body, **more: Any) -> dict[str, Any] | None:
+    """What comes beside a template: the `args` of an operation.
+
+    :param more: further ones; None: leave it out.
+    """
+    found: dict[str, Any] = {}
+    if body.get('timeout_mins') is not None:
+        found['timeout_mins'] = number('timeout_mins', body['timeout_mins'])
+    for name in ('disable_rollback', 'converge'):
+        if body.get(name) is not None:
+            found[name] = flag(name, body[name])
+    if body.get('tags') is not None:
+        found['tags'] = body['tags']
+    if body.get('clear_parameters'):
+        found['clear_parameters'] = body['clear_parameters']
+    found.update({name: value for name, value in more.items() if value is not None})
+    return found or None

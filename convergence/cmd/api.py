@@ -1,0 +1,43 @@
+"""``convergence-api``: the REST API. See `convergence.cmd.program` for its exit codes.
+
+It needs the broker and, with ``[api] authentication = keystone``, Keystone; never the database. Behind another WSGI
+server: `convergence.cmd.wsgi`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from convergence.cmd.program import Program, Service, require_broker, run
+from convergence.config import Settings
+from convergence.errors import ConfigurationError
+
+NAME = 'convergence-api'
+STOP_S = 10.0
+"""Seconds that requests in hand are given when the API is told to stop."""
+
+
+def build(settings: Settings) -> Service:
+    """An API process, connected.
+
+    :raises OperatorError: the broker cannot be used, or the configuration is wrong.
+    """
+    require_broker(settings, NAME)
+    if settings.api.workers > 1 and settings.api.port == 0:
+        raise ConfigurationError('[api] port is 0, and several processes cannot share a port that each may choose.')
+    from convergence.cmd.api_process import ApiProcess
+    from convergence.cmd.assembly import open_transport
+
+    transport = open_transport(settings)
+    return ApiProcess(settings.api, transport, stop_s=STOP_S, close=transport.close)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; the exit code."""
+    program = Program(NAME, build, stop_s=lambda settings: STOP_S, processes=lambda settings: settings.api.workers)
+    return run(program, argv)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
