@@ -31,7 +31,7 @@ from convergence.engine.sweeper import Sweeper, SweepOptions
 from convergence.engine.traversals import Traversals
 from convergence.resources.registry import Registry
 from convergence.simulator.groups import InlineGroups
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
 from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
 from convergence.worker.upkeep import Rows
 from tests.reality import EnforcedThing, Reality, Thing

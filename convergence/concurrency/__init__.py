@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from convergence.concurrency.executor import Event, Executor, Lock, install, installed, sleep, start_thread
 from convergence.concurrency.pool import Job, Pool
-from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, Outcome, Task, TaskKilled
+from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, Outcome, StopReason, Task, TaskKilled
 
 __all__ = [
     'GRACE_S',
@@ -25,6 +25,7 @@ __all__ = [
     'Lock',
     'Outcome',
     'Pool',
+    'StopReason',
     'Task',
     'TaskKilled',
     'install',

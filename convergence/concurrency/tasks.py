@@ -36,16 +36,25 @@ class Outcome(StrEnum):
     KILLED = 'KILLED'
 
 
+class StopReason(StrEnum):
+    """Why a task was asked to end."""
+
+    CANCEL = 'CANCEL'
+    TIME = 'TIME'
+
+
 class Task:
     """One piece of work in a group.
 
     :ivar cancelled: set when the task is no longer wanted; long work looks at it, or waits on it instead of sleeping.
+    :ivar reason: why that is; None while it is wanted.
     :ivar error: what the work raised, when the outcome is `FAILED`.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.cancelled = Event()
+        self.reason: StopReason | None = None
         self.error: BaseException | None = None
         self.outcome = Outcome.RUNNING
         self.job: Job | None = None
@@ -153,10 +162,12 @@ class Group:
         with self._changed:
             self._stopped = True
             tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancelled.set()
-        if tasks:
-            start_thread(f'{self.name}:stop', lambda: self._insist(grace_s))
+        self._ask(tasks, StopReason.CANCEL, grace_s)
+
+    def stop_one(self, task: Task, reason: StopReason, grace_s: float = GRACE_S) -> None:
+        """Ask one task to end, and insist after `grace_s` seconds. Returns at once. The group takes further tasks."""
+        if task in self.tasks and not task.cancelled.is_set():
+            self._ask((task,), reason, grace_s)
 
     def wait(self, timeout_s: float | None = None) -> tuple[Task, ...]:
         """Wait for the tasks to end. The tasks that had not ended after `timeout_s` seconds (empty: all ended)."""
@@ -193,8 +204,18 @@ class Group:
             self._tasks.remove(task)
             self._changed.notify_all()
 
-    def _insist(self, grace_s: float) -> None:
-        for task in self.wait(grace_s):
+    def _ask(self, tasks: tuple[Task, ...], reason: StopReason, grace_s: float) -> None:
+        for task in tasks:
+            task.reason = task.reason or reason
+            task.cancelled.set()
+        if tasks:
+            start_thread(f'{self.name}:stop', lambda: self._insist(tasks, grace_s))
+
+    def _insist(self, tasks: tuple[Task, ...], grace_s: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not any(task in self._tasks for task in tasks), grace_s)
+            left = tuple(task for task in tasks if task in self._tasks)
+        for task in left:
             task.end_grace()
             if installed() is Executor.THREADING and self._pool is not None and task.job is not None:
                 self._pool.write_off(task.job)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from convergence.core import failure, states
-from convergence.core.claim import Assess, Begun, Claim, Step, Unwantable, Wanted, Worker
+from convergence.core.claim import MOST_LOSSES, Assess, Begun, Claim, Step, Unwantable, Wanted, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import (
     Decision,
@@ -28,6 +28,7 @@ from convergence.core.model import (
     NodeStatus,
     Output,
     Phase,
+    Restriction,
     Status,
 )
 from convergence.core.rows import Event, Node, Pending, Resource
@@ -56,11 +57,13 @@ def _wait(node: Node) -> Decision[Begun]:
 
 
 def _sleeps(view: NodeView, resource: Resource) -> bool:
-    """Whether this very traversal has parked the row until later: then a message that comes early is a double.
+    """Whether this very traversal has parked the row until later, and nothing has happened since.
+
+    Then a message that comes early is a double.
 
     What an older traversal has parked is looked at now: its timers name nodes that nobody visits any more.
     """
-    if resource.status is not Status.IN_PROGRESS or resource.wake_at is None or resource.wake_at <= view.now:
+    if resource.wake_at is None or resource.wake_at <= view.now or resource.events != resource.heard:
         return False
     return resource.traversal_id == view.traversal.id
 
@@ -81,6 +84,8 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
     if _is_unwanted(view, resource) and resource.action is not Action.DELETE:
         return _claim(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
+    if resuming and resource.losses >= MOST_LOSSES:
+        return _refuse_lethal(view, worker, resource)
     changes = {} if resuming else {
         **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
         'progress': None,
@@ -93,7 +98,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
 
 
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
-    if resource.action is not Action.DELETE and (resource.status is Status.IN_PROGRESS or _is_same(view, resource)):
+    if resource.action is not Action.DELETE and _is_unfinished(view, resource):
         return _resume(view, worker, resource)
     if resource.action is Action.DELETE:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
@@ -101,13 +106,17 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     if isinstance(wanted, Unwantable):
         return _refuse(view, worker, resource, wanted.reason)
     pending = _pending(view, wanted)
-    if resource.action is Action.INIT or (resource.token is None and resource.physical_id is None):
+    if resource.action is Action.INIT or not _may_exist(resource):
         return _create(view, worker, resource, pending)
     definition = view.node.definition
     assert definition is not None
     if resource.type != definition.type or wanted.change is Change.REPLACE:
+        if Restriction.REPLACE in definition.restrictions:
+            return _refuse(view, worker, resource, restricted(Restriction.REPLACE))
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
-    if resource.status is Status.FAILED:
+    if wanted.change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
+        return _refuse(view, worker, resource, restricted(Restriction.UPDATE))
+    if resource.status is not Status.COMPLETE:
         return _claim(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
     if wanted.change is Change.IN_PLACE:
         return _change_in_place(view, worker, resource, pending)
@@ -118,6 +127,12 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     return _nothing(
         view, worker, [UpdateResource(resource.id, None, resource.fence, changes)], output
     )
+
+
+def restricted(restriction: Restriction, cause: str = '') -> str:
+    """Why an update fails: the environment does not let it do what it would have to."""
+    because = f' ({cause})' if cause else ''
+    return f'ResourceActionRestricted: {restriction} is restricted for resource.{because}'
 
 
 def _pending(view: NodeView, wanted: Wanted) -> Pending:
@@ -174,18 +189,37 @@ def updating(resource: Resource, pending: Pending) -> dict[str, object]:
     }
 
 
+def _may_exist(resource: Resource) -> bool:
+    """Whether anything may have been made for the row."""
+    if resource.physical_id is not None:
+        return True
+    retry = resource.retry
+    never_made = resource.action is Action.CREATE and resource.progress is None and retry is not None and retry.clean
+    return resource.token is not None and not never_made
+
+
+def _is_unfinished(view: NodeView, resource: Resource) -> bool:
+    """Whether an action has to be brought to its end before this node can do what it wants.
+
+    What only waits to be tried again is given up for something else that is wanted now.
+    """
+    if _is_same(view, resource):
+        return True
+    backing_off = resource.retry is not None and resource.retry.clean and resource.progress is None
+    return resource.status is Status.IN_PROGRESS and not backing_off
+
+
 def _is_unwanted(view: NodeView, resource: Resource) -> bool:
     """Whether the row is parked in the middle of an action of a traversal that was cancelled by this one."""
     return view.traversal.cancels and resource.status is Status.IN_PROGRESS and resource.progress is not None
 
 
 def _is_same(view: NodeView, resource: Resource) -> bool:
-    """Whether the row was left in the middle of just what this node wants."""
+    """Whether the row was left in the middle of just what this node wants, or is to try that again."""
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
-    return (
-        resource.progress is not None and pending is not None and pending.digest == digest(definition, view.inputs)
-    )
+    left = resource.progress is not None or (resource.status is Status.IN_PROGRESS and resource.retry is not None)
+    return left and pending is not None and pending.digest == digest(definition, view.inputs)
 
 
 def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
@@ -197,6 +231,8 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begu
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
     same = pending is not None and pending.digest == digest(definition, view.inputs)
+    if resource.losses >= MOST_LOSSES:
+        return _refuse_lethal(view, worker, resource)
     if not same and _is_unwanted(view, resource):
         return _claim(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
     if same and pending is not None:
@@ -216,6 +252,23 @@ def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> 
         effects.append(UpdateResource(resource.id, None, resource.fence, changes))
     effects.append(InsertEvents((_event(view, worker, resource, action, Status.FAILED, reason),)))
     effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
+    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
+
+
+def _refuse_lethal(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+    """Whoever goes on with the action dies: it fails, before it has taken every worker with it."""
+    reason = (
+        f'{resource.losses} workers in a row have died in the middle of {resource.action}; '
+        'see their logs, then update or delete the stack to try again'
+    )
+    changes = {
+        **states.resource_state(resource, resource.action, Status.FAILED, reason), 'losses': 0, 'deadline': None
+    }  # fmt: skip
+    effects: list[Effect] = [
+        UpdateResource(resource.id, None, resource.fence, changes),
+        InsertEvents((_event(view, worker, resource, resource.action, Status.FAILED, reason),)),
+        *failure.node_failed(view.traversal, view.node, resource.action, resource.name, reason, view.now),
+    ]
     return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
 
 
@@ -253,8 +306,12 @@ def _claim(
         'wake_at': None,
         'traversal_id': view.traversal.id,
     }
+    retry = resource.retry
     if step in (Step.CREATE, Step.UPDATE, Step.DELETE):
-        held['began_at'] = view.now
+        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': 0}
+    elif retry is not None:
+        # From here on something may come of the call: only whoever makes it can say that nothing did.
+        held['retry'] = replace(retry, clean=False)
     effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
     if 'status' in changes:
         effects.append(InsertEvents((_event(view, worker, resource, action, Status.IN_PROGRESS, 'state changed'),)))
@@ -268,8 +325,20 @@ def _claim(
         completes_node=completes_node,
         pending=pending,
         at=view.now,
+        clean=retry is not None and retry.clean,
     )
     return Decision(Begun(step, claim), tuple(effects))
+
+
+def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:
+    """When an action that begins now has taken too long."""
+    resource = view.resource
+    assert resource is not None
+    definition = resource.definition if action is Action.DELETE else view.node.definition
+    limit_s = definition.time_limits.get(action) if definition is not None else None
+    if limit_s is None:
+        limit_s = worker.time_limit(definition.type if definition is not None else resource.type, action)
+    return view.now + limit_s if limit_s is not None else None
 
 
 def _event(

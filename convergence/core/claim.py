@@ -25,11 +25,23 @@ class Step(StrEnum):
     READ = 'READ'
     RESUME = 'RESUME'
     CANCEL = 'CANCEL'
+    INTERRUPT = 'INTERRUPT'
     DELETE = 'DELETE'
 
 
-ACTING = frozenset({Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.DELETE})
+ACTING = frozenset({
+    Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.INTERRUPT, Step.DELETE
+})  # fmt: skip
 """Steps for which the row has been claimed and a plugin is to be called."""
+
+
+MOST_LOSSES = 5
+"""An action in the middle of which so many workers in a row have died is not begun by another one."""
+
+
+def no_limit(type_name: str, action: Action) -> float | None:
+    """The default of `Worker.time_limit`."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +51,13 @@ class Worker:
     :param id: the worker that will own the row.
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.wakes`.
+    :param time_limit: seconds that an action of a resource type may take, where the template sets no limit.
     """
 
     id: str
     new_id: Callable[[], str]
     window: int = 64
+    time_limit: Callable[[str, Action], float | None] = no_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,7 @@ class Claim:
     :param action: the action that the step belongs to.
     :param completes_node: whether success finishes the node; a leftover of an older traversal does not.
     :param at: when it was claimed, by the database's clock.
+    :param clean: whether the step repeats a call that failed for the moment and left nothing behind.
     """
 
     step: Step
@@ -85,6 +100,12 @@ class Claim:
     completes_node: bool = True
     pending: Pending | None = None
     at: float = 0.0
+    clean: bool = False
+
+    @property
+    def attempts(self) -> int:
+        """How often the call was made already, and failed for the moment."""
+        return self.resource.retry.attempts if self.resource.retry is not None else 0
 
     @property
     def age_s(self) -> float:

@@ -65,6 +65,7 @@ class EndTraversal:
     at: float
     reason: str = ''
     failed_phase: Phase | None = None
+    failed_name: str | None = None
     expected: TraversalStatus = TraversalStatus.RUNNING
 
 

@@ -26,9 +26,16 @@ def node_failed(
     """A node of the current traversal has failed: no other may start. The first failure is the root cause."""
     text = f'Resource {action} failed: resources.{name}: {reason}'
     return [
-        EndTraversal(traversal.id, TraversalStatus.FAILED, now, text, node.phase),
+        EndTraversal(traversal.id, TraversalStatus.FAILED, now, text, node.phase, name),
         FailNode(node.traversal_id, node.number),
     ]
+
+
+def after(traversal: Traversal | None, name: str) -> str:
+    """What is said of a resource that fails, or is stopped, when another one of its traversal has failed before."""
+    if traversal is None or traversal.failed_name in (None, name):
+        return ''
+    return f' (after {traversal.failed_name} had failed)'
 
 
 def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:

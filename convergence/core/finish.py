@@ -24,7 +24,7 @@ from convergence.core.effects import (
     UpdateResource,
 )
 from convergence.core.model import Action, Json, NodeStatus, Output, Status
-from convergence.core.rows import Event, Resource
+from convergence.core.rows import Event, Resource, Retry
 from convergence.core.views import FinishView
 
 
@@ -58,6 +58,21 @@ class Parked:
 
 
 @dataclass(frozen=True, slots=True)
+class Postponed:
+    """A call failed for the moment; it is to be repeated after `after_s` seconds.
+
+    :param attempts: how often it has been made by now.
+    """
+
+    reason: str
+    attempts: int
+    after_s: float
+    progress: Mapping[str, Json] | None = None
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Unsuitable:
     """Only a new object will do: the row is given back as it is, to be replaced."""
 
@@ -66,7 +81,7 @@ class Unsuitable:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
-Result: TypeAlias = Succeeded | Failed | Parked | Unsuitable
+Result: TypeAlias = Succeeded | Failed | Parked | Postponed | Unsuitable
 
 
 class End(StrEnum):
@@ -93,7 +108,7 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
             return _succeeded(view, resource, claim, result, worker)
         case Failed():
             return _failed(view, resource, claim, result, worker)
-        case Parked():
+        case Parked() | Postponed():
             return _parked(view, resource, claim, result)
         case Unsuitable():
             return _unsuitable(view, resource, claim, result, worker)
@@ -128,12 +143,17 @@ def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
     )
 
 
-def release(view: FinishView, fence: int) -> Decision[End]:
-    """Take a row from an owner that is not there any more; its action stays in the middle, to be resumed."""
+def release(view: FinishView, fence: int, *, lost: bool = False) -> Decision[End]:
+    """Take a row from an owner that does not work on it any more; its action stays in the middle, to be resumed.
+
+    :param lost: whether the owner has died.
+    """
     resource = view.resource
     if resource is None or resource.owner is None or resource.fence != fence:
         return Decision(End.FENCED)
     changes = {'owner': None, 'fence': fence + 1, 'wake_at': None, **_unsure(view, resource)}
+    if lost:
+        changes['losses'] = resource.losses + 1
     effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
     return Decision(End.RELEASED, effects, view.waiting)
 
@@ -152,26 +172,6 @@ def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Deci
     return replace(decision, effects=effects)
 
 
-def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
-    """Tell the truth about a free row that was left in the middle of an action when its stack came to rest.
-
-    The progress is kept: the next operation on the stack goes on from there.
-
-    :returns: as the verdict, whether that was so.
-    """
-    resource, stack = view.resource, view.stack
-    if resource is None or stack is None or resource.owner is not None or resource.fence != fence:
-        return Decision(False)
-    if resource.status is not Status.IN_PROGRESS or stack.status is Status.IN_PROGRESS:
-        return Decision(False)
-    reason = f'unfinished when {stack.action} of the stack ended'
-    changes = {**states.resource_state(resource, resource.action, Status.FAILED, reason), 'wake_at': None}
-    event = _event(view, worker, resource, resource.action, Status.FAILED, reason, None)
-    return Decision(
-        True, (UpdateResource(resource.id, None, resource.fence, changes), InsertEvents((event,)))
-    )
-
-
 # --- the ends -------------------------------------------------------------------------------------------------
 
 
@@ -184,7 +184,7 @@ def _succeeded(
     if claim.action is Action.DELETE:
         effects.append(DeleteResource(resource.id, *held))
     else:
-        changes = {**_free(), **_known(result.physical_id, result.data), 'output': result.output}
+        changes = {**_rest(), **_known(result.physical_id, result.data), 'output': result.output}
         if claim.pending is not None:
             changes |= applied(claim.pending)
         if claim.step is not Step.READ:
@@ -225,8 +225,9 @@ def _onward(
 
 
 def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, worker: Worker) -> Decision[End]:
+    result = replace(result, reason=result.reason + failure.after(view.traversal, resource.name))
     changes = {
-        **_free(),
+        **_rest(),
         **_known(result.physical_id, result.data),
         'progress': result.progress,
         'status_reason': result.reason,
@@ -252,27 +253,38 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
     return Decision(End.FAILED, tuple(effects))
 
 
-def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked) -> Decision[End]:
+def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked | Postponed) -> Decision[End]:
+    """The action waits in its row. What has happened since it was claimed may be what it waits for."""
+    unheard = resource.events != claim.resource.events
     changes = {
         **_free(),
         **_known(result.physical_id, result.data),
         'progress': result.progress,
-        'wake_at': view.now + result.after_s,
+        'wake_at': view.now if unheard else view.now + result.after_s,
+        'heard': claim.resource.events,
+        'losses': 0,
     }
+    changes |= _again(result) if isinstance(result, Postponed) else {'retry': None}
     effects: list[Effect] = [UpdateResource(resource.id, resource.owner, resource.fence, changes)]
     if not view.is_current:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
     node = claim.node
+    again = ((node.traversal_id, node.number),) if unheard else ()
     if node.wakes is None or claim.step is Step.RESUME:
-        return Decision(End.RELEASED, tuple(effects))
+        return Decision(End.RELEASED, tuple(effects), again)
     effects.append(TellNode(node.traversal_id, node.wakes))
-    return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.wakes),))
+    return Decision(End.RELEASED, tuple(effects), (*again, (node.traversal_id, node.wakes)))
+
+
+def _again(result: Postponed) -> dict[str, object]:
+    retry = Retry(result.attempts, result.reason, clean=True)
+    return {'retry': retry, 'status_reason': f'attempt {result.attempts} failed, it is repeated: {result.reason}'}
 
 
 def _unsuitable(
     view: FinishView, resource: Resource, claim: Claim, result: Unsuitable, worker: Worker
 ) -> Decision[End]:
-    changes = {**_free(), **_known(result.physical_id, result.data)}
+    changes = {**_rest(), **_known(result.physical_id, result.data)}
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
         # A type that refuses an update has left the object as it was.
@@ -299,6 +311,11 @@ def _unsure(view: FinishView, resource: Resource) -> dict[str, object]:
 
 def _free() -> dict[str, object]:
     return {'owner': None, 'progress': None, 'wake_at': None}
+
+
+def _rest() -> dict[str, object]:
+    """For a row whose action has come to an end."""
+    return {**_free(), 'deadline': None, 'retry': None, 'losses': 0}
 
 
 def _known(physical_id: str | None, data: Mapping[str, Json]) -> dict[str, object]:

@@ -78,6 +78,56 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How calls that fail for the moment are repeated. What is None is as the resource type, or the worker, has it.
+
+    :param attempts: how often a call is made at most.
+    :param first_s: seconds before the second time; the pause doubles with each further one.
+    :param longest_s: longest pause in seconds.
+    """
+
+    attempts: int | None = None
+    first_s: float | None = None
+    longest_s: float | None = None
+
+    def document(self) -> dict[str, Json]:
+        """As JSON, without what is None. The inverse is `from_document`."""
+        values = {'attempts': self.attempts, 'first_s': self.first_s, 'longest_s': self.longest_s}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json]) -> RetryPolicy:
+        """The policy that `document` was made from."""
+        return cls(**{name: document[name] for name in cls.__slots__ if name in document})  # type: ignore[arg-type]
+
+    def over(self, other: RetryPolicy) -> RetryPolicy:
+        """This policy, with what it leaves open from another one."""
+        return RetryPolicy(
+            self.attempts if self.attempts is not None else other.attempts,
+            self.first_s if self.first_s is not None else other.first_s,
+            self.longest_s if self.longest_s is not None else other.longest_s,
+        )
+
+
+class Restriction(StrEnum):
+    """What an update may not do to a resource."""
+
+    UPDATE = 'update'
+    REPLACE = 'replace'
+
+
+class Hook(StrEnum):
+    """Where an operation on a resource may pause until a person lets it go on."""
+
+    PRE_CREATE = 'pre-create'
+    PRE_UPDATE = 'pre-update'
+    PRE_DELETE = 'pre-delete'
+    POST_CREATE = 'post-create'
+    POST_UPDATE = 'post-update'
+    POST_DELETE = 'post-delete'
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """What a template says about one resource.
 
@@ -85,8 +135,14 @@ class Definition:
     are references to other resources. `properties` and `metadata` are encoded by `convergence.template` (plain
     JSON, with remaining functions marked so that no user data can be taken for one).
 
+    :param type: the type that it really is; `written_type` is what the template says, where the environment maps that
+        to another one.
     :param requires: names of the resources that must be up first, sorted, each once.
     :param uses: for each of those whose attributes are used, the attributes, sorted.
+    :param hooks: where operations are to pause, sorted.
+    :param restrictions: what an update may not do, sorted.
+    :param time_limits: seconds that an action may take, by action; others are limited by that of the stack.
+    :param retry: how calls that fail for the moment are repeated.
     """
 
     name: str
@@ -96,6 +152,16 @@ class Definition:
     requires: tuple[str, ...] = ()
     deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
     uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    written_type: str = ''
+    hooks: tuple[Hook, ...] = ()
+    restrictions: tuple[Restriction, ...] = ()
+    time_limits: Mapping[Action, float] = field(default_factory=dict)
+    retry: RetryPolicy | None = None
+
+    @property
+    def shown_type(self) -> str:
+        """The type as the template writes it."""
+        return self.written_type or self.type
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON, for a row. The inverse is `from_document`.
@@ -103,7 +169,7 @@ class Definition:
         A field that is added later is left out while it has its default: what older versions stored, and the digests
         made from it, stay what they are.
         """
-        return {
+        document: dict[str, Json] = {
             'name': self.name,
             'type': self.type,
             'properties': self.properties,
@@ -112,13 +178,29 @@ class Definition:
             'deletion_policy': self.deletion_policy.value,
             'uses': {name: list(attributes) for name, attributes in self.uses.items()},
         }
+        if self.written_type:
+            document['written_type'] = self.written_type
+        if self.hooks:
+            document['hooks'] = [hook.value for hook in self.hooks]
+        if self.restrictions:
+            document['restrictions'] = [restriction.value for restriction in self.restrictions]
+        if self.time_limits:
+            document['time_limits'] = {action.value: limit_s for action, limit_s in self.time_limits.items()}
+        if self.retry is not None:
+            document['retry'] = self.retry.document()
+        return document
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Definition:
         """The definition that `document` was made from, whatever version did so: what is missing has its default."""
         requires, uses = document.get('requires') or [], document.get('uses') or {}
+        hooks, restrictions = document.get('hooks') or [], document.get('restrictions') or []
+        assert isinstance(hooks, list)
+        assert isinstance(restrictions, list)
+        limits, policy = document.get('time_limits') or {}, document.get('retry')
         assert isinstance(requires, list)
         assert isinstance(uses, dict)
+        assert isinstance(limits, dict)
         return cls(
             name=str(document['name']),
             type=str(document['type']),
@@ -127,6 +209,11 @@ class Definition:
             requires=tuple(str(name) for name in requires),
             deletion_policy=DeletionPolicy(str(document.get('deletion_policy', DeletionPolicy.DELETE))),
             uses={name: tuple(map(str, keys)) for name, keys in uses.items() if isinstance(keys, list)},
+            written_type=str(document.get('written_type', '')),
+            hooks=tuple(Hook(str(hook)) for hook in hooks),
+            restrictions=tuple(Restriction(str(restriction)) for restriction in restrictions),
+            time_limits={Action(name): float(str(limit_s)) for name, limit_s in limits.items()},
+            retry=RetryPolicy.from_document(policy) if isinstance(policy, dict) else None,
         )
 
 

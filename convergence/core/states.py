@@ -37,7 +37,9 @@ _DELETE_BEGINS: frozenset[State] = frozenset({(Action.DELETE, Status.IN_PROGRESS
 RESOURCE: dict[State, frozenset[State]] = {
     INIT: frozenset({(Action.CREATE, Status.IN_PROGRESS), (Action.CREATE, Status.FAILED)}),
     (Action.CREATE, Status.IN_PROGRESS): frozenset(
-        {(Action.CREATE, Status.COMPLETE), (Action.CREATE, Status.FAILED)} | _DELETE_BEGINS
+        # Begun anew: what failed for the moment is given up where something else is wanted by now.
+        {(Action.CREATE, Status.COMPLETE), (Action.CREATE, Status.FAILED), (Action.CREATE, Status.IN_PROGRESS)}
+        | _DELETE_BEGINS
     ),
     (Action.CREATE, Status.COMPLETE): frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _DELETE_BEGINS),
     (Action.CREATE, Status.FAILED): frozenset(
@@ -50,7 +52,8 @@ RESOURCE: dict[State, frozenset[State]] = {
         | _DELETE_BEGINS
     ),
     (Action.UPDATE, Status.IN_PROGRESS): frozenset(
-        {(Action.UPDATE, Status.COMPLETE), (Action.UPDATE, Status.FAILED)} | _DELETE_BEGINS
+        {(Action.UPDATE, Status.COMPLETE), (Action.UPDATE, Status.FAILED), (Action.UPDATE, Status.IN_PROGRESS)}
+        | _DELETE_BEGINS
     ),
     (Action.UPDATE, Status.COMPLETE): frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _DELETE_BEGINS),
     (Action.UPDATE, Status.FAILED): frozenset(

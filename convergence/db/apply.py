@@ -46,7 +46,11 @@ _SUCCESSORS = and_(
 
 _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 
-FINISH_NODE = update(SYNC_POINT).where(_IS_READY).values(status=NodeStatus.DONE, output=bindparam('new_output'))
+FINISH_NODE = (
+    update(SYNC_POINT)
+    .where(_IS_READY)
+    .values(status=NodeStatus.DONE, output=bindparam('new_output'), finished_at=database_now())
+)
 FAIL_NODE = update(SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = update(SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
 LOCK_SUCCESSORS = (
@@ -78,6 +82,7 @@ END_TRAVERSAL = (
         finished_at=bindparam('new_finished_at'),
         reason=bindparam('new_reason'),
         failed_phase=bindparam('new_failed_phase'),
+        failed_name=bindparam('new_failed_name'),
     )
 )
 _HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
@@ -156,6 +161,7 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
             'new_finished_at': effect.at,
             'new_reason': effect.reason,
             'new_failed_phase': effect.failed_phase,
+            'new_failed_name': effect.failed_name,
         },
     )
 

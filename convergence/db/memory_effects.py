@@ -143,6 +143,7 @@ def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
         finished_at=effect.at,
         reason=effect.reason,
         failed_phase=effect.failed_phase,
+        failed_name=effect.failed_name,
     )
     draft.put('traversal', effect.traversal_id, ended)
 

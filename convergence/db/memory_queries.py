@@ -109,6 +109,10 @@ class MemoryRoster(Roster):
         return {service.id for service in self.services() if service.is_up}
 
 
+def _held(row: Resource) -> HeldRow:
+    return HeldRow(row.id, row.name, row.fence, row.traversal_id)
+
+
 def _longest_ready(found: tuple[float, ReadyNode]) -> tuple[float, int]:
     return found[0], found[1].number
 
@@ -159,18 +163,41 @@ class MemorySweeps(Sweeps):
         """Rows whose owner's lease has run out."""
         alive = self._roster.alive()
         held = [row for row in self._memory.tables.resource.values() if row.owner and row.owner not in alive]
-        return [HeldRow(row.id, row.owner or '', row.fence) for row in held[:limit]]
+        return [HeldRow(row.id, row.owner or '', row.fence, row.traversal_id) for row in held[:limit]]
 
-    def interrupted(self, limit: int) -> list[HeldRow]:
+    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+        """Held rows in the middle of an action that should have ended some time ago."""
+        latest = self._memory.clock() - slack_s
+        return [
+            HeldRow(row.id, row.owner, row.fence, row.traversal_id)
+            for row in self._memory.tables.resource.values()
+            if row.status is Status.IN_PROGRESS and row.owner and row.deadline is not None and row.deadline < latest
+        ][:limit]
+
+    def to_be_told(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
+        return [_held(row) for row in self._left() if row.progress is not None][:limit]
+
+    def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
         """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
+        tables, latest = self._memory.tables, self._memory.clock() - older_than_s
+
+        def is_due(row: Resource) -> bool:
+            stack = tables.stack[row.stack_id]
+            rests_since = stack.created_at if stack.updated_at is None else stack.updated_at
+            return row.progress is None or rests_since <= latest
+
+        return [_held(row) for row in self._left() if is_due(row)][:limit]
+
+    def _left(self) -> list[Resource]:
         tables = self._memory.tables
         return [
-            HeldRow(row.id, row.name, row.fence)
+            row
             for row in tables.resource.values()
             if row.status is Status.IN_PROGRESS
             and row.owner is None
             and tables.stack[row.stack_id].status is not Status.IN_PROGRESS
-        ][:limit]
+        ]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet."""

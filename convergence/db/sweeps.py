@@ -34,11 +34,13 @@ class HeldRow:
     """A resource row that somebody left in the middle of an action.
 
     :param owner: the worker that held it, or the name of the resource where nobody does.
+    :param traversal_id: the traversal for which it was last claimed.
     """
 
     resource_id: str
     owner: str
     fence: int
+    traversal_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +100,35 @@ _ALIVE = (
     .exists()
 )
 _ORPHANED = (
-    select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence)
+    select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence, RESOURCE.c.traversal_id)
     .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
     .limit(bindparam('limit'))
 )
+# Past its own deadline, and its worker, although alive, does nothing about it: somebody else is to see to it.
+_NEGLECTED = (
+    select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence, RESOURCE.c.traversal_id)
+    .where(
+        RESOURCE.c.status == Status.IN_PROGRESS,
+        RESOURCE.c.owner.is_not(None),
+        RESOURCE.c.deadline < database_now() - bindparam('slack_s'),
+    )
+    .limit(bindparam('limit'))
+)
 _INTERRUPTED = (
-    select(RESOURCE.c.id, RESOURCE.c.name, RESOURCE.c.fence)
+    select(RESOURCE.c.id, RESOURCE.c.name, RESOURCE.c.fence, RESOURCE.c.traversal_id)
     .join(STACK, STACK.c.id == RESOURCE.c.stack_id)
     .where(
         RESOURCE.c.status == Status.IN_PROGRESS, RESOURCE.c.owner.is_(None), STACK.c.status != Status.IN_PROGRESS
     )
     .limit(bindparam('limit'))
+)
+# Their types can be told that nobody wants the action any more; that takes a worker.
+_TO_BE_TOLD = _INTERRUPTED.where(RESOURCE.c.progress.is_not(None))
+_TO_BE_GIVEN_UP = _INTERRUPTED.where(
+    or_(
+        RESOURCE.c.progress.is_(None),
+        func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('older_than_s'),
+    )
 )
 _CURRENT_IN_PROGRESS = and_(
     STACK.c.id == TRAVERSAL.c.stack_id,
@@ -182,9 +202,20 @@ class Sweeps:
         """Rows whose owner's lease has run out, by the database's clock."""
         return [HeldRow(*row) for row in self._read(_ORPHANED, limit)]
 
-    def interrupted(self, limit: int) -> list[HeldRow]:
-        """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
-        return [HeldRow(*row) for row in self._read(_INTERRUPTED, limit)]
+    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+        """Held rows in the middle of an action that should have ended `slack_s` seconds ago."""
+        return [HeldRow(*row) for row in self._read(_NEGLECTED, limit, slack_s=slack_s)]
+
+    def to_be_told(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
+        return [HeldRow(*row) for row in self._read(_TO_BE_TOLD, limit)]
+
+    def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
+        """Free rows in the middle of an action, of stacks in which nothing is in progress any more.
+
+        :param older_than_s: those of long actions only where their stack has been at rest for so long.
+        """
+        return [HeldRow(*row) for row in self._read(_TO_BE_GIVEN_UP, limit, older_than_s=older_than_s)]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet."""
@@ -239,6 +270,6 @@ class Sweeps:
         if oldest_to_go is not None:
             connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
 
-    def _read(self, statement: Any, limit: int) -> list[Any]:
+    def _read(self, statement: Any, limit: int, **parameters: float) -> list[Any]:
         with self._store.reading() as connection:
-            return list(connection.execute(statement, {'limit': limit}))
+            return list(connection.execute(statement, {'limit': limit, **parameters}))

@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from convergence.concurrency import Event, start_thread
 from convergence.core.claim import Worker
-from convergence.core.finish import give_up, release
+from convergence.core.finish import release
+from convergence.core.interrupt import give_up
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
 from convergence.db.setbacks import Setbacks
@@ -35,11 +36,15 @@ class SweepOptions:
     """How often and how much. Times in seconds.
 
     :param older_than_s: how long a node may be ready before it is cast again.
+    :param neglect_s: how long an action may go on after its own deadline before its row is taken from its worker.
+    :param interrupt_s: how long workers are given to interrupt what a stack at rest has left in progress.
     :param limit: most rows of one kind in one sweep.
     """
 
     interval_s: float = 5.0
     older_than_s: float = 5.0
+    neglect_s: float = 60.0
+    interrupt_s: float = 60.0
     limit: int = 500
 
 
@@ -86,6 +91,7 @@ class Sweeper:
             return 0
         chores: dict[str, Callable[[], int]] = {
             'take over': self._take_over,
+            'expire': self._expire,
             'give up': self._give_up,
             'time out': self._time_out,
             'settle': self._settle,
@@ -141,21 +147,36 @@ class Sweeper:
 
         def take(row: HeldRow) -> None:
             LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.resource_id)
-            committed = self._store.transact(HeldResource(row.resource_id), lambda view: release(view, row.fence))
-            if committed is not None:
-                self._dispatcher.attend(committed)
+            self._release(row, lost=True)
 
         return self._each('take over', self._sweeps.orphaned, take)
+
+    def _expire(self) -> int:
+        """Rows whose action should have ended long ago become free, so that another worker puts an end to it."""
+
+        def take(row: HeldRow) -> None:
+            LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.resource_id)
+            self._release(row, lost=False)
+
+        return self._each('expire', lambda limit: self._sweeps.neglected(limit, self._options.neglect_s), take)
+
+    def _release(self, row: HeldRow, *, lost: bool) -> None:
+        committed = self._store.transact(
+            HeldResource(row.resource_id), lambda view: release(view, row.fence, lost=lost)
+        )
+        if committed is not None:
+            self._dispatcher.attend(committed)
 
     def _give_up(self) -> int:
         """Rows that were left in the middle when their stack came to rest say so."""
 
         def say_so(row: HeldRow) -> None:
-            self._store.transact(
-                HeldResource(row.resource_id), lambda view: give_up(view, row.fence, self._worker)
-            )
+            scope = HeldResource(row.resource_id, row.traversal_id or '')
+            self._store.transact(scope, lambda view: give_up(view, row.fence, self._worker))
 
-        return self._each('give up', self._sweeps.interrupted, say_so)
+        return self._each(
+            'give up', lambda limit: self._sweeps.interrupted(limit, self._options.interrupt_s), say_so
+        )
 
     def _time_out(self) -> int:
         def end(overdue: EndedTraversal) -> None:

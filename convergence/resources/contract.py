@@ -7,7 +7,7 @@ has to survive between two calls is returned to the engine and handed in again w
 A call answers with `Done` or with `InProgress`. While an action is in progress the engine calls `poll` with the
 progress data that the last answer carried. Errors are raised:
 
-* `TransientFailure`: try again, after a while; the engine backs off.
+* `TransientFailure`: try again, after a while; the engine backs off. Raise it from `create` only where nothing was made.
 * `FinalFailure` (and any other exception): the resource has failed with that text.
 * `ObjectNotFound`: the physical object is not there. For a delete that is success.
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from convergence.core.model import Action, Json
+from convergence.core.model import Action, Json, RetryPolicy
 
 P = TypeVar('P')
 
@@ -133,11 +133,16 @@ class ResourceType(Generic[P]):
     * `Properties`: a frozen dataclass; each field is declared with `convergence.resources.schema.prop`.
     * `Attributes`: a frozen dataclass (or None) whose fields name and type the readable attributes.
     * `token_enforced`: True where the service itself refuses or deduplicates a second create with the same token.
+    * `retry`: how calls that raise `TransientFailure` are repeated; what it leaves open is the worker's configuration.
+      A template may say otherwise for one resource.
+    * `time_limits`: seconds that an action may take before it is cancelled and fails. As above.
     """
 
     Properties: ClassVar[type[Any]]
     Attributes: ClassVar[type[Any] | None] = None
     token_enforced: ClassVar[bool] = False
+    retry: ClassVar[RetryPolicy] = RetryPolicy()
+    time_limits: ClassVar[Mapping[Action, float]] = {}
 
     def create(self, call: Call[P]) -> Answer:
         """Begin to make the physical object."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convergence.concurrency import Group, GroupStopped, Task
+from convergence.concurrency import Group, GroupStopped, StopReason, Task
 from convergence.worker.groups import Check, ThreadGroups
 
 
@@ -56,3 +56,8 @@ class InlineGroups(ThreadGroups):
         for task in groups[0].tasks if groups else ():
             task.cancelled.set()
         return len(groups)
+
+    def stop_one(self, traversal_id: str, task: Task, reason: StopReason, grace_s: float) -> None:
+        """Stop one task of a traversal."""
+        task.reason = task.reason or reason
+        task.cancelled.set()

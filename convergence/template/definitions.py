@@ -13,6 +13,7 @@ from convergence.template.evaluation import references
 from convergence.template.folding import Folder, Path
 from convergence.template.functions.base import Compiling, ReferenceFailed, is_call
 from convergence.template.functions.references import require
+from convergence.template.patience import read_patience
 from convergence.template.versions import CONDITIONS_SINCE, LOWER_CASE_POLICIES_SINCE, Version
 
 MAX_NAME = 255
@@ -65,6 +66,7 @@ class Definitions:
         metadata = self._map(body, 'metadata', path, scope)
         self._map(body, 'update_policy', path, dataclasses.replace(scope, requires=set(), asked=set()))
         self._depends_on(body.get('depends_on'), (*path, 'depends_on'), scope)
+        time_limits, retry = read_patience(self._document, metadata, (*path, 'metadata'))
         return Definition(
             name=name,
             type=type_,
@@ -73,6 +75,8 @@ class Definitions:
             requires=tuple(sorted(scope.requires)),
             deletion_policy=self._deletion_policy(body.get('deletion_policy'), (*path, 'deletion_policy'), scope),
             uses=scope.uses(),
+            time_limits=time_limits,
+            retry=retry,
         )
 
     def _check_name(self, name: str, path: Path) -> None:
@@ -149,6 +153,6 @@ class Definitions:
             steps = []
             for name in cycle:
                 place = self._document.key_place(('resources', name))
-                steps.append(f'{name} (line {place.line})' if place else name)
+                steps.append(f'{name} (line {place.line})' if place.line else name)
             message = f'Circular Dependency Found: {" -> ".join(steps)}'
             self._document.key_problem(message, ('resources', cycle[0]), CircularDependencyException)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Container
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 from convergence import logs
-from convergence.concurrency import Task, TaskKilled
+from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import ACTING, Claim, Step
-from convergence.core.finish import End, Parked, Result, Unsuitable
+from convergence.core.finish import End, Parked, Postponed, Result, Unsuitable
+from convergence.core.interrupt import NO_NODE
+from convergence.db.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.worker.runner import Fenced, NotStored, Runner
@@ -23,6 +28,22 @@ class Settler(Protocol):
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
         """A node of the traversal has failed. A hint, like every message: the sweeper finds it as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A row that a task works on.
+
+    :param since: when it was claimed, on the monotonic clock of this process.
+    """
+
+    claim: Claim
+    since: float
+
+    def is_overdue(self) -> bool:
+        """Whether the action has taken longer than it may."""
+        deadline = self.claim.resource.deadline
+        return deadline is not None and self.claim.at + (time.monotonic() - self.since) > deadline
 
 
 class Checks:
@@ -44,7 +65,7 @@ class Checks:
         self._runner = runner
         self._settler = settler
         self._later = later
-        self._held: dict[Task, Claim] = {}
+        self._held: dict[Task, Held] = {}
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
@@ -64,21 +85,35 @@ class Checks:
         elif begun.step is Step.FAIL:
             self._settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
-            claim = self._held[task] = begun.claim
-            try:
-                result = self._act(claim, task)
-            except TaskKilled:
-                raise  # whoever killed it sees to the row
-            except BaseException:
-                self._held.pop(task, None)
-                raise
-            self._held.pop(task, None)
+            result = self._hold(begun.claim, task)
             if isinstance(result, Unsuitable):
-                self._replace(claim.stack.id, traversal_id, number, claim.resource.id)
+                self._replace(begun.claim.stack.id, traversal_id, number, begun.claim.resource.id)
+
+    def interrupt(self, row: HeldRow, task: Task) -> None:
+        """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
+        claim = self._steps.interrupt(row)
+        if claim is not None:
+            self._hold(claim, task)
+
+    def _hold(self, claim: Claim, task: Task) -> Result | None:
+        self._held[task] = Held(claim, time.monotonic())
+        try:
+            result = self._act(claim, task)
+        except TaskKilled:
+            raise  # whoever killed it sees to the row
+        except BaseException:
+            self._held.pop(task, None)
+            raise
+        self._held.pop(task, None)
+        return result
 
     def holding(self) -> frozenset[tuple[str, int]]:
         """The rows that tasks work on: key and fence."""
-        return frozenset((claim.resource.id, claim.resource.fence) for claim in list(self._held.values()))
+        return frozenset((held.claim.resource.id, held.claim.resource.fence) for held in list(self._held.values()))
+
+    def overdue(self) -> list[tuple[Task, Claim]]:
+        """The tasks whose action has taken longer than it may."""
+        return [(task, held.claim) for task, held in list(self._held.items()) if held.is_overdue()]
 
     def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
         """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
@@ -87,16 +122,19 @@ class Checks:
 
         :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
-        claim = self._held.pop(task, None)
-        if claim is None:
+        held = self._held.pop(task, None)
+        if held is None:
             return
-        LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
-        if claim.traversal.id not in cancelled:
-            self._steps.give_back(claim)
-            return
-        committed = self._steps.abandon(claim, f'{claim.action} did not stop when it was told to')
-        if committed is not None:
-            self._conclude(claim, committed)
+        claim, late = held.claim, task.reason is StopReason.TIME
+        with _bound(claim):
+            LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
+            if not late and claim.traversal.id not in cancelled:
+                self._steps.give_back(claim)
+                return
+            what = 'timed out and did not stop' if late else 'did not stop when it was told to'
+            committed = self._steps.abandon(claim, f'{claim.action} {what}')
+            if committed is not None:
+                self._conclude(claim, committed)
 
     def _conclude(self, claim: Claim, committed: Committed[End]) -> None:
         self._dispatcher.attend(committed)
@@ -112,8 +150,7 @@ class Checks:
 
     def _act(self, claim: Claim, task: Task) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
-        request_id = claim.traversal.request_id or None
-        with logs.bind(request_id=request_id, stack=claim.stack.name, node=claim.resource.name):
+        with _bound(claim):
             LOG.info('%s %s', claim.step, claim.resource.type)
             try:
                 result = self._runner.run(claim, task)
@@ -141,6 +178,16 @@ class Checks:
         if committed is None:
             return End.FENCED
         self._conclude(claim, committed)
-        if isinstance(result, Parked):
+        if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict
+
+
+def _bound(claim: Claim) -> AbstractContextManager[None]:
+    """Log lines say what they are about."""
+    return logs.bind(
+        request_id=claim.traversal.request_id or None,
+        stack=claim.stack.name,
+        traversal=claim.traversal.id,
+        node=claim.resource.name,
+    )

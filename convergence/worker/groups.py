@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from convergence.concurrency import Group, GroupStopped, Lock, Pool, Task
+from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task
 
 LOG = logging.getLogger(__name__)
 
@@ -99,6 +99,13 @@ class ThreadGroups:
         if group is not None:
             group.stop(grace_s)
         return members
+
+    def stop_one(self, traversal_id: str, task: Task, reason: StopReason, grace_s: float) -> None:
+        """Stop one task of a traversal."""
+        with self._lock:
+            group, _ = self._groups.get(traversal_id, (None, 0))
+        if group is not None:
+            group.stop_one(task, reason, grace_s)
 
     def stop_all(self, grace_s: float) -> None:
         """Stop everything."""

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from convergence.concurrency import Task, TaskKilled
+from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import Claim, Step
-from convergence.core.finish import Failed, Parked, Result, Succeeded, Unsuitable
+from convergence.core.finish import Failed, Parked, Postponed, Result, Succeeded, Unsuitable
 from convergence.core.model import Action, Change, Json, Output
 from convergence.errors import ConvergenceError
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
     Answer,
-    Call,
     InProgress,
     ObjectNotFound,
     ReplacementNeeded,
-    ResourceType,
     TransientFailure,
 )
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
-from convergence.worker.storable import carried, checked, storable_id, text_of
+from convergence.worker.course import Course, Later, Pace, pause_s, policy_of, poll_interval_s
+from convergence.worker.storable import carried, storable_id, text_of
 
 LOG = logging.getLogger(__name__)
 
@@ -46,51 +44,6 @@ class Fenced(Exception):
 
 class NotStored(Exception):
     """What an action has led to could not be stored. That is no failure of the resource; it will be resumed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How patiently actions are polled. All times in seconds.
-
-    :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
-    :param attempts: how often a call that fails for the moment is tried.
-    :param jitter: chooses a time between two, so that workers do not repeat their calls all at once.
-    """
-
-    poll_min_s: float = 0.2
-    poll_max_s: float = 30.0
-    park_after_s: float = 2.0
-    attempts: int = 5
-    jitter: Callable[[float, float], float] = random.uniform
-
-
-@dataclass(slots=True)
-class Course:
-    """An action under way: what is known so far of the object and of the action."""
-
-    claim: Claim
-    kind: ResourceType[Any]
-    task: Task
-    call: Call[Any]
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    progress: Mapping[str, Json] | None = None
-    waited_s: float = 0.0
-
-    def learn(self, answer: Answer) -> bool:
-        """Take in what an answer says; whether that is worth storing before the action goes on.
-
-        :raises FinalFailure: it is no answer, or cannot be stored.
-        """
-        answer = checked(answer)
-        news = answer.physical_id is not None and answer.physical_id != self.physical_id
-        if answer.physical_id is not None:
-            self.physical_id = answer.physical_id
-        if answer.data is not None:
-            news = news or answer.data != self.data
-            self.data = answer.data
-        self.call = replace(self.call, physical_id=self.physical_id, data=self.data)
-        return news
 
 
 def wait(task: Task, duration_s: float) -> bool:
@@ -137,6 +90,10 @@ class Runner:
             return self._run(course)
         except (Fenced, NotStored):
             raise
+        except Later as later:
+            return self._with_known(
+                course, Postponed(later.reason, later.attempts, later.after_s, course.progress if course else None)
+            )
         except TaskKilled:
             if course is not None and course.physical_id != claim.resource.physical_id:
                 # The call came back after all, when nobody waited for it any more: somebody must know what it made.
@@ -178,7 +135,9 @@ class Runner:
             strictness=Strictness.LENIENT if deleting else Strictness.STRICT,
             cancelled=task.cancelled.is_set,
         )
-        return Course(claim, kind, task, call, resource.physical_id, resource.data, resource.progress)
+        return Course(
+            claim, kind, task, call, resource.physical_id, resource.data, resource.progress, attempts=claim.attempts
+        )
 
     def _run(self, course: Course) -> Result:
         claim, call, kind = course.claim, course.call, course.kind
@@ -193,7 +152,7 @@ class Runner:
                 return self._resume(course)
             case Step.REPAIR:
                 return self._repair(course)
-            case Step.CANCEL:
+            case Step.CANCEL | Step.INTERRUPT:
                 return self._let_go(course)
             case Step.READ:
                 return Succeeded(self._output(course), call.physical_id, call.data)
@@ -227,6 +186,8 @@ class Runner:
             return self._delete(course)
         if action is Action.UPDATE:
             return self._drive(course, lambda: kind.update(course.call))
+        if course.claim.clean and course.physical_id is None:
+            return self._drive(course, lambda: kind.create(course.call))
         found = self._patiently(course, lambda: kind.find(course.call))
         if found is not None:
             return self._drive(course, lambda: found)
@@ -267,7 +228,9 @@ class Runner:
         while isinstance(answer, InProgress):
             news = course.learn(answer) or course.progress is None
             course.progress = answer.progress
-            wait_s = self._interval_s(course, answer)
+            if course.left_s <= 0:
+                return self._let_go(course)
+            wait_s = min(poll_interval_s(course, answer, self._pace), course.left_s)
             if self._around.draining():
                 return self._with_known(course, Parked(answer.progress, 0.0))
             # What has been parked once is polled once and parked again: it has shown that it takes its time.
@@ -285,14 +248,6 @@ class Runner:
         if action is Action.DELETE:
             return Succeeded(None)
         return Succeeded(self._output(course), course.physical_id, course.data)
-
-    def _interval_s(self, course: Course, answer: InProgress) -> float:
-        """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
-        if answer.poll_after_s is not None:
-            # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
-            return min(max(answer.poll_after_s, self._pace.poll_min_s), self._pace.poll_max_s)
-        age_s = course.claim.age_s + course.waited_s
-        return min(max(self._pace.poll_min_s, age_s / 4), self._pace.poll_max_s)
 
     @staticmethod
     def _store(course: Course, step: Callable[[], bool]) -> None:
@@ -317,7 +272,8 @@ class Runner:
 
         A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
         """
-        unwanted = course.claim.step is Step.CANCEL
+        late = course.left_s <= 0 or course.task.reason is StopReason.TIME
+        unwanted = late or course.claim.step in (Step.CANCEL, Step.INTERRUPT)
         if not unwanted and (self._around.draining() or self._around.wanted(course.claim)):
             return self._with_known(course, Parked(course.progress, 0.0))
         action, progress = course.claim.action, course.progress or {}
@@ -328,22 +284,35 @@ class Runner:
             raise
         except BaseException:  # as in run()
             LOG.warning('Cancelling %s of %s failed', action, course.call.name, exc_info=True)
-        resumable = not unwanted and not course.kind.can_cancel(action)
-        return self._with_known(course, Failed(f'{action} cancelled', progress=progress if resumable else None))
+        resumable = not late and course.claim.step is not Step.CANCEL and not course.kind.can_cancel(action)
+        reason = f'{action} timed out' if late else f'{action} cancelled'
+        return self._with_known(course, Failed(reason, progress=progress if resumable else None))
 
     def _patiently(self, course: Course, call: Callable[[], Any]) -> Any:
-        """Make a call; while it says that it may work later, repeat it a few times."""
-        for attempt in range(1, self._pace.attempts + 1):
+        """Make a call; while it says that it may work later, repeat it as often as the policy allows.
+
+        :raises Later: the next time is too far off to keep a thread for it.
+        """
+        policy = policy_of(course, self._pace)
+        while True:
             try:
                 with course.task.killable():
-                    return call()
+                    answer = call()
             except TransientFailure as error:
-                if attempt == self._pace.attempts or course.task.cancelled.is_set():
+                course.attempts += 1
+                if course.attempts >= (policy.attempts or 1) or course.task.cancelled.is_set():
                     raise
+                wait_s = pause_s(course, policy, self._pace)
+                if wait_s >= course.left_s:
+                    raise
+                if course.waited_s + wait_s > self._pace.park_after_s:
+                    raise Later(text_of(error), course.attempts, wait_s) from error
                 LOG.info('%s of %s is repeated: %s', course.claim.action, course.call.name, error)
-                limit_s = min(self._pace.poll_min_s * 2**attempt, self._pace.poll_max_s)
-                self._around.wait(course.task, self._pace.jitter(limit_s / 2, limit_s))
-        raise AssertionError('unreachable')
+                self._around.wait(course.task, wait_s)
+                course.waited_s += wait_s
+            else:
+                course.attempts = 0
+                return answer
 
     # --- results ----------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
 from convergence.worker.assess import Assessor
 from convergence.worker.checks import Checks, Settler
+from convergence.worker.course import Pace
 from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.runner import Pace, Runner, Surroundings, wait
+from convergence.worker.runner import Runner, Surroundings, wait
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
 from convergence.worker.upkeep import HOPS, Duties, Fitness, Rows, Upkeep
@@ -82,7 +83,7 @@ class WorkerService:
         self._roster = rows.roster
         self._reader = rows.reader
         self._dispatcher = dispatcher
-        self._worker = Worker(self.id, new_id, options.dispatch_window)
+        self._worker = Worker(self.id, new_id, options.dispatch_window, registry.time_limit)
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
         self._groups = clockwork.groups(options.threads, self._left)
@@ -105,6 +106,7 @@ class WorkerService:
             self.id,
             older_than_s=options.unattended_s,
             most_stuck=options.most_stuck or options.threads,
+            grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
         self._upkeep = Upkeep(

@@ -10,9 +10,11 @@ from convergence.core.check import begin
 from convergence.core.claim import Assess, Begun, Claim, Worker
 from convergence.core.effects import Decision
 from convergence.core.finish import End, Parked, Result, abandon, escalate, finish, record, release
+from convergence.core.interrupt import NO_NODE, interrupt
 from convergence.core.leftover import Track, keep_track
 from convergence.core.replace import replacement
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
+from convergence.db.sweeps import HeldRow
 from convergence.db.transaction import Committed, Transactions
 from convergence.errors import ConvergenceError
 
@@ -66,6 +68,12 @@ class Steps:
     def abandon(self, claim: Claim, reason: str) -> Committed[End] | None:
         """Take a row from a task that does not stop."""
         return self._store.transact(_held(claim), lambda view: abandon(view, claim, reason, self._worker))
+
+    def interrupt(self, row: HeldRow) -> Claim | None:
+        """Claim a row that was left in the middle when its stack came to rest; None where there is nothing to do."""
+        scope = HeldResource(row.resource_id, row.traversal_id or '', NO_NODE)
+        committed = self._store.transact(scope, lambda view: interrupt(view, row.fence, self._worker))
+        return committed.verdict if committed is not None else None
 
     def record(self, claim: Claim, known: Parked) -> bool:
         """Write what has become known while an action goes on; False: the row is not held any more."""

@@ -6,8 +6,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
+from convergence.concurrency import StopReason
 from convergence.core.finish import release
+from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
@@ -52,6 +55,7 @@ class Duties:
     :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
         than a sweep: as long as the engines and the broker do their part, there is no such node.
     :param jammed_s: seconds without any free thread after which checks are given to others.
+    :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
     :param most_stuck: as many stuck threads make the process worn: it has to be started anew.
     :param window: most nodes of one traversal that are taken unasked at a time.
     """
@@ -59,6 +63,7 @@ class Duties:
     worker_id: str
     older_than_s: float = 15.0
     jammed_s: float = 2.0
+    grace_s: float = 10.0
     most_stuck: int = 8
     window: int = 64
 
@@ -92,8 +97,10 @@ class Upkeep:
     def __call__(self) -> None:
         """Do all of it once."""
         self.stop_unwanted()
+        self.stop_overdue()
         self.give_back_forgotten()
         self.hand_on_waiting()
+        self.interrupt_left()
         self.help_out()
 
     @property
@@ -107,7 +114,7 @@ class Upkeep:
 
     def hand_on(self, check: Check) -> None:
         """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
-        if check.hops < HOPS:
+        if check.hops < HOPS and check.node != NO_NODE:
             self._dispatcher.hand_on(check.traversal_id, check.node, check.hops + 1)
 
     def hand_on_waiting(self) -> None:
@@ -149,6 +156,22 @@ class Upkeep:
             superseded = current is not None and current.id != traversal_id and current.cancels
             if traversal.status is TraversalStatus.CANCELLED or superseded:
                 self._stop(traversal.stack_id, traversal_id)
+
+    def stop_overdue(self) -> None:
+        """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
+        for task, claim in self._checks.overdue():
+            LOG.warning('%s of %s has timed out and is stopped', claim.action, claim.resource.name)
+            self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._duties.grace_s)
+
+    def interrupt_left(self) -> None:
+        """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
+        sweeps, idle = self._rows.sweeps, self._groups.idle
+        if sweeps is None or not idle:
+            return
+        for row in sweeps.to_be_told(idle):
+            self._groups.submit(
+                Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row)
+            )  # fmt: skip
 
     def help_out(self) -> None:
         """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""

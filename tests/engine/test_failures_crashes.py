@@ -7,7 +7,7 @@ import pytest
 from convergence.db.models import RESOURCE
 from convergence.db.scopes import HeldResource, OneNode
 from convergence.resources.contract import Done, FinalFailure, InProgress, ReplacementNeeded, TransientFailure
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
 from tests.harness import Crash, Harness, things
 from tests.reality import fails, makes_then, meanwhile, starts
 

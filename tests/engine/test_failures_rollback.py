@@ -3,7 +3,7 @@
 import pytest
 
 from convergence.resources.contract import FinalFailure, InProgress
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
 from tests.harness import Harness, hot
 from tests.reality import fails, goes_on, meanwhile, starts
 
@@ -149,7 +149,7 @@ def test_the_first_failure_is_the_root_cause(harness):
     harness.run()
     assert harness.stack(ids[0]).status_reason == 'Resource CREATE failed: resources.a: first'
     assert harness.events(ids[0]) == ['CREATE_IN_PROGRESS', 'CREATE_FAILED']
-    assert harness.row(ids[0], 'b').status_reason == 'second'
+    assert harness.row(ids[0], 'b').status_reason == 'second (after a had failed)'
 
 
 @pytest.mark.parametrize('generations', [1, 2])

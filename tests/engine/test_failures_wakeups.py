@@ -10,7 +10,7 @@ import pytest
 from convergence.db.queries import StackQuery
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.resources.contract import FinalFailure
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
 from tests.harness import Crash, Harness, database
 from tests.reality import fails, goes_on, meanwhile, starts
 

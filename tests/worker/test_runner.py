@@ -21,7 +21,8 @@ from convergence.resources.contract import (
 )
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
-from convergence.worker.runner import Fenced, Pace, Runner, Surroundings
+from convergence.worker.course import Pace
+from convergence.worker.runner import Fenced, Runner, Surroundings
 from tests.core.build import MADE, NODE, PENDING, claim, held
 
 

@@ -7,7 +7,7 @@ import pytest
 from convergence.core.model import Status
 from convergence.db.models import RESOURCE
 from convergence.resources.contract import Done, InProgress
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
 from convergence.worker.timers import Timers
 from tests.harness import Harness
 from tests.reality import meanwhile, starts

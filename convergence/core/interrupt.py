@@ -1,0 +1,75 @@
+"""A row that was left in the middle of an action when its stack came to rest: nobody waits for it any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from convergence.core import failure, states
+from convergence.core.claim import Claim, Step, Worker
+from convergence.core.effects import Decision, InsertEvents, UpdateResource
+from convergence.core.model import NodeStatus, Phase, Status
+from convergence.core.rows import Event, Node
+from convergence.core.views import FinishView
+
+NO_NODE = -1
+"""Stands for the node of a row whose action belongs to none any more."""
+
+
+def interrupt(view: FinishView, fence: int, worker: Worker) -> Decision[Claim | None]:
+    """Claim the row in order to tell the resource type that its action is not wanted any more.
+
+    :returns: as the verdict, the claim; None where somebody else sees to the row, or nobody has to.
+    """
+    resource, stack, traversal = view.resource, view.stack, view.traversal
+    if resource is None or stack is None or traversal is None or not _is_left(view, fence):
+        return Decision(None)
+    held = {'owner': worker.id, 'fence': fence + 1, 'wake_at': None}
+    node = Node(traversal.id, NO_NODE, Phase.CLEANUP, NodeStatus.FAILED, resource.name, resource.id)
+    claim = Claim(
+        step=Step.INTERRUPT,
+        action=resource.action,
+        resource=replace(resource, **held),  # type: ignore[arg-type]
+        node=node,
+        stack=stack,
+        traversal=traversal,
+        completes_node=False,
+        pending=resource.pending,
+        at=view.now,
+    )
+    return Decision(claim, (UpdateResource(resource.id, None, fence, held),))
+
+
+def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
+    """Tell the truth about the row. The progress is kept: the next operation on the stack goes on from there.
+
+    :returns: as the verdict, whether that was so.
+    """
+    resource, stack = view.resource, view.stack
+    if resource is None or stack is None or not _is_left(view, fence):
+        return Decision(False)
+    reason = f'unfinished when {stack.action} of the stack ended' + failure.after(view.traversal, resource.name)
+    changes = {
+        **states.resource_state(resource, resource.action, Status.FAILED, reason),
+        'wake_at': None,
+        'deadline': None,
+        'retry': None,
+    }
+    event = Event(
+        id=worker.new_id(),
+        stack_id=resource.stack_id,
+        action=resource.action,
+        status=Status.FAILED,
+        reason=reason,
+        at=view.now,
+        resource_name=resource.name,
+        resource_type=resource.type,
+        physical_id=resource.physical_id,
+    )
+    return Decision(True, (UpdateResource(resource.id, None, fence, changes), InsertEvents((event,))))
+
+
+def _is_left(view: FinishView, fence: int) -> bool:
+    resource, stack = view.resource, view.stack
+    if resource is None or stack is None or resource.owner is not None or resource.fence != fence:
+        return False
+    return resource.status is Status.IN_PROGRESS and stack.status is not Status.IN_PROGRESS
