@@ -101,6 +101,8 @@ class RequestLimitExceeded(UserError):
 class Place:
     """Where in a document something stands. Lines and columns count from 1.
 
+    Both are 0 in a document that did not come as text: then only the path is known.
+
     :param source: what the document is called, for example ``template`` or a file name.
     :param path: keys from the document's root, for example ``('resources', 'web', 'properties', 'port')``.
     """
@@ -111,7 +113,7 @@ class Place:
     path: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        where = f'{self.source}, line {self.line}, column {self.column}'
+        where = f'{self.source}, line {self.line}, column {self.column}' if self.line else self.source
         return f'{where} ({".".join(str(key) for key in self.path)})' if self.path else where
 
 
@@ -137,8 +139,8 @@ class Problem:
         return {
             'message': self.message,
             'file': place.source if place else None,
-            'line': place.line if place else None,
-            'column': place.column if place else None,
+            'line': place.line or None if place else None,
+            'column': place.column or None if place else None,
             'path': list(place.path) if place else None,
             'hint': self.hint or None,
             'kind': self.kind,
@@ -149,9 +151,9 @@ class Problem:
     def from_document(cls, document: Mapping[str, Any]) -> Problem:
         """The problem that `document` describes, also after a way through JSON."""
         place = None
-        if document.get('line') is not None:
+        if document.get('file') is not None:
             path = tuple(document.get('path') or ())
-            place = Place(document['line'], document['column'], document['file'], path)
+            place = Place(document.get('line') or 0, document.get('column') or 0, document['file'], path)
         kind = document.get('kind') or 'StackValidationFailed'
         return cls(document['message'], place, document.get('hint') or '', kind, document.get('excerpt') or '')
 
@@ -207,6 +209,18 @@ class UnknownUserParameter(StackValidationFailed):
 
 class UserParameterMissing(StackValidationFailed):
     """No value was given for a parameter without a default."""
+
+
+class ImmutableParameterModified(StackValidationFailed):
+    """An update gives an immutable parameter another value."""
+
+
+class ConflictingMergeStrategyForParam(StackValidationFailed):
+    """Two environment files say differently how a parameter is merged."""
+
+
+class InvalidBreakPointHook(StackValidationFailed):
+    """The environment has a hook that the engine does not know; the text names the resource."""
 
 
 # --- processes ------------------------------------------------------------------------------------------------

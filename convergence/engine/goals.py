@@ -68,7 +68,7 @@ class Goals:
 
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
-        compiled = self._compile(stack, submission, self._installation)
+        compiled = self._analyse(stack, submission, self._installation)
         validate(compiled, self._registry)
         return compiled
 
@@ -77,7 +77,7 @@ class Goals:
 
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
-        compiled = template.compile(
+        compiled = template.analyse(
             submission.template,
             identity=template.Identity('', '', project_id),
             environment=submission.environment,
@@ -117,14 +117,15 @@ class Goals:
         with self._lock:
             compiled = self._compiled.get(template_id)
         if compiled is None:
-            compiled = self._compile(stack, Submission.from_content(row.content), self._accepted)
+            compiled = self._analyse(stack, Submission.from_content(row.content), self._accepted)
+            compiled.problems.raise_any()
             self.remember(template_id, compiled)
         return row, compiled
 
-    def _compile(
+    def _analyse(
         self, stack: Stack, submission: Submission, installation: template.Installation
     ) -> template.Compiled:
-        return template.compile(
+        return template.analyse(
             submission.template,
             identity=template.Identity(stack.id, stack.name, stack.project_id),
             environment=submission.environment,

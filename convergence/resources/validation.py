@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from convergence.core.model import Definition, DeletionPolicy, Json
-from convergence.errors import EntityNotFound, Place, Problem, StackValidationFailed
+from convergence.errors import EntityNotFound, Place, Problem
 from convergence.resources.attributes import attribute_names, has_attribute
 from convergence.resources.contract import ResourceType
 from convergence.resources.reading import did_you_mean
@@ -17,30 +17,47 @@ from convergence.template import Compiled, references
 Path = tuple[str | int, ...]
 
 
-def validate(compiled: Compiled, registry: Registry) -> None:
+UNKNOWN_TYPE = 'UnknownResourceType'
+"""The kind of the problem that a resource type is not installed."""
+
+
+def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bool = False) -> list[Problem]:
     """Check types, properties and the attributes that are asked for.
 
-    :raises StackValidationFailed: with every problem found, in the order of the document.
+    A template that comes from `convergence.template.analyse` may be wrong already; then everything is told together,
+    but for what would only be a consequence.
+
+    :param ignore_unknown_types: what is not installed makes no error.
+    :returns: the unknown types that were ignored.
+    :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
+    problems, ignored = compiled.problems.copy(), compiled.problems.beside()
     kinds: dict[str, ResourceType[Any]] = {}
-    problems: list[Problem] = []
+    found: list[Problem] = []
     for name, definition in compiled.goal.definitions.items():
         try:
             kinds[name] = registry.get(definition.type)
         except EntityNotFound as error:
-            problems.append(Problem(str(error), compiled.place('resources', name, 'type')))
-    problems.extend(_snapshots(compiled))
+            unknown = Problem(str(error), compiled.place('resources', name, 'type'), kind=UNKNOWN_TYPE)
+            if ignore_unknown_types and definition.type:
+                ignored.include(unknown)
+            else:
+                found.append(unknown)
+    found.extend(_snapshots(compiled, kinds))
     for name, kind in kinds.items():
-        problems.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
-    problems.extend(_wrong_attributes(compiled, kinds))
-    if problems:
-        raise StackValidationFailed(sorted(problems, key=_position))
+        found.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
+    found.extend(_wrong_attributes(compiled, kinds))
+    for problem in found:
+        if problem.place is None or not compiled.problems.concerns(problem.place.source, problem.place.path):
+            problems.include(problem)
+    problems.raise_any()
+    return ignored.found()
 
 
-def _snapshots(compiled: Compiled) -> Iterator[Problem]:
+def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> Iterator[Problem]:
     """Accepting the policy without being able to keep it would destroy what somebody asked to have saved."""
     for name, definition in compiled.goal.definitions.items():
-        if definition.deletion_policy is DeletionPolicy.SNAPSHOT:
+        if name in kinds and definition.deletion_policy is DeletionPolicy.SNAPSHOT:
             yield Problem(
                 f'resources.{name} ({definition.type}): deletion_policy Snapshot is not supported by this type; '
                 'use Delete or Retain',
@@ -92,7 +109,3 @@ def _parts(encoded: Json, path: Path) -> Iterator[tuple[Json, Path]]:
             yield from _parts(item, (*path, index))
     else:
         yield encoded, path
-
-
-def _position(problem: Problem) -> tuple[int, int]:
-    return (problem.place.line, problem.place.column) if problem.place else (0, 0)

@@ -21,6 +21,7 @@ from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import Identity, Parameter
 from convergence.template.problems import Problems
 from convergence.template.sources import Copier, read
+from convergence.template.substitution import substitute
 from convergence.template.versions import CONDITIONS_SINCE, FOREIGN_KEYS, KEY, VERSIONS, Version
 
 _SECTIONS = (KEY, 'description', 'parameter_groups', 'parameters', 'resources', 'outputs')
@@ -49,10 +50,10 @@ class Compiled:
         """What is wrong. Empty, unless it comes from `analyse`."""
         return self._document.problems
 
-    def place(self, *path: str | int) -> Place | None:
+    def place(self, *path: str | int) -> Place:
         """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.
 
-        The nearest thing around it if it is not there itself; None if the template was not given as text.
+        The nearest thing around it if it is not there itself.
         """
         return self._document.place(path)
 
@@ -146,6 +147,7 @@ class _Compilation:
         folder = Folder(self._document, version)
         definitions = Definitions(self._document, version, folder)
         goal = definitions.read(sections['resources'], scope)
+        goal = substitute(goal, self._document, environment, files, self._budget)
         outputs = read_outputs(self._document, version, folder, scope, definitions)
         description = self._description(root)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}

@@ -57,10 +57,10 @@ class Document:
     root: Json = field(repr=False)
     problems: Problems = field(repr=False, compare=False)
 
-    def place(self, path: Sequence[str | int]) -> Place | None:
+    def place(self, path: Sequence[str | int]) -> Place:
         """Where the value at `path` stands, or the nearest thing around it that has a position.
 
-        A scalar has the position of its value, a map or a list that of its key. None if the document was not text.
+        A scalar has the position of its value, a map or a list that of its key.
         """
         node: Json = self.root
         found: Mark | None = None
@@ -77,10 +77,11 @@ class Document:
             else:
                 break
         if found is None:
-            return Place(1, 1, self.source, short(path)) if isinstance(self.root, Map | Items) else None
+            known = 1 if isinstance(self.root, Map | Items) else 0
+            return Place(known, known, self.source, short(path))
         return Place(found.line + 1, found.column + 1, self.source, short(path))
 
-    def key_place(self, path: Sequence[str | int]) -> Place | None:
+    def key_place(self, path: Sequence[str | int]) -> Place:
         """Where the key at the end of `path` stands; otherwise like `place`."""
         node: Json = self.root
         for element in path[:-1]:

@@ -37,6 +37,18 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
+    def beside(self) -> Problems:
+        """An empty collection that quotes the same texts, for what is to be told apart."""
+        problems = Problems()
+        problems._texts = self._texts
+        return problems
+
+    def copy(self) -> Problems:
+        """A collection of the same problems that can be added to."""
+        problems = self.beside()
+        problems._found = list(self._found)
+        return problems
+
     def quote(self, source: str, text: str) -> None:
         """Take lines of `text` for the excerpts of problems in the document called `source`."""
         self._texts.setdefault(source, text)

@@ -89,7 +89,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(harness, reads):
     with pytest.raises(errors.StackValidationFailed) as caught:
         reads.validate_template(harness.context, source)
     assert [problem.place.path[1] for problem in caught.value.problems] == ['a', 'b']
-    assert 'did you mean value' in str(caught.value) and 'did you mean Test::Thing' in str(caught.value)
+    assert 'Did you mean value' in str(caught.value) and 'Did you mean Test::Thing' in str(caught.value)
 
 
 def test_a_wrong_value_is_told(harness, reads):

@@ -6,7 +6,7 @@ from convergence.errors import StackValidationFailed
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
-from convergence.template import Identity, compile
+from convergence.template import Identity, analyse, compile
 
 IDENTITY = Identity('stack-id', 'stack', 'project')
 
@@ -15,7 +15,7 @@ def problems(text, **options):
     compiled = compile(f'heat_template_version: 2018-08-31\n{text}', identity=IDENTITY, **options)
     with pytest.raises(StackValidationFailed) as caught:
         validate(compiled, Registry.builtin())
-    return [(problem.place.line, problem.message) for problem in caught.value.problems]
+    return [(problem.place.line, str(problem).splitlines()[0]) for problem in caught.value.problems]
 
 
 def test_everything_wrong_is_found_in_one_go_and_in_order():
@@ -39,11 +39,11 @@ outputs:
 """)
     assert [line for line, _ in found] == [5, 9, 10, 11, 15, 18]
     texts = [text for _, text in found]
-    assert 'did you mean OS::Heat::Value?' in texts[0]
-    assert 'did you mean length?' in texts[1]
+    assert 'Did you mean OS::Heat::Value?' in texts[0]
+    assert 'Did you mean length?' in texts[1]
     assert 'an integer is wanted' in texts[2]
     assert 'Property value not assigned' in texts[3]
-    assert 'did you mean value?' in texts[4]
+    assert 'Did you mean value?' in texts[4]
     assert 'OS::Heat::Value has no attribute output' in texts[5]
 
 
@@ -86,3 +86,66 @@ def test_the_examples_are_valid(tmp_path, request):
     assert [example.name for example in examples] == ['hello.yaml', 'site-update.yaml', 'site.yaml']
     for example in examples:
         validate(compile(example.read_text(), identity=IDENTITY), registry)
+
+
+def analysed(text):
+    return analyse(f'heat_template_version: 2018-08-31\n{text}', identity=IDENTITY)
+
+
+def test_mistakes_of_language_and_of_types_are_told_together_but_not_their_consequences():
+    wrong = analysed("""
+resources:
+  a:
+    type: OS::Heat::Vaule
+  b:
+    type: OS::Heat::Value
+    properties:
+      value: {get_param: nmae}
+      valeu: 1
+  c:
+    type: OS::Heat::RandomString
+    properties:
+      length: {get_param: [size, 0]}
+  d:
+    depends_on: x
+reosurces: {}
+""")
+    with pytest.raises(StackValidationFailed) as caught:
+        validate(wrong, Registry.builtin())
+    assert [(problem.place.line, problem.kind) for problem in caught.value.problems] == [
+        (5, 'UnknownResourceType'),
+        (9, 'UserParameterMissing'),
+        (10, 'StackValidationFailed'),
+        (14, 'UserParameterMissing'),
+        (15, 'StackValidationFailed'),
+        (16, 'InvalidTemplateReference'),
+        (17, 'InvalidTemplateSection'),
+    ]
+
+
+def test_unknown_types_can_be_ignored_and_the_rest_is_still_checked():
+    text = """
+resources:
+  a: {type: Foreign::Thing, properties: {any: thing}, deletion_policy: Snapshot}
+  b: {type: OS::Heat::RandomString, properties: {length: 8, salt: {get_attr: [a, whatever]}}}
+"""
+    warnings = validate(analysed(text), Registry.builtin(), ignore_unknown_types=True)
+    assert [(warning.kind, warning.place.path) for warning in warnings] == [
+        ('UnknownResourceType', ('resources', 'a', 'type'))
+    ]
+    assert warnings[0].excerpt.startswith('4 |   a: {type: Foreign::Thing')
+    with pytest.raises(StackValidationFailed) as caught:
+        validate(analysed(text.replace('length', 'lenght')), Registry.builtin(), ignore_unknown_types=True)
+    assert [problem.place.line for problem in caught.value.problems] == [5]
+
+
+def test_a_document_that_came_parsed_has_paths_instead_of_lines():
+    document = {
+        'heat_template_version': '2018-08-31',
+        'resources': {'a': {'type': 'OS::Heat::Value', 'properties': {'value': {'get_param': 'x'}}}},
+    }
+    with pytest.raises(StackValidationFailed) as caught:
+        validate(analyse(document, identity=IDENTITY), Registry.builtin())
+    (problem,) = caught.value.problems
+    assert (problem.document()['line'], problem.place.path[:4]) == (None, ('resources', 'a', 'properties', 'value'))
+    assert str(problem).splitlines()[1] == '  template (resources.a.properties.value.get_param)'

@@ -146,7 +146,8 @@ def test_a_parsed_mapping_is_accepted_dates_and_numbers_included():
     result = compiled(template)
     assert result.version == '2016-10-14'
     assert result.goal.definitions['web'].properties == {'2': ['a', '2020-01-02'], 'true': 1}
-    assert result.place('resources', 'web') is None
+    place = result.place('resources', 'web')
+    assert (place.line, place.path) == (0, ('resources', 'web'))
 
 
 @pytest.mark.parametrize(
