@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from convergence.core import failure, states
-from convergence.core.check import applied, updating
+from convergence.core.check import applied, restricted, updating
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.effects import (
     Decision,
@@ -23,7 +23,7 @@ from convergence.core.effects import (
     TellNode,
     UpdateResource,
 )
-from convergence.core.model import Action, Json, NodeStatus, Output, Status
+from convergence.core.model import Action, Json, NodeStatus, Output, Restriction, Status
 from convergence.core.rows import Event, Resource, Retry
 from convergence.core.views import FinishView
 
@@ -110,8 +110,16 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
             return _failed(view, resource, claim, result, worker)
         case Parked() | Postponed():
             return _parked(view, resource, claim, result)
+        case Unsuitable() if _may_not_replace(claim):
+            reason = restricted(Restriction.REPLACE, result.reason)
+            return _failed(view, resource, claim, Failed(reason, result.physical_id, result.data), worker)
         case Unsuitable():
             return _unsuitable(view, resource, claim, result, worker)
+
+
+def _may_not_replace(claim: Claim) -> bool:
+    definition = claim.node.definition
+    return definition is not None and Restriction.REPLACE in definition.restrictions
 
 
 def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:

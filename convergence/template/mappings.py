@@ -1,0 +1,220 @@
+"""The section `resource_registry` of an environment: which type stands for which, and what holds for single resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from convergence.core.model import Hook, Json, Restriction
+from convergence.errors import InvalidBreakPointHook
+from convergence.template.document import Document
+
+Path = tuple[str | int, ...]
+
+SECTION = 'resource_registry'
+TEMPLATE_ENDINGS = ('.yaml', '.template')
+"""How the name of a type ends that is a template."""
+
+_SINGLE = ('hooks', 'restricted_actions', 'base_url')
+"""Keys of one resource that are no types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is said about the resources that a name, or a pattern with ``*``, fits.
+
+    :param types: as in `Mappings`, for these resources only.
+    :param within: for the resources in a nested stack that such a resource is.
+    """
+
+    types: Mapping[str, str] = field(default_factory=dict)
+    hooks: tuple[Hook, ...] = ()
+    restrictions: tuple[Restriction, ...] = ()
+    base_url: str = ''
+    within: Mapping[str, Override] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """What stands for what.
+
+    :param types: by type name, or by its beginning and ``*``; another type, or the path of a template.
+    :param overrides: by the name of a resource, or a pattern with ``*``.
+    :param base_url: where paths of templates begin.
+    """
+
+    types: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+    base_url: str = ''
+    _patterns: tuple[str, ...] = field(init=False, default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, '_patterns', tuple(name for name in self.overrides if '*' in name))
+
+    def cost(self) -> int:
+        """Steps that a question about one resource takes at most."""
+        return 1 + len(self._patterns) + len(self.types)
+
+    def implementation(self, name: str, type_: str, files: Mapping[str, str]) -> str | None:
+        """The type, or the path of the template, that a resource really is; None if that never comes to an end.
+
+        :param type_: as the template writes it.
+        :param files: what was sent with the template. A path that is not there, but is under the `base_url`, means that.
+        """
+        overrides = list(self.of(name))
+        tables = [*(override.types for override in overrides), self.types]
+        seen = {type_}
+        while not is_template(type_):
+            following = next((found for table in tables if (found := _mapped(type_, table))), None)
+            if following is None or following == type_:
+                return type_
+            if following in seen:
+                return None
+            seen.add(following)
+            type_ = following
+        base_url = next((override.base_url for override in overrides if override.base_url), self.base_url)
+        below = f'{base_url.rstrip("/")}/{type_.removeprefix("./")}'
+        return below if base_url and type_ not in files and below in files else type_
+
+    def of(self, name: str) -> Iterator[Override]:
+        """What is said about a resource: first what calls it by its name, then the patterns that fit it."""
+        if name in self.overrides:
+            yield self.overrides[name]
+        for pattern in self._patterns:
+            if pattern != name and fits(name, pattern):
+                yield self.overrides[pattern]
+
+    def hooks(self, name: str) -> tuple[Hook, ...]:
+        """Where work on a resource is to pause, sorted."""
+        return tuple(sorted({hook for override in self.of(name) for hook in override.hooks}))
+
+    def restrictions(self, name: str) -> tuple[Restriction, ...]:
+        """What may not be done to a resource, sorted."""
+        return tuple(sorted({entry for override in self.of(name) for entry in override.restrictions}))
+
+
+def is_template(type_: str) -> bool:
+    """Whether a type is the path of a template."""
+    return type_.endswith(TEMPLATE_ENDINGS)
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Whether `name` is like `pattern`, where ``*`` stands for any text. In time proportional to their lengths."""
+    first, *others = pattern.split('*')
+    if not others:
+        return name == pattern
+    *middle, last = others
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    position, end = len(first), len(name) - len(last)
+    for part in middle:
+        found = name.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+def _mapped(type_: str, table: Mapping[str, str]) -> str | None:
+    """What a table says about a type: its own entry, or else that of its longest beginning with ``*``."""
+    if type_ in table:
+        return table[type_]
+    beginnings = [key for key in table if key.endswith('*') and type_.startswith(key[:-1])]
+    if not beginnings:
+        return None
+    key = max(beginnings, key=len)
+    wanted = table[key]
+    return wanted[:-1] + type_[len(key) - 1 :] if wanted.endswith('*') else wanted
+
+
+def read_mappings(document: Document, section: Json) -> Mappings:
+    """The section. What is wrong with it goes to the problems."""
+    if not isinstance(section, dict):
+        return Mappings()
+    reader = _Reader(document)
+    path: Path = (SECTION,)
+    resources = section.get('resources')
+    overrides: dict[str, Override] = {}
+    if isinstance(resources, dict):
+        overrides = {
+            name: reader.override(name, body, (*path, 'resources', name)) for name, body in resources.items()
+        }
+    elif resources is not None:
+        document.problem('The resources of the resource_registry must be a map.', (*path, 'resources'))
+    types = {key: value for key, value in section.items() if key not in ('resources', 'base_url')}
+    return Mappings(reader.types(types, path), overrides, reader.base_url(section, path))
+
+
+class _Reader:
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def types(self, section: Mapping[str, Json], path: Path) -> dict[str, str]:
+        """The entries that map types; those that are null map nothing."""
+        result: dict[str, str] = {}
+        for key, value in section.items():
+            if value is None:
+                continue
+            if not isinstance(value, str) or not value:
+                what = f'The type {key} must be mapped to the name of a type or the path of a template.'
+                self._document.problem(what, (*path, key))
+            elif '*' in key[:-1] or (value.endswith('*') and not key.endswith('*')) or '*' in value[:-1]:
+                message = f'"*" must be the last character of "{key}", and then it may be that of "{value}".'
+                self._document.problem(message, (*path, key))
+            else:
+                result[key] = value
+        return result
+
+    def override(self, name: str, body: Json, path: Path) -> Override:
+        """What is said about a resource."""
+        if body is None:
+            return Override()
+        if not isinstance(body, dict):
+            self._document.problem(f'What is said about the resource {name} must be a map.', path)
+            return Override()
+        types = {key: value for key, value in body.items() if key not in _SINGLE and not isinstance(value, dict)}
+        within = {
+            key: self.override(key, value, (*path, key))
+            for key, value in body.items()
+            if key not in _SINGLE and isinstance(value, dict)
+        }
+        return Override(
+            types=self.types(types, path),
+            hooks=self._hooks(name, body.get('hooks'), (*path, 'hooks')),
+            restrictions=self._restrictions(name, body.get('restricted_actions'), (*path, 'restricted_actions')),
+            base_url=self.base_url(body, path),
+            within=within,
+        )
+
+    def base_url(self, section: Mapping[str, Json], path: Path) -> str:
+        """Where the paths of a section begin."""
+        found = section.get('base_url')
+        if found is None or isinstance(found, str):
+            return found or ''
+        self._document.problem('The base_url must be a string.', (*path, 'base_url'))
+        return ''
+
+    def _hooks(self, name: str, found: Json, path: Path) -> tuple[Hook, ...]:
+        hooks = self._words(found, path)
+        for hook in hooks:
+            if hook not in tuple(Hook):
+                hint = self._document.problems.suggestion(hook, Hook)
+                message = f'Invalid hook type "{hook}" for resource breakpoint "{name}"{f".{hint}" if hint else ""}'
+                self._document.problem(message, path, InvalidBreakPointHook)
+        return tuple(Hook(hook) for hook in hooks if hook in tuple(Hook))
+
+    def _restrictions(self, name: str, found: Json, path: Path) -> tuple[Restriction, ...]:
+        restrictions = self._words(found, path)
+        for word in restrictions:
+            if word not in tuple(Restriction):
+                hint = self._document.problems.suggestion(word, Restriction)
+                message = f'Invalid restricted_action type "{word}" for resource "{name}"{f".{hint}" if hint else ""}'
+                self._document.problem(message, path)
+        return tuple(Restriction(word) for word in restrictions if word in tuple(Restriction))
+
+    def _words(self, found: Json, path: Path) -> list[str]:
+        words = found if isinstance(found, list) else [] if found is None else [found]
+        wrong = [word for word in words if not isinstance(word, str)]
+        if wrong:
+            self._document.problem(f'The {path[-1]} must be a name, or a list of names.', path)
+        return [word for word in words if isinstance(word, str)]

@@ -1,0 +1,46 @@
+"""Puts into the definitions of resources what the environment says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from convergence.core.model import Definition
+from convergence.template.document import Document
+from convergence.template.environment import Environment
+from convergence.template.limits import Budget
+from convergence.template.mappings import SECTION, is_template
+
+
+def substitute(
+    definitions: Mapping[str, Definition],
+    template: Document,
+    environment: Environment,
+    files: Mapping[str, str],
+    budget: Budget,
+) -> dict[str, Definition]:
+    """The definitions with the types that are really meant, with hooks and restrictions.
+
+    :param template: where the definitions stand; types that map to each other in a circle go to its problems.
+    :raises RequestLimitExceeded: the environment makes too much of it.
+    """
+    mappings = environment.mappings
+    result: dict[str, Definition] = {}
+    for name, definition in definitions.items():
+        budget.spend_steps(mappings.cost(), f'the {SECTION}')
+        type_ = mappings.implementation(name, definition.type, files)
+        if type_ is None:
+            message = f'The {SECTION} maps {definition.type} to other types in a circle.'
+            template.problem(message, ('resources', name, 'type'))
+            type_ = definition.type
+        elif is_template(type_) and type_ not in files:
+            message = f'The template "{type_}" of the resource {name} is not among the files that were sent.'
+            template.problem(message, ('resources', name, 'type'))
+        result[name] = replace(
+            definition,
+            type=type_,
+            written_type='' if type_ == definition.type else definition.type,
+            hooks=mappings.hooks(name),
+            restrictions=mappings.restrictions(name),
+        )
+    return result
