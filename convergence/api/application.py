@@ -17,9 +17,11 @@ from typing import Any
 from urllib.parse import unquote
 
 import falcon
+from oslo_context.context import RequestContext
 
-from convergence.api import bodies, discovery, faults
+from convergence.api import bodies, discovery, faults, openapi
 from convergence.api.calls import Answer, Call, Engine
+from convergence.api.event_stream import Followers
 from convergence.api.identity import Authentication, context_of, new_request_id, strip_identity
 from convergence.api.policy import ADMIN, Policy
 from convergence.api.queries import Query
@@ -52,9 +54,13 @@ class Application:
     """Serves requests: an object that any WSGI server can call.
 
     :param engine: asks the engines.
+    :param followers: those who follow events; stop them when the process ends.
     """
 
-    def __init__(self, engine: Engine, policy: Policy, options: Options) -> None:
+    def __init__(
+        self, engine: Engine, policy: Policy, options: Options, followers: Followers | None = None
+    ) -> None:
+        self._followers = followers or Followers()
         self._engine = engine
         self._policy = policy
         self._options = options
@@ -93,6 +99,7 @@ class Application:
             body=bodies.read(request, route, self._options.max_body_bytes),
             require=lambda rule: self._policy.check(rule, context, project_id),
             is_admin=self._policy.allows(ADMIN, context, project_id),
+            followers=self._followers,
         )
         _write(response, HTTPStatus(route.status), route.endpoint(call))
 
@@ -132,9 +139,13 @@ class Application:
         def healthy(request: falcon.Request, response: falcon.Response) -> None:
             response.content_type, response.text = 'text/plain', ''
 
+        def described(request: falcon.Request, response: falcon.Response) -> None:
+            discovery.write(response, HTTPStatus.OK, openapi.describe(self._base(request).removesuffix('/v1')))
+
         for path in ('/', '/versions', '/v1', '/v1/'):
             self._falcon.add_route(path, _Resource({'GET': versions}))
         self._falcon.add_sink(versions, _OTHER_VERSION)
+        self._falcon.add_route('/openapi.json', _Resource({'GET': described}))
         self._falcon.add_route('/healthcheck', _Resource({'GET': healthy}))
         for name, probe in (('live', health.live), ('ready', health.ready), ('progress', health.progress)):
             self._falcon.add_route(f'/health/{name}', _Resource({'GET': _probe(probe)}))
@@ -174,6 +185,7 @@ class _Envelope:
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Before the request is matched with a route."""
         request.context.request_id = new_request_id()
+        RequestContext(request_id=request.context.request_id)  # the current one of this thread: the log names it
         request.context.began = time.monotonic()
         named = _ARN.match(request.path)
         if named is not None:
@@ -187,7 +199,7 @@ class _Envelope:
         response.set_header('Cache-Control', 'no-store')
         took_ms = (time.monotonic() - request.context.began) * 1000
         code = falcon.util.http_status_to_code(response.status)
-        LOG.info('%s %s: %d in %.0f ms, %s', request.method, request.path, code, took_ms, request.context.request_id)
+        LOG.info('%s %s: %d in %.0f ms', request.method, request.path, code, took_ms)
 
 
 def _parameters(request: falcon.Request) -> dict[str, list[str]]:
@@ -220,7 +232,7 @@ def _fail(request: falcon.Request, response: falcon.Response, error: Exception, 
     status = faults.status_of(error)
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         LOG.error(
-            '%s %s failed, %s', request.method, request.path, request.context.request_id,
+            '%s %s failed', request.method, request.path,
             exc_info=None if isinstance(error, faults.errors.ConvergenceError) else error,
         )  # fmt: skip
     for name, value in getattr(error, 'headers', {}).items():

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from oslo_context.context import RequestContext
 
+from convergence.api.event_stream import Followers
 from convergence.api.queries import Query
 
 
@@ -48,6 +49,7 @@ class Call:
     :param body: the body as JSON; None: there is none.
     :param require: asks the policy for a further rule. Raises `Forbidden`.
     :param is_admin: whether the caller is shown what concerns all projects.
+    :param followers: those who follow events.
     """
 
     context: RequestContext
@@ -61,6 +63,7 @@ class Call:
     body: Any
     require: Callable[[str], None]
     is_admin: bool
+    followers: Followers
 
     def ask(self, operation: str, **arguments: Any) -> Any:
         """Have an engine carry out an operation."""

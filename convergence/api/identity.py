@@ -59,7 +59,6 @@ def context_of(
             user_id='noauth',
             project_id=project_id,
             roles=['admin', 'member', 'reader'],
-            overwrite=False,
         )
     if environ.get('HTTP_X_IDENTITY_STATUS') != 'Confirmed':
         raise HttpProblem(
@@ -73,7 +72,6 @@ def context_of(
         user_id=environ.get('HTTP_X_USER_ID'),
         project_id=verified,
         roles=[role.strip() for role in environ.get('HTTP_X_ROLES', '').split(',') if role.strip()],
-        overwrite=False,
     )
 
 

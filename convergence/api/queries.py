@@ -70,9 +70,14 @@ class Query:
         """All values of a parameter; None: it is not there."""
         return self._values.get(name)
 
-    def flag(self, name: str, *, unsaid: bool = False) -> bool:
-        """A truth value."""
+    def flag(self, name: str, *, unsaid: bool = False, empty: bool | None = None) -> bool:
+        """A truth value.
+
+        :param empty: what the name alone means; None: nothing, it is refused.
+        """
         value = self.text(name)
+        if value == '' and empty is not None:
+            return empty
         return unsaid if value is None else flag(name, value)
 
     def number(self, name: str) -> int | None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from convergence.api import schemas
 from convergence.api.calls import Answer, Call
-from convergence.api.endpoints import actions, events, installation, resources, snapshots, software, stacks
+from convergence.api.endpoints import actions, events, installation, resources, snapshots, software, stacks, traversals
 from convergence.api.schemas import Schema
 
 PREFIX = '/v1/{project_id}'
@@ -138,6 +138,9 @@ _STACKS = (
         schemas.ACTION,
         Body.OPTIONAL,
     ),
+    _route(f'GET {STACK}/explain', traversals.explain, 'stack_explain', 'stacks:explain'),
+    _route(f'GET {STACK}/graph', traversals.graph, 'stack_graph', 'stacks:graph', query='format'),
+    _route(f'GET {STACK}/traversals', traversals.index, 'list_traversals', 'stacks:traversals', query='limit'),
 )  # fmt: skip
 
 _RESOURCE = f'{STACK}/resources/{{resource_name}}'
@@ -155,7 +158,7 @@ _PARTS = (
         schemas.SIGNAL,
         Body.OPTIONAL,
     ),
-    _route(f'GET {STACK}/events', events.index, 'list_events', 'events:index', query=_EVENTS),
+    _route(f'GET {STACK}/events', events.index, 'list_events', 'events:index', query=f'{_EVENTS} follow'),
     _route(f'GET {_RESOURCE}/events', events.of_resource, 'list_events', 'events:index', query=_EVENTS),
     _route(f'GET {_RESOURCE}/events/{{event_id}}', events.show, 'list_events', 'events:show'),
     _with_body(

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_policy.policy import Enforcer
 
 from convergence.api.application import Application, Options
+from convergence.api.event_stream import Followers
 from convergence.api.identity import Authentication
 from convergence.api.policy import Policy
 from convergence.api.server import HttpServer
@@ -20,14 +21,18 @@ from convergence.rpc.transport import Transport
 WsgiApplication = Callable[..., Any]
 
 
-def make_application(settings: ApiSettings, transport: Transport, conf: cfg.ConfigOpts = cfg.CONF) -> WsgiApplication:
+def make_application(
+    settings: ApiSettings, transport: Transport, conf: cfg.ConfigOpts = cfg.CONF, followers: Followers | None = None
+) -> WsgiApplication:
     """The WSGI application, for any server.
 
+    :param followers: to stop them when the process ends.
     :param conf: filled; oslo.policy and keystonemiddleware read their own options from it.
     :raises ConfigurationError: keystonemiddleware is wanted and not installed.
     """
     options = Options(Authentication(settings.authentication), settings.public_url, settings.max_body_bytes)
-    application = Application(EngineClient(transport), Policy(Enforcer(conf)), options)
+    followers = followers or Followers(settings.max_followers)
+    application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers)
     if options.authentication is Authentication.NOAUTH:
         return application
     try:
@@ -58,8 +63,9 @@ class ApiProcess:
     ) -> None:
         self._stop_s = stop_s
         self._close = close
+        self._followers = Followers(settings.max_followers)
         self._server = HttpServer(
-            make_application(settings, transport, conf),
+            make_application(settings, transport, conf, self._followers),
             settings.host,
             settings.port,
             threads=settings.threads,
@@ -80,6 +86,7 @@ class ApiProcess:
 
     def stop(self) -> bool:
         """Take no more requests, finish those in hand; whether all of them ended in time."""
+        self._followers.stop()
         return self._server.stop(self._stop_s)
 
     def close(self) -> None:

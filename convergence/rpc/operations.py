@@ -210,6 +210,7 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
         Operation('list_services', about='The processes of the installation and whether they are alive.'),
         Operation('get_revision', about='The version of the engine that answers.'),
+        Operation('get_progress', about='Whether work gets on: processes, operations in progress, late ones.'),
         # Software configuration
         Operation('list_software_configs', (), ('limit', 'marker'), about='The software configurations of a project.'),
         Operation('show_software_config', ('config_id',), about='One software configuration.'),

@@ -7,13 +7,33 @@ from typing import Any
 from convergence import errors
 from convergence.api import views
 from convergence.api.calls import Answer, Call
+from convergence.api.event_stream import CONTENT_TYPE, PAGE, EventStream
 
 FILTERS = ('resource_status', 'resource_action', 'resource_name', 'resource_type', 'physical_resource_id')
 
 
 def index(call: Call) -> Answer:
-    """The events of a stack, as far as the query selects them."""
+    """The events of a stack, as far as the query selects them; with ``follow``, also those to come, as a stream."""
+    if call.query.flag('follow', empty=True):
+        return _follow(call)
     return Answer({'events': [views.event(call.base, each) for each in _events(call)]})
+
+
+def _follow(call: Call) -> Answer:
+    """A stream of events. It takes up after the header Last-Event-ID, or after the marker."""
+    filters = call.query.filters(FILTERS) or None
+    stack_name = call.path['stack_name']
+
+    def fetch(marker: str | None) -> list[dict[str, Any]]:
+        documents = call.about_stack('list_events', filters=filters, marker=marker, limit=PAGE)
+        return [views.event(call.base, each) for each in documents]
+
+    def is_last(event: dict[str, Any]) -> bool:
+        return bool(event['resource_name'] == stack_name and event['resource_status'] == 'DELETE_COMPLETE')
+
+    marker = call.headers.get('last-event-id') or call.query.text('marker')
+    stream = EventStream(call.followers, fetch, is_last, marker)
+    return Answer(stream=stream, content_type=CONTENT_TYPE, headers={'X-Accel-Buffering': 'no'})
 
 
 def of_resource(call: Call) -> Answer:

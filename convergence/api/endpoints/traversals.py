@@ -1,0 +1,35 @@
+"""The operations on a stack: why it is as it is, what depends on what, and what was done before."""
+
+from __future__ import annotations
+
+from convergence.api import views
+from convergence.api.calls import Answer, Call
+from convergence.api.drawing import FORMATS
+from convergence.api.faults import bad_request
+
+
+def explain(call: Call) -> Answer:
+    """Why a stack is as it is, and what it waits for."""
+    document = dict(call.about_stack('stack_explain'))
+    identity = document.pop('stack_identity')
+    action = document.pop('stack_action')
+    document['stack_status'] = f'{action}_{document["stack_status"]}'
+    shown = {'stack_id': identity['stack_id'], 'links': [views.link(call.base, identity, 'stack')], **document}
+    return Answer({'explanation': shown})
+
+
+def graph(call: Call) -> Answer:
+    """The resources of a stack with their states, and what needs what: as JSON, or drawn."""
+    form = call.query.text('format') or 'json'
+    if form != 'json' and form not in FORMATS:
+        raise bad_request(f'format must be json, {", ".join(FORMATS)}, not {form}')
+    document = call.about_stack('stack_graph')
+    if form == 'json':
+        return Answer({'graph': {'nodes': document['nodes'], 'edges': document['edges']}})
+    content_type, draw = FORMATS[form]
+    return Answer(draw(document), content_type=content_type)
+
+
+def index(call: Call) -> Answer:
+    """The operations on a stack, the newest first."""
+    return Answer({'traversals': call.about_stack('list_traversals', limit=call.query.number('limit'))})

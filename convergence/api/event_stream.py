@@ -1,0 +1,125 @@
+"""Events as they happen, as a stream that a client can leave and take up again (server-sent events)."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Any
+
+from convergence import errors
+from convergence.api.faults import HttpProblem
+from convergence.concurrency import Event, Lock
+
+CONTENT_TYPE = 'text/event-stream'
+POLL_S = 1.0
+SIGN_S = 10.0
+"""Seconds of silence after which a comment is sent: so a client that has gone is noticed."""
+PAGE = 200
+RETRY_MS = 2000
+
+Document = dict[str, Any]
+
+
+class Followers:
+    """Counts those who follow, and sends them away when the process ends.
+
+    :param most: how many there may be at a time; each holds a thread of the server.
+    :param poll_s: seconds between two looks for new events.
+    """
+
+    def __init__(self, most: int = 8, *, poll_s: float = POLL_S) -> None:
+        self.poll_s = poll_s
+        self.stopped = Event()
+        self._most = most
+        self._count = 0
+        self._lock = Lock()
+
+    def enter(self) -> None:
+        """One more.
+
+        :raises HttpProblem: 503, there are enough.
+        """
+        with self._lock:
+            if self._count >= self._most:
+                raise HttpProblem(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    f'{self._most} clients follow events already, more are not served at a time '
+                    '([api] max_followers). Ask for the list of events instead, or try again.',
+                    {'Retry-After': '10'},
+                )
+            self._count += 1
+
+    def leave(self) -> None:
+        """One less."""
+        with self._lock:
+            self._count -= 1
+
+    def stop(self) -> None:
+        """Let all streams end."""
+        self.stopped.set()
+
+
+class EventStream:
+    """The events of a stack after a marker, each as it happens; ends with the deletion of the stack.
+
+    :param fetch: the events after a marker, oldest first, at most `PAGE`.
+    :param is_last: whether nothing can come after an event.
+    :param marker: id of the last event that the client has; None: from the oldest that is kept.
+    """
+
+    def __init__(
+        self,
+        followers: Followers,
+        fetch: Callable[[str | None], list[Document]],
+        is_last: Callable[[Document], bool],
+        marker: str | None,
+    ) -> None:
+        followers.enter()
+        self._followers, self._fetch, self._is_last = followers, fetch, is_last
+        self._marker = marker
+        self._waiting: deque[bytes] = deque([f'retry: {RETRY_MS}\n\n'.encode()])
+        self._silent_s = 0.0
+        self._ended = self._closed = False
+        try:
+            self._look()  # what is wrong with the request is said before the answer begins
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        while not self._waiting:
+            if self._ended or self._followers.stopped.wait(self._followers.poll_s):
+                raise StopIteration
+            self._silent_s += self._followers.poll_s
+            try:
+                self._look()
+            except errors.EntityNotFound:  # the stack has gone, or the marker: the client may ask again
+                raise StopIteration from None
+            except errors.RetryLater:
+                pass
+            if not self._waiting and self._silent_s >= SIGN_S:
+                self._waiting.append(b': still here\n\n')
+        self._silent_s = 0.0
+        return self._waiting.popleft()
+
+    def close(self) -> None:
+        """The client has gone, or has been told everything. WSGI servers call this in any case."""
+        if not self._closed:
+            self._closed = True
+            self._followers.leave()
+
+    def _look(self) -> None:
+        for event in self._fetch(self._marker):
+            self._marker = event['id']
+            self._waiting.append(message(event))
+            self._ended = self._ended or self._is_last(event)
+
+
+def message(event: Document) -> bytes:
+    """An event on the wire."""
+    return f'id: {event["id"]}\nevent: stack_event\ndata: {json.dumps(event)}\n\n'.encode()

@@ -1,0 +1,147 @@
+"""Describes the API by its routing table, as an OpenAPI 3.1 document."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from convergence import __version__
+from convergence.api import queries
+from convergence.api.faults import reason
+from convergence.api.routes import ROUTES, Body, Route
+
+Document = dict[str, Any]
+
+_FLAGS = (
+    'show_deleted', 'show_nested', 'show_hidden', 'with_count', 'global_tenant', 'resolve_outputs', 'with_detail',
+    'with_description', 'with_condition_func',
+)  # fmt: skip
+_NUMBERS = ('limit', 'nested_depth')
+_CHOICES = {
+    'sort_dir': ('asc', 'desc'),
+    'format': ('json', 'dot', 'mermaid', 'svg'),
+    'template_type': ('cfn', 'hot'),
+}
+_REPEATABLE = ('sort_keys', 'with_attr')
+_FAILURES = (400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 500, 501, 503)
+_PROJECT: Document = {'name': 'project_id', 'in': 'path', 'required': True, 'schema': {'type': 'string'}}
+
+_ERROR: Document = {
+    'type': 'object',
+    'required': ['code', 'title', 'explanation', 'error'],
+    'properties': {
+        'code': {'type': 'integer'},
+        'title': {'type': 'string'},
+        'explanation': {'type': 'string'},
+        'error': {
+            'type': 'object',
+            'required': ['type', 'traceback'],
+            'properties': {
+                'type': {'type': 'string'},
+                'message': {'type': 'string'},
+                'traceback': {'type': 'null'},
+                'problems': {'type': 'array', 'items': {'type': 'object'}},
+            },
+        },
+    },
+}
+
+
+def describe(url: str) -> Document:
+    """The document.
+
+    :param url: of the server, without the version.
+    """
+    return {**_fixed(), 'servers': [{'url': url}]}
+
+
+@cache
+def _fixed() -> Document:
+    paths: dict[str, Document] = {}
+    for route in ROUTES:
+        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
+    failure = {'$ref': '#/components/responses/Failure'}
+    for path in paths.values():
+        for operation in path.values():
+            operation['responses'].update({str(code): failure for code in _FAILURES})
+    return {
+        'openapi': '3.1.0',
+        'info': {
+            'title': 'Convergence: Orchestration API',
+            'version': __version__,
+            'summary': 'Stacks of resources: created, changed and removed as templates say.',
+        },
+        'paths': paths,
+        'components': {
+            'schemas': {'Error': _ERROR},
+            'responses': {
+                'Failure': {
+                    'description': 'The request was not carried out; the body says why.',
+                    'content': {'application/json': {'schema': {'$ref': '#/components/schemas/Error'}}},
+                }
+            },
+            'securitySchemes': {'token': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}},
+        },
+        'security': [{}, {'token': []}],
+    }
+
+
+def _operation(route: Route) -> Document:
+    status = HTTPStatus(route.status)
+    answer: Document = {'description': reason(status)}
+    if status is not HTTPStatus.NO_CONTENT:
+        answer['content'] = {kind: {} for kind in _content_types(route)}
+    operation: Document = {
+        'operationId': _name(route),
+        'summary': route.summary,
+        'tags': [route.rule.partition(':')[0]],
+        'parameters': [
+            _PROJECT,
+            *({**_PROJECT, 'name': name} for name in route.variables),
+            *(_parameter(name) for name in route.query),
+            *_conditions(route),
+        ],
+        'responses': {str(route.status): answer},
+    }
+    if route.body is not Body.NONE:
+        required = route.body is Body.REQUIRED
+        # JSON Schema has no words for "or nothing" but null.
+        schema = route.schema if required else {'anyOf': [route.schema, {'type': 'null'}]}
+        operation['requestBody'] = {'required': required, 'content': {'application/json': {'schema': schema}}}
+    return operation
+
+
+def _name(route: Route) -> str:
+    words = re.sub(r'\W+', '_', route.path.replace('{', 'by_').replace('}', '')).strip('_')
+    return f'{route.method.lower()}_{words}'
+
+
+def _content_types(route: Route) -> list[str]:
+    if 'format' in route.query:
+        return ['application/json', 'text/vnd.graphviz', 'text/plain', 'image/svg+xml']
+    return ['application/json', *(['text/event-stream'] if 'follow' in route.query else [])]
+
+
+def _parameter(name: str) -> Document:
+    schema: Document = {'type': 'string'}
+    if name in _FLAGS or name == 'follow':
+        schema = {'type': 'boolean'}
+    elif name in _NUMBERS:
+        schema = {'type': 'integer', 'minimum': 0, 'maximum': queries.LARGEST}
+    elif name in _CHOICES:
+        schema = {'type': 'string', 'enum': list(_CHOICES[name])}
+    elif name in _REPEATABLE:
+        schema = {'type': 'array', 'items': schema}
+    return {'name': name, 'in': 'query', 'schema': schema}
+
+
+def _conditions(route: Route) -> list[Document]:
+    """Headers that make a condition of the request."""
+    text = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+    if route.rule == 'stacks:create':
+        return [{'name': 'Idempotency-Key', 'in': 'header', 'schema': text}]
+    if route.rule in ('stacks:update', 'stacks:update_patch', 'stacks:delete'):
+        return [{'name': 'If-Match', 'in': 'header', 'schema': text}]
+    return []
