@@ -15,6 +15,9 @@ SECTION = 'resource_registry'
 TEMPLATE_ENDINGS = ('.yaml', '.template')
 """How the name of a type ends that is a template."""
 
+LONGEST_CHAIN = 32
+"""Types that stand for each other one after the other. A longer chain is a circle, or the names grow without end."""
+
 _SINGLE = ('hooks', 'restricted_actions', 'base_url')
 """Keys of one resource that are no types."""
 
@@ -63,15 +66,15 @@ class Mappings:
         """
         overrides = list(self.of(name))
         tables = [*(override.types for override in overrides), self.types]
-        seen = {type_}
-        while not is_template(type_):
-            following = next((found for table in tables if (found := _mapped(type_, table))), None)
+        for _ in range(LONGEST_CHAIN):
+            following = None if is_template(type_) else next(
+                (found for table in tables if (found := _mapped(type_, table))), type_
+            )
             if following is None or following == type_:
-                return type_
-            if following in seen:
-                return None
-            seen.add(following)
+                break
             type_ = following
+        else:
+            return None
         base_url = next((override.base_url for override in overrides if override.base_url), self.base_url)
         below = f'{base_url.rstrip("/")}/{type_.removeprefix("./")}'
         return below if base_url and type_ not in files and below in files else type_
