@@ -98,7 +98,9 @@ class Checker:
             elif isinstance(effect, effects.AppendCleanup):
                 key = (effect.node.traversal_id, effect.before)
                 self.planned[key] = self.planned[key] | {effect.node.number}
-                self.planned[effect.node.traversal_id, effect.node.number] = frozenset({effect.after})
+                self.planned[effect.node.traversal_id, effect.node.number] = (
+                    frozenset() if effect.after is None else frozenset({effect.after})
+                )
             elif isinstance(effect, effects.FinishNode):
                 self._in_service(step, effect)
 

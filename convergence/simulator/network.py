@@ -20,6 +20,7 @@ class Message:
     traversal_id: str
     number: int = -1
     stack_id: str = ''
+    hops: int = 0
 
     def __str__(self) -> str:
         return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
@@ -31,7 +32,11 @@ class Messenger:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def check_resource(self, traversal_id: str, node: int) -> bool:
+    def can_send(self) -> bool:
+        """As far as can be told."""
+        return True
+
+    def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Somebody should look at this node."""
         return self._world.send(Message('check_resource', traversal_id, node))
 

@@ -91,6 +91,7 @@ class Run:
         self._asked: Call | None = None
         self._rested = False
         self._patience = 0
+        self._waits_until = 0.0
         self.steps = 0
         self.before_step: Callable[[], None] = lambda: None
 
@@ -149,7 +150,7 @@ class Run:
             self._turn(runnable[0])
 
     def _user_may_go_on(self) -> bool:
-        if self._asking is not None or not self._calls:
+        if self._asking is not None or not self._calls or self._waits_until > self.world.kernel.now:
             return False
         call = self._calls[0]
         if call.verb == 'settle' or (call.verb == 'call' and call.arguments[0] == self._verify):
@@ -200,6 +201,7 @@ class Run:
         self._asking = None
         if (self.user.turned_away or not asking.process.alive) and self._asked is not None:
             self._calls.insert(0, replace(self._asked, again=True))
+            self._waits_until = self.world.trouble.database_until
         self.user.turned_away = False
 
     def _come_to_rest(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from convergence.concurrency import Group, GroupStopped, Task
+from convergence.concurrency import Group, GroupStopped, StopReason, Task
 from convergence.simulator.kernel import Process
 from convergence.worker.groups import Check, ThreadGroups
 
@@ -39,19 +39,21 @@ class FiberGroup(Group):
         self._leave = left
         self._later = later
 
-    def stop(self, grace_s: float = 0.0) -> None:
-        """As the base class."""
-        self._stopped = True
-        tasks = self.tasks
+    def _ask(self, tasks: tuple[Task, ...], reason: StopReason, grace_s: float) -> None:
         for task in tasks:
+            task.reason = task.reason or reason
             task.cancelled.set()
-        if tasks:
-            self._later(grace_s, lambda: bool(self.tasks), self._be_impatient)
 
-    def _be_impatient(self) -> None:
-        for task in self.tasks:
-            task.end_grace()
-            self._leave(task)
+        def rest() -> list[Task]:
+            return [task for task in self.tasks if task in tasks]
+
+        def insist() -> None:
+            for task in rest():
+                task.end_grace()
+                self._leave(task)
+
+        if tasks:
+            self._later(grace_s, lambda: bool(rest()), insist)
 
 
 class FiberGroups(ThreadGroups):

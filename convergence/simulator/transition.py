@@ -105,7 +105,8 @@ class Memory:
         self._touch(transition, effect.traversal_id, (effect.number,))
 
     def _appended(self, transition: Transition, effect: effects.AppendCleanup) -> None:
-        self._touch(transition, effect.node.traversal_id, (effect.node.number, effect.after, effect.before))
+        after = () if effect.after is None else (effect.after,)
+        self._touch(transition, effect.node.traversal_id, (effect.node.number, *after, effect.before))
         _note(transition.traversals, self._traversals, effect.node.traversal_id, transition.tables.traversal)
 
     def _events(self, transition: Transition, effect: effects.InsertEvents) -> None:

@@ -32,7 +32,7 @@ from convergence.simulator.network import LOST, Message, Messenger
 from convergence.simulator.reality import TYPE, Reality, Thing
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.threads import FiberGroups
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
 from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
 from convergence.worker.upkeep import Rows
 
@@ -220,7 +220,7 @@ class World:
             messenger,
             options,
             self.new_id,
-            Clockwork(wait=self.kernel.sleep, later=later, groups=partial(FiberGroups, self, process), pause=pause),
+            Clockwork(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return Worker(process, service, self.kernel.now + LEASE_S)
@@ -283,7 +283,7 @@ class World:
             self.handle(
                 worker.process,
                 f'node {message.number}',
-                lambda: worker.service.check_resource(None, message.traversal_id, message.number),
+                lambda: worker.service.check_resource(None, message.traversal_id, message.number, message.hops),
             )
 
     def handle(self, process: Process, name: str, work: Callable[[], object]) -> None:

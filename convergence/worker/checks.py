@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -34,22 +35,23 @@ class Settler(Protocol):
 class Held:
     """A row that a task works on.
 
-    :param since: when it was claimed, on the monotonic clock of this process.
+    :param since: when it was claimed, on the clock of this process.
     """
 
     claim: Claim
     since: float
 
-    def is_overdue(self) -> bool:
+    def is_overdue(self, now: float) -> bool:
         """Whether the action has taken longer than it may."""
         deadline = self.claim.resource.deadline
-        return deadline is not None and self.claim.at + (time.monotonic() - self.since) > deadline
+        return deadline is not None and self.claim.at + (now - self.since) > deadline
 
 
 class Checks:
     """Checks nodes for one worker.
 
     :param later: asked to have a node cast again after some seconds.
+    :param clock: seconds on the clock of this process, from any moment on.
     """
 
     def __init__(
@@ -59,13 +61,16 @@ class Checks:
         runner: Runner,
         settler: Settler,
         later: Callable[[float, str, int], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._steps = steps
         self._dispatcher = dispatcher
         self._runner = runner
         self._settler = settler
         self._later = later
+        self._clock = clock
         self._held: dict[Task, Held] = {}
+        self._left: weakref.WeakSet[Task] = weakref.WeakSet()
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
@@ -96,7 +101,11 @@ class Checks:
             self._hold(claim, task)
 
     def _hold(self, claim: Claim, task: Task) -> Result | None:
-        self._held[task] = Held(claim, time.monotonic())
+        self._held[task] = Held(claim, self._clock())
+        if task in self._left and self._held.pop(task, None) is not None:
+            # It was given up while it waited for the row: nobody would see to what it does from here on.
+            self._steps.give_back(claim)
+            return None
         try:
             result = self._act(claim, task)
         except TaskKilled:
@@ -113,7 +122,8 @@ class Checks:
 
     def overdue(self) -> list[tuple[Task, Claim]]:
         """The tasks whose action has taken longer than it may."""
-        return [(task, held.claim) for task, held in list(self._held.items()) if held.is_overdue()]
+        now = self._clock()
+        return [(task, held.claim) for task, held in list(self._held.items()) if held.is_overdue(now)]
 
     def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
         """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
@@ -122,6 +132,7 @@ class Checks:
 
         :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
+        self._left.add(task)  # before the look at what it holds: it may be about to claim something
         held = self._held.pop(task, None)
         if held is None:
             return

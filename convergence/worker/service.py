@@ -56,12 +56,14 @@ class Clockwork:
     :param later: has a node cast again after some seconds; None for timers of its own.
     :param groups: makes what runs tasks, as `ThreadGroups` is made.
     :param pause: lets some seconds pass.
+    :param clock: seconds on the clock of this process, from any moment on.
     """
 
     wait: Callable[[Task, float], bool] = wait
     later: Callable[[float, str, int], None] | None = None
     groups: Callable[[int, Callable[[Task], object]], ThreadGroups] = ThreadGroups
     pause: Callable[[float], None] = sleep
+    clock: Callable[[], float] = time.monotonic
 
 
 class WorkerService:
@@ -101,7 +103,8 @@ class WorkerService:
             steps.record, steps.escalate, self._stopping.is_set, steps.is_wanted, clockwork.wait
         )
         runner = Runner(registry, options.pace, around)
-        self._checks = Checks(steps, dispatcher, runner, settler, clockwork.later or self._timers.after)
+        later = clockwork.later or self._timers.after
+        self._checks = Checks(steps, dispatcher, runner, settler, later, clockwork.clock)
         duties = Duties(
             self.id,
             older_than_s=options.unattended_s,
