@@ -78,6 +78,14 @@ class ActionInProgress(RetryLater):
     """The stack is busy with an action that cannot be superseded by this request."""
 
 
+class RequestKeyReused(UserError):
+    """Another request had the same idempotency key, and asked for something else."""
+
+
+class PreconditionFailed(UserError):
+    """Something has happened to the stack since the caller looked at it, and the caller has made that a condition."""
+
+
 class NotSupported(UserError):
     """The request makes no sense in the stack's present state, or this installation does not offer it."""
 

@@ -34,6 +34,8 @@ STATUSES: Mapping[type[errors.ConvergenceError], HTTPStatus] = {
     errors.ActionInProgress: HTTPStatus.CONFLICT,
     errors.StackExists: HTTPStatus.CONFLICT,
     errors.NotOffered: HTTPStatus.NOT_IMPLEMENTED,
+    errors.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
+    errors.RequestKeyReused: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.UserError: HTTPStatus.BAD_REQUEST,
     errors.RetryLater: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ConvergenceError: HTTPStatus.INTERNAL_SERVER_ERROR,

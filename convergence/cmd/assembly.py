@@ -15,6 +15,7 @@ from convergence.config import LocalProviderSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
+from convergence.db.overview import Overview
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.store import Store
@@ -22,7 +23,14 @@ from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
 from convergence.engine.goals import Goals
 from convergence.engine.preview import Previews
-from convergence.engine.reads import ExplainReads, InstallationReads, ResourceReads, StackReads
+from convergence.engine.reads import (
+    ExplainReads,
+    HistoryReads,
+    InstallationReads,
+    ProgressReads,
+    ResourceReads,
+    StackReads,
+)
 from convergence.engine.service import EngineService
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper, SweepOptions
@@ -198,6 +206,8 @@ class EngineProcess:
             StackReads(reader, goals),
             ResourceReads(reader, goals),
             ExplainReads(reader, goals),
+            HistoryReads(reader, goals),
+            ProgressReads(Overview(parts.store), roster),
             InstallationReads(goals, parts.types, roster, __version__),
             Previews(reader, parts.types, stacks),
         )

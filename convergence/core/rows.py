@@ -41,6 +41,8 @@ class Stack:
     :param traversal_id: the current run; it and no other may change the state of the stack.
     :param timeout_mins: limit of each operation, in minutes.
     :param disable_rollback: what a failure of a create or update leads to.
+    :param request_key: what the client called the request that made the stack, to know it again; unique in its project.
+    :param request_digest: of what that request asked for.
     """
 
     id: str
@@ -58,6 +60,8 @@ class Stack:
     updated_at: float | None = None
     deleted_at: float | None = None
     tags: tuple[str, ...] = ()
+    request_key: str | None = None
+    request_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

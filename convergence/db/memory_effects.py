@@ -105,6 +105,9 @@ def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
     for other in draft.tables.stack.values():
         if other.deleted_at is None and (other.project_id, other.name) == (stack.project_id, stack.name):
             raise StackExists(f'The Stack ({stack.name}) already exists.')
+        same_key = (other.project_id, other.request_key) == (stack.project_id, stack.request_key)
+        if same_key and stack.request_key is not None:
+            raise StackExists(f'The Stack ({stack.name}) already exists.')
     draft.put('stack', stack.id, stack)
 
 

@@ -45,8 +45,12 @@ STACK = Table(
     Column('updated_at', Double),
     Column('deleted_at', Double),
     Column('tags', Series, nullable=False),
+    Column('request_key', NAME),
+    Column('request_digest', String(64)),
     UniqueConstraint('project_id', 'live_name'),
+    UniqueConstraint('project_id', 'request_key'),
     Index('ix_stack_project_id_created_at', 'project_id', 'created_at'),
+    Index('ix_stack_deleted_at', 'deleted_at'),
     **OPTIONS,
 )
 

@@ -53,6 +53,11 @@ class Reader(Inspector):
         matches = (STACK.c.project_id == project_id, STACK.c.live_name == name)
         return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
 
+    def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
+        """The stack, deleted or not, that was made by the request with that key."""
+        matches = (STACK.c.project_id == project_id, STACK.c.request_key == request_key)
+        return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
+
     def stacks(self, query: StackQuery) -> list[Stack]:
         """The stacks that a query asks for, newest first unless it says otherwise.
 

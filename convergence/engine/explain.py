@@ -45,7 +45,7 @@ class ExplainReads(Reading):
         now = self._reader.now()
         return {
             **document,
-            'traversal': _traversal(traversal, now),
+            'traversal': traversal_document(traversal, now),
             'counts': counts,
             'frontier': [_node(node) for node in nodes],
             'frontier_left_off': max(0, ready - len(nodes)) if traversal.status is TraversalStatus.RUNNING else 0,
@@ -72,7 +72,11 @@ class ExplainReads(Reading):
         }
 
 
-def _traversal(traversal: Traversal, now: float) -> Document:
+def traversal_document(traversal: Traversal, now: float) -> Document:
+    """An operation on a stack.
+
+    :param now: by the clock of the database.
+    """
     over = traversal.finished_at is not None
     return {
         'id': traversal.id,

@@ -71,6 +71,7 @@ def stack_summary(stack: Stack, description: str = '') -> Document:
         'parent': None,
         'stack_user_project_id': None,
         'tags': list(stack.tags) or None,
+        'traversal_id': stack.traversal_id,
     }
 
 

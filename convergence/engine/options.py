@@ -9,7 +9,15 @@ from typing import Any
 from convergence import errors
 from convergence.resources.reading import did_you_mean
 
-_OFFERED = ('timeout_mins', 'disable_rollback', 'tags', 'existing', 'clear_parameters')
+_OFFERED = (
+    'timeout_mins',
+    'disable_rollback',
+    'tags',
+    'existing',
+    'clear_parameters',
+    'idempotency_key',
+    'expected_traversal',
+)
 _KNOWN_ELSEWHERE = (
     'adopt_stack_data',
     'converge',
@@ -25,20 +33,26 @@ _KNOWN_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The arguments of an operation that are not part of the template. None: not given."""
+    """The arguments of an operation that are not part of the template. None: not given.
+
+    :param idempotency_key: by what a request to create a stack is known again.
+    :param expected_traversal: the traversal that a stack must have to be updated.
+    """
 
     timeout_mins: int | None = None
     disable_rollback: bool | None = None
     tags: tuple[str, ...] | None = None
     existing: bool = False
     clear_parameters: tuple[str, ...] = ()
+    idempotency_key: str | None = None
+    expected_traversal: str | None = None
 
     @classmethod
     def of(cls, args: Mapping[str, Any] | None) -> Options:
         """Read the `args` of a request.
 
         :raises Invalid: an argument is unknown, or has a wrong type; the text names it.
-        :raises NotSupported: an argument asks for something that is not offered. Null and false ask for nothing.
+        :raises NotOffered: an argument asks for something that is not offered. Null and false ask for nothing.
         """
         if args is not None and not isinstance(args, Mapping):
             raise errors.Invalid(f'args: a map of options is wanted, not {type(args).__name__}')
@@ -51,6 +65,8 @@ class Options:
             tags=_tags(args.get('tags')),
             existing=bool(_flag(args, 'existing')),
             clear_parameters=_names(args.get('clear_parameters')),
+            idempotency_key=_word(args, 'idempotency_key'),
+            expected_traversal=_word(args, 'expected_traversal'),
         )
 
     def changes(self) -> dict[str, Any]:
@@ -69,7 +85,7 @@ def _refuse_unless_offered(name: str, value: Any) -> None:
     if name not in _KNOWN_ELSEWHERE:
         raise errors.Invalid(f'args: unknown option {name}{did_you_mean(name, _OFFERED)}')
     if value is not None and value is not False:
-        raise errors.NotSupported(f'{name} is not offered by this installation; leave it out.')
+        raise errors.NotOffered(f'{name} is not offered by this installation; leave it out.')
 
 
 def _minutes(value: Any) -> int | None:
@@ -92,6 +108,13 @@ def _flag(args: Mapping[str, Any], name: str) -> bool | None:
     if str(value).lower() in words:
         return words[str(value).lower()]
     raise errors.Invalid(f'{name}: {value!r} is neither true nor false')
+
+
+def _word(args: Mapping[str, Any], name: str) -> str | None:
+    value = args.get(name)
+    if value is None or (isinstance(value, str) and 0 < len(value) <= 255):
+        return value
+    raise errors.Invalid(f'{name}: a text of 1 to 255 characters is wanted')
 
 
 def _tags(value: Any) -> tuple[str, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from convergence import template
@@ -29,6 +30,26 @@ class Previews:
         self._reader = reader
         self._registry = registry
         self._stacks = stacks
+
+    def preview_stack(
+        self,
+        context: Caller,
+        stack_name: str,
+        template: str | Mapping[str, Json],
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> Document:
+        """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet."""
+        submission = self._stacks.submission(template, params, files, environment_files)
+        stack, compiled = self._stacks.prospective(context, stack_name, Options.of(args), submission)
+        # The id that it is compiled with is none that it will have.
+        shown = replace(stack, id='None')
+        resources = preview_update(shown, (), compiled, self._registry)[Fate.ADDED]
+        document = formats.stack_details(shown, compiled)
+        document['parameters']['OS::stack_id'] = 'None'
+        return {**document, 'resources': resources}
 
     def preview_update_stack(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from convergence import errors, template
@@ -14,6 +14,7 @@ from convergence.core.views import PlanView
 from convergence.db.queries import Reader
 from convergence.engine.goals import Goals, Submission, merged
 from convergence.engine.options import Options
+from convergence.engine.requests import RequestMark, require_traversal
 from convergence.engine.traversals import ROUNDS, Operation, Overtaken, Traversals
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
@@ -50,6 +51,7 @@ class Stacks:
     ) -> None:
         self._reader = reader
         self._goals = goals
+        self.submission = goals.submission
         self._traversals = traversals
         self._limits = limits
         self._new_id = new_id
@@ -68,18 +70,21 @@ class Stacks:
     ) -> Document:
         """Accept a new stack; its identity. Arguments as in the field's RPC of the same name."""
         options = Options.of(args)
-        if not NAME.fullmatch(stack_name):
-            raise errors.Invalid(
-                f'Invalid stack name {stack_name!r}: it must start with a letter, then letters, digits, _ . - ; '
-                'at most 255 characters.'
-            )
-        if self._reader.stack_named(context.project_id, stack_name) is not None:
-            raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
-        stack = self._new_stack(context, stack_name, options)
-        submission = _submission(template, params, files, environment_files)
-        compiled = self._goals.compile(stack, submission)
+        submission = self.submission(template, params, files, environment_files)
+        mark = RequestMark.of(options.idempotency_key, stack_name, submission, args)
+        made = self._made_by(context, mark)
+        if made is not None:
+            return identity(made)
+        stack, compiled = self.prospective(context, stack_name, options, submission)
+        stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
         operation = self._operation(Action.CREATE, stack, submission, compiled, options, context, self._may_create)
-        self._traversals.create(stack, operation)
+        try:
+            self._traversals.create(stack, operation)
+        except errors.StackExists:
+            made = self._made_by(context, mark)
+            if made is None:
+                raise
+            return identity(made)
         self._keep(operation, compiled)
         return identity(stack)
 
@@ -113,6 +118,7 @@ class Stacks:
 
         def guard(view: PlanView) -> None:
             assert view.stack is not None
+            require_traversal(view.stack, options.expected_traversal)
             _may_update(view.stack)
             if options.existing and view.stack.template_id != stack.template_id:
                 raise Overtaken(f'stack {stack.name} has got another goal')
@@ -122,13 +128,23 @@ class Stacks:
         self._keep(operation, compiled)
         return identity(stack)
 
-    def delete_stack(self, context: Caller, stack_identity: Document) -> None:
-        """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing."""
+    def delete_stack(
+        self, context: Caller, stack_identity: Document, expected_traversal: str | None = None
+    ) -> None:
+        """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing.
+
+        :param expected_traversal: the traversal that it must have; None: any.
+        """
         stack = self.find(context, stack_identity)
+
+        def guard(view: PlanView) -> None:
+            require_traversal(view.stack, expected_traversal)
+            _not_deleting(view)
+
         try:
             planned = self._traversals.start(
                 stack,
-                Operation(Action.DELETE, Goal(), _not_deleting, request_id=context.request_id, cancels=True),
+                Operation(Action.DELETE, Goal(), guard, request_id=context.request_id, cancels=True),
             )
         except _AlreadyDeleting:
             return
@@ -179,7 +195,34 @@ class Stacks:
         stack = self._reader.stack(str(stack_identity.get('stack_id') or ''))
         if stack is None or stack.project_id != context.project_id or stack.deleted_at is not None:
             raise errors.EntityNotFound('Stack', _called(stack_identity))
+        if (stack_identity.get('stack_name') or stack.name) != stack.name:
+            raise errors.EntityNotFound('Stack', _called(stack_identity))
         return stack
+
+    def prospective(
+        self, context: Caller, stack_name: str, options: Options, submission: Submission
+    ) -> tuple[Stack, template.Compiled]:
+        """A stack that may be created, and its goal. Changes nothing.
+
+        :raises StackExists: a living stack has the name.
+        :raises StackValidationFailed: carries everything that is wrong with the goal.
+        """
+        if not NAME.fullmatch(stack_name):
+            raise errors.Invalid(
+                f'Invalid stack name {stack_name!r}: it must start with a letter, then letters, digits, _ . - ; '
+                'at most 255 characters.'
+            )
+        if self._reader.stack_named(context.project_id, stack_name) is not None:
+            raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
+        stack = self._new_stack(context, stack_name, options)
+        return stack, self._goals.compile(stack, submission)
+
+    def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
+        """The stack that the same request has made before."""
+        made = self._reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
+        if made is not None:
+            mark.check(made)
+        return made
 
     def proposed(
         self,
@@ -238,13 +281,15 @@ class Stacks:
         if not options.existing:
             if source is None:
                 raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
-            return _submission(source, params, files, environment_files)
+            return self.submission(source, params, files, environment_files)
         row = self._reader.template(stack.template_id or '')
         if row is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
         present = Submission.from_content(row.content)
-        sent = _submission(source, {}, files, environment_files) if source is not None else None
-        whole = merged(present, sent, dict(params or {}))
+        sent = self.submission(
+            present.template if source is None else source, params, {**present.files, **(files or {})}, environment_files
+        )
+        whole = merged(present, sent if source is not None else None, sent.environment)
         parameters = whole.environment.get('parameters')
         kept = {
             name: value
@@ -312,17 +357,6 @@ def _may_cancel(stack: Stack | None, allowed: tuple[Action, ...]) -> None:
             f'Cancelling a stack that is {state} is not supported; '
             f'only {" or ".join(f"{action}_IN_PROGRESS" for action in allowed)} can be cancelled.'
         )
-
-
-def _submission(
-    source: str | Mapping[str, Json],
-    params: Mapping[str, Json] | None,
-    files: Mapping[str, str] | None,
-    environment_files: list[str] | None,
-) -> Submission:
-    if environment_files:
-        raise errors.NotSupported('environment_files: merge the environment files before sending the request.')
-    return Submission(source, dict(params or {}), dict(files or {}))
 
 
 def identity(stack: Stack) -> Document:

@@ -123,12 +123,16 @@ def upgrade() -> None:
         sa.Column('updated_at', sa.Double(), nullable=True),
         sa.Column('deleted_at', sa.Double(), nullable=True),
         sa.Column('tags', LONG_TEXT, nullable=False),
+        sa.Column('request_key', sa.String(length=255), nullable=True),
+        sa.Column('request_digest', sa.String(length=64), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
+        sa.UniqueConstraint('project_id', 'request_key', name=op.f('uq_stack_project_id_request_key')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
+    op.create_index('ix_stack_deleted_at', 'stack', ['deleted_at'], unique=False)
     op.create_index('ix_stack_project_id_created_at', 'stack', ['project_id', 'created_at'], unique=False)
     op.create_table(
         'sync_point',
@@ -208,6 +212,7 @@ def downgrade() -> None:
     op.drop_index('ix_sync_point_status_cast_at', table_name='sync_point')
     op.drop_table('sync_point')
     op.drop_index('ix_stack_project_id_created_at', table_name='stack')
+    op.drop_index('ix_stack_deleted_at', table_name='stack')
     op.drop_table('stack')
     op.drop_table('service')
     op.drop_index('ix_resource_status_owner', table_name='resource')
