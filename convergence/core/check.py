@@ -353,6 +353,6 @@ def _event(
         reason=reason,
         at=view.now,
         resource_name=resource.name,
-        resource_type=definition.type if definition else resource.type,
+        resource_type=definition.shown_type if definition else resource.type,
         physical_id=resource.physical_id,
     )

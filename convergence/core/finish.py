@@ -353,7 +353,7 @@ def _event(
         reason=reason,
         at=view.now,
         resource_name=resource.name,
-        resource_type=resource.type,
+        resource_type=resource.shown_type,
         physical_id=physical_id or resource.physical_id,
     )
 

@@ -260,6 +260,12 @@ class Resource:
     events: int = 0
     heard: int = 0
 
+    @property
+    def shown_type(self) -> str:
+        """The type as the template wrote it that the row was made from."""
+        definition = self.definition
+        return definition.shown_type if definition is not None and definition.type == self.type else self.type
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

@@ -199,7 +199,7 @@ def resource_summary(stack: Stack, row: Resource, required_by: Iterable[str]) ->
         'resource_name': row.name,
         'logical_resource_id': row.name,
         'physical_resource_id': row.physical_id or '',
-        'resource_type': row.type,
+        'resource_type': row.shown_type,
         'resource_action': row.action.value,
         'resource_status': row.status.value,
         'resource_status_reason': row.status_reason,

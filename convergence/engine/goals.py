@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from convergence.db.queries import Reader
 from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
+from convergence.template.mappings import is_template
+from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
@@ -63,14 +65,65 @@ class Goals:
         self._lock = Lock()
         self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
 
+    def submission(
+        self,
+        source: str | Mapping[str, Json],
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        environment_files: Sequence[str] | None = None,
+    ) -> Submission:
+        """What a request says a stack should be.
+
+        :param params: an environment.
+        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
+        :raises StackValidationFailed: carries what is wrong with the environment files.
+        """
+        environment, files = dict(params or {}), dict(files or {})
+        if environment_files:
+            # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
+            declared = template.analyse(
+                source,
+                identity=template.Identity('', '', ''),
+                files=files,
+                installation=self._accepted,
+                require_parameters=template.Require.NONE,
+            ).parameters
+            environment = merge_environments(environment_files, files, environment, declared, self._limits)
+        return Submission(source, environment, files)
+
     def compile(self, stack: Stack, submission: Submission) -> template.Compiled:
-        """Compile what a user sent for `stack`, and check it against the resource types.
+        """Compile what a user sent for `stack`, and check it against the resource types and what the stack is now.
 
         :raises StackValidationFailed: carries everything that is wrong with it.
+        :raises NotSupported: it needs something that is not built yet.
         """
         compiled = self._analyse(stack, submission, self._installation)
         validate(compiled, self._registry)
+        self._refuse_changed(stack, compiled)
+        _refuse_unbuilt(compiled)
         return compiled
+
+    def _refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
+        """Immutable parameters keep the values that the stack has.
+
+        :raises ImmutableParameterModified: names those that would change.
+        """
+        immutable = [parameter for parameter in compiled.parameters.values() if parameter.immutable]
+        if stack.template_id is None or not immutable:
+            return
+        try:
+            present = self.stored(stack, stack.template_id)[1].parameters
+        except (errors.EntityNotFound, errors.StackValidationFailed):
+            return  # What the stack is now cannot be read any more; an update is the way out of that.
+        names = [
+            parameter.name
+            for parameter in immutable
+            if parameter.name in present and present[parameter.name].value != parameter.value
+        ]
+        if names:
+            raise errors.ImmutableParameterModified(
+                f'The following parameters are immutable and may not be updated: {", ".join(names)}'
+            )
 
     def inspect(self, project_id: str, submission: Submission) -> template.Compiled:
         """Compile a template of no stack, as far as that is possible without the values of some parameters.
@@ -134,6 +187,24 @@ class Goals:
         )
 
 
+def _refuse_unbuilt(compiled: template.Compiled) -> None:
+    """Accepting what is then not done would be a lie.
+
+    :raises NotSupported: names the resource.
+    """
+    for definition in compiled.goal.definitions.values():
+        if is_template(definition.type):
+            raise errors.NotSupported(
+                f'resources.{definition.name}: its type is the template {definition.type}, and nested stacks are not '
+                'supported yet; put its resources into the template itself.'
+            )
+        if definition.hooks:
+            raise errors.NotSupported(
+                f'resources.{definition.name}: hooks ({", ".join(definition.hooks)}) are not supported yet; '
+                'remove them from the resource_registry.'
+            )
+
+
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
     """A partial update: what the user did not send stays as it is.
 
@@ -141,10 +212,7 @@ def merged(present: Submission, change: Submission | None, changed: Mapping[str,
     :param change: what the user sent; None where no template was sent.
     :param changed: the sections of the environment that were sent.
     """
-    environment: dict[str, Json] = dict(present.environment)
-    for section, value in changed.items():
-        before = environment.get(section)
-        environment[section] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+    environment = laid_over(present.environment, changed)
     if change is None:
         return Submission(present.template, environment, present.files)
     return Submission(change.template, environment, {**present.files, **change.files})

@@ -92,7 +92,7 @@ def preview_update(
         document = {
             **formats.resource_summary(stack, row or _not_made(stack, definition), needed_by.get(name, ())),
             **({} if row else {'creation_time': None, 'updated_time': None}),
-            'resource_type': definition.type,
+            'resource_type': definition.shown_type,
             'properties': _shown(prospect.wanted, secrets),
             **_verdict(prospect),
         }

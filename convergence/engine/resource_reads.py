@@ -135,6 +135,6 @@ def _matches(row: Resource, filters: Mapping[str, list[str]]) -> bool:
         if name in filters and value not in filters[name]:
             return False
     types = filters.get('type', filters.get('resource_type'))
-    if types is not None and not any(part in row.type for part in types):
+    if types is not None and not any(part in row.shown_type for part in types):
         return False
     return in_state(row.action, row.status, resource_states(filters))

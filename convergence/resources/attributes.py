@@ -43,6 +43,8 @@ def has_attribute(kind: ResourceType[Any], name: str) -> bool:
     declared = kind.Attributes
     if declared is not None and issubclass(declared, AnyAttribute):
         return True
+    if name in getattr(declared, 'also', ()) or name.startswith(getattr(declared, 'beginnings', ()) or '\0'):
+        return True
     return name == '' or name in attribute_names(kind)
 
 

@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
-from functools import cache
 from typing import Any
 
 from convergence.core.model import Json
@@ -26,6 +25,7 @@ from convergence.resources.shapes import Shape, annotations_of, shape_of
 from convergence.template import UNKNOWN, EvaluationFailed, preview
 
 _DECLARATION = 'convergence.property'
+_SCHEMA = '__convergence_schema__'
 
 Locate = Callable[..., Place | None]
 """Where the property stands whose path (names and list positions) is given; None where nobody knows."""
@@ -193,10 +193,15 @@ class PropertySchema:
 
 
 def _schema_of(declared: type[Any]) -> PropertySchema:
-    return _read_schema(declared)  # type: ignore[arg-type]  # All classes are hashable.
+    """The schema of a class, read once. It lives as long as the class: some are made of templates that users send."""
+    found = vars(declared).get(_SCHEMA) if isinstance(declared, type) else None
+    if found is None:
+        found = _read_schema(declared)
+        setattr(declared, _SCHEMA, found)
+    schema: PropertySchema = found
+    return schema
 
 
-@cache
 def _read_schema(declared: type[Any]) -> PropertySchema:
     if not (isinstance(declared, type) and is_dataclass(declared)):
         raise TypeError(f'{declared!r} is not a dataclass; properties are declared as a frozen dataclass')

@@ -9,10 +9,12 @@ from convergence.core.model import Definition, DeletionPolicy, Json
 from convergence.errors import EntityNotFound, Place, Problem
 from convergence.resources.attributes import attribute_names, has_attribute
 from convergence.resources.contract import ResourceType
+from convergence.resources.provider import Templates, facade_problems
 from convergence.resources.reading import did_you_mean
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.template import Compiled, references
+from convergence.template.mappings import is_template
 
 Path = tuple[str | int, ...]
 
@@ -34,7 +36,11 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
     problems, ignored = compiled.problems.copy(), compiled.problems.beside()
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
+    templates = Templates(compiled.templates)
     for name, definition in compiled.goal.definitions.items():
+        if is_template(definition.type):
+            found.extend(_of_template(compiled, definition, registry, templates, kinds))
+            continue
         try:
             kinds[name] = registry.get(definition.type)
         except EntityNotFound as error:
@@ -52,6 +58,27 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
             problems.include(problem)
     problems.raise_any()
     return ignored.found()
+
+
+def _of_template(
+    compiled: Compiled,
+    definition: Definition,
+    registry: Registry,
+    templates: Templates,
+    kinds: dict[str, ResourceType[Any]],
+) -> Iterator[Problem]:
+    """Finds the type that a template is, for `kinds`, and what is wrong with it. That it is missing was told before."""
+    place = compiled.place('resources', definition.name, 'type')
+    kind = templates.get(definition.type)
+    if kind is None:
+        message = templates.problem(definition.type)
+        if message:
+            yield Problem(message, place)
+        return
+    kinds[definition.name] = kind
+    if definition.written_type in registry:
+        for problem in facade_problems(definition.written_type, registry.get(definition.written_type), kind):
+            yield Problem(problem.message, place)
 
 
 def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> Iterator[Problem]:

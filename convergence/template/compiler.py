@@ -36,6 +36,7 @@ class Compiled:
     :param goal: the resources, in the order of the template, and which attributes are asked of them.
     :param parameters: by name, pseudo parameters included.
     :param outputs: by name.
+    :param templates: the texts of the templates that resources are, by their types.
     """
 
     version: str
@@ -44,6 +45,7 @@ class Compiled:
     parameters: Mapping[str, Parameter]
     outputs: Mapping[str, OutputDefinition]
     _document: Document = field(repr=False, compare=False)
+    templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def problems(self) -> Problems:
@@ -151,7 +153,8 @@ class _Compilation:
         outputs = read_outputs(self._document, version, folder, scope, definitions)
         description = self._description(root)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
-        return Compiled(version.date, description, Goal(goal, asked), values, outputs, self._document)
+        templates = {found.type: files[found.type] for found in goal.values() if found.type in files}
+        return Compiled(version.date, description, Goal(goal, asked), values, outputs, self._document, templates)
 
     def _root_and_version(self) -> tuple[dict[str, Json], Version]:
         """Without them nothing else can be understood.

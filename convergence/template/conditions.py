@@ -1,0 +1,133 @@
+"""Conditions: the section, and those that stand where they are used."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from convergence.core.model import Json
+from convergence.errors import InvalidTemplateReference, StackValidationFailed
+from convergence.template.cycles import cycles, in_order
+from convergence.template.document import Document
+from convergence.template.folding import Folder
+from convergence.template.functions.base import (
+    Compiling,
+    EvaluationFailed,
+    Function,
+    Misplaced,
+    Path,
+    Refused,
+    is_call,
+    type_name,
+)
+from convergence.template.versions import Version
+
+SECTION = 'conditions'
+
+
+class InvalidCondition(EvaluationFailed):
+    """There is no condition of that name."""
+
+    kind: type[StackValidationFailed] = InvalidTemplateReference
+
+
+class Conditions:
+    """The conditions of a template: each is true or false, unless it depends on a parameter that has no value yet."""
+
+    def __init__(self, document: Document, version: Version) -> None:
+        self._document = document
+        self._functions = version.conditions
+        misplaced = {name: Misplaced(name) for name in version.functions}
+        known: Mapping[str, Function] = {**misplaced, **version.conditions}
+        self._folder = Folder(document, known, self.read)
+        self._values: dict[str, Json] = {}
+        self._wrong: set[str] = set()
+
+    def declare(self, section: Mapping[str, Json], scope: Compiling) -> None:
+        """Read the section. Conditions may refer to each other in any order; what is wrong goes to the problems."""
+        requires = {
+            name: sorted({other for other in self._names(body) if other in section}) for name, body in section.items()
+        }
+        self._wrong.update(section)
+        for cycle in cycles(requires):
+            steps = ' -> '.join(self._step(name) for name in cycle)
+            message = f'The conditions depend on each other in a circle: {steps}'
+            self._document.key_problem(message, (SECTION, cycle[0]))
+        for name in in_order(requires):
+            path: Path = (SECTION, name)
+            own = dataclasses.replace(scope, subject=f'{SECTION}.{name}')
+            body = section[name]
+            try:
+                if not isinstance(body, bool | dict):
+                    raise EvaluationFailed(f'The definition of condition "{name}" is invalid: {str(body)[:80]}')
+                self._values[name] = self.read(body, path, own)
+                self._wrong.discard(name)
+            except Refused:
+                pass
+            except EvaluationFailed as error:
+                self._document.problem(str(error), path, error.kind)
+
+    def read(self, node: Json, path: Path, scope: Compiling) -> Json:
+        """A condition where it is used: a boolean, or a call that remains.
+
+        :param node: the name of a condition, a boolean, or a function.
+        :raises Refused: something in it is wrong; that has been told.
+        :raises EvaluationFailed: it is none.
+        """
+        if isinstance(node, bool):
+            return node
+        if isinstance(node, str):
+            return self._named(node, scope)
+        if isinstance(node, dict):
+            encoded, _ = self._folder.argument(node, path, scope)
+            if isinstance(encoded, bool) or is_call(encoded):
+                return encoded
+            if len(node) == 1 and next(iter(node)) in self._functions:
+                raise EvaluationFailed(f'Invalid condition: it is {type_name(encoded)}, neither true nor false.')
+        raise EvaluationFailed(
+            f'Invalid condition "{str(node)[:80]}": it must be the name of a condition, true, false, '
+            f'or one of the functions {", ".join(sorted(self._functions))}.'
+        )
+
+    def holds(self, node: Json, path: Path, scope: Compiling) -> bool:
+        """Whether something with this condition is there; null is none, and what is not known yet counts as true.
+
+        What is wrong goes to the problems.
+        """
+        if node is None:
+            return True
+        try:
+            return self.read(node, path, scope) is not False
+        except Refused:
+            return True
+        except EvaluationFailed as error:
+            self._document.problem(str(error), path, error.kind)
+            return True
+
+    def _named(self, name: str, scope: Compiling) -> Json:
+        if name in self._wrong:
+            raise Refused
+        if name not in self._values:
+            hint = scope.suggestion(name, self._values)
+            raise InvalidCondition(f'Invalid condition "{name[:255]}" (in {scope.subject}).{hint}')
+        return self._values[name]
+
+    def _names(self, node: Json) -> Iterator[str]:
+        """The names of conditions that a condition uses. Iterative, because names make chains of any length."""
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, str):
+                yield node
+            elif isinstance(node, dict) and len(node) == 1:
+                key, argument = next(iter(node.items()))
+                function = self._functions.get(key)
+                if function is not None:
+                    try:
+                        pending.extend(function.operands(argument))
+                    except EvaluationFailed:
+                        continue  # told when it is read
+
+    def _step(self, name: str) -> str:
+        place = self._document.key_place((SECTION, name))
+        return f'{name} (line {place.line})' if place else name

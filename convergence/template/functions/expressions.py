@@ -1,0 +1,38 @@
+"""The function that evaluates expressions of a query language."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from convergence.core.model import Json
+from convergence.template.encoding import entries_of, escaped
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, Later, is_call, type_name
+
+
+class YaqlExpression(Function):
+    """The value of a YAQL expression, in which $.data is the data that is given."""
+
+    name: ClassVar[str] = 'yaql'
+    code: ClassVar[str] = 'yaql'
+
+    def check(self, argument: Json) -> None:
+        """A map of expression and data."""
+        if is_call(argument):
+            return
+        entries = entries_of(argument)
+        if entries is None or set(entries) != {'expression', 'data'}:
+            raise EvaluationFailed('yaql needs a map with exactly the keys expression and data.')
+        expression = entries['expression']
+        if not (is_call(expression) or isinstance(expression, str)):
+            raise EvaluationFailed(f'yaql: the expression must be a string, not {type_name(expression)}.')
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The value.
+
+        :raises Later: nothing here evaluates expressions.
+        """
+        self.check(escaped(argument))
+        assert isinstance(argument, dict)
+        if scope.yaql is None:
+            raise Later('yaql: expressions are not evaluated here.')
+        return scope.yaql.evaluate(str(argument['expression']), argument['data'])

@@ -1,0 +1,46 @@
+"""The function by which a template looks at the resource of its parent that it stands for."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from convergence.core.model import Json
+from convergence.template.encoding import call
+from convergence.template.functions.base import Compiling, Evaluating, EvaluationFailed, Function
+
+
+class ResourceFacade(Function):
+    """Metadata or a policy of the resource, in the parent template, that stands for this template."""
+
+    name: ClassVar[str] = 'resource_facade'
+    code: ClassVar[str] = 'resource_facade'
+    known: ClassVar[tuple[str, ...]] = ('metadata', 'deletion_policy', 'update_policy')
+
+    def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
+        """A call that remains, where the template is only looked at.
+
+        :raises EvaluationFailed: otherwise, for a template that is not nested stands for no resource.
+        """
+        if argument not in self.known:
+            raise EvaluationFailed(f'{self.name} needs one of {", ".join(self.known)}.')
+        remaining = call(self.code, argument)
+        if not scope.inspecting:
+            self.evaluate(argument, Evaluating({}, scope.budget))
+        return remaining
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """There is no value.
+
+        :raises EvaluationFailed: always.
+        """
+        raise EvaluationFailed(
+            f'{self.name} gives the {argument} of the resource that stands for this template in a parent template; '
+            'a template that is not nested in another one has none.'
+        )
+
+
+class CloudResourceFacade(ResourceFacade):
+    """Metadata or a policy of the resource, in the parent template, that stands for this template."""
+
+    name: ClassVar[str] = 'Fn::ResourceFacade'
+    known: ClassVar[tuple[str, ...]] = ('Metadata', 'DeletionPolicy', 'UpdatePolicy')

@@ -1,0 +1,222 @@
+"""Functions that decide: conditions, and what depends on them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from convergence.core.model import Json
+from convergence.template.encoding import call, escaped
+from convergence.template.functions.base import (
+    DROPPED,
+    Compiling,
+    Evaluating,
+    EvaluationFailed,
+    Folding,
+    Function,
+    Path,
+    is_call,
+    type_name,
+)
+
+
+class If(Function):
+    """One of two values, depending on a condition. The other one is not even looked at."""
+
+    name: ClassVar[str] = 'if'
+    code: ClassVar[str] = 'if'
+    lengths: ClassVar[tuple[int, ...]] = (3,)
+    form: ClassVar[str] = 'a list: a condition, the value if it is true, and the value if it is false'
+
+    def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
+        """The value that was chosen, or both while it is not known which."""
+        if not isinstance(argument, list) or len(argument) not in self.lengths:
+            raise EvaluationFailed(f'{self.name} needs {self.form}.')
+        condition = folding.condition(argument[0], (*path, 0), scope)
+        if isinstance(condition, bool):
+            chosen = 1 if condition else 2
+            return folding.fold(argument[chosen], (*path, chosen), scope) if chosen < len(argument) else DROPPED
+        values = [folding.fold(value, (*path, index), scope) for index, value in enumerate(argument[1:], 1)]
+        return call(self.code, [condition, *(None if value is DROPPED else value for value in values)])
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The value that was chosen."""
+        assert isinstance(argument, list)
+        condition, *values = argument
+        return values[0] if condition else (values[1] if len(values) > 1 else None)
+
+
+class IfOrNothing(If):
+    """One of two values, depending on a condition. Without a second one, what encloses the call is left out."""
+
+    lengths: ClassVar[tuple[int, ...]] = (2, 3)
+    form: ClassVar[str] = 'a list: a condition, the value if it is true, and maybe the value if it is false'
+
+
+class Equals(Function):
+    """Whether two values are equal."""
+
+    name: ClassVar[str] = 'equals'
+    code: ClassVar[str] = 'equals'
+
+    def check(self, argument: Json) -> None:
+        """Two values."""
+        if not is_call(argument) and not (isinstance(argument, list) and len(argument) == 2):
+            raise EvaluationFailed(f'{self.name} needs a list of two values.')
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Whether they are equal."""
+        self.check(escaped(argument))
+        assert isinstance(argument, list)
+        return argument[0] == argument[1]
+
+
+class _Logic(Function):
+    """A function of conditions, each of which may be given by its name."""
+
+    def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
+        """A boolean, or a call that remains while a condition is not known."""
+        operands = self.operands(argument)
+        paths = [(*path, index) for index in range(len(operands))] if isinstance(argument, list) else [path]
+        conditions = [folding.condition(node, where, scope) for node, where in zip(operands, paths, strict=True)]
+        return self.fold([*conditions], not any(map(is_call, conditions)), scope)
+
+    def operands(self, argument: Json) -> list[Json]:
+        """The conditions.
+
+        :raises EvaluationFailed: the argument has not the right form.
+        """
+        if not isinstance(argument, list) or len(argument) < 2:
+            raise EvaluationFailed(f'{self.name} needs a list of two or more conditions.')
+        return argument
+
+
+class And(_Logic):
+    """Whether all of several conditions are true."""
+
+    name: ClassVar[str] = 'and'
+    code: ClassVar[str] = 'and'
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Whether all are true."""
+        assert isinstance(argument, list)
+        return all(argument)
+
+
+class Or(_Logic):
+    """Whether any of several conditions is true."""
+
+    name: ClassVar[str] = 'or'
+    code: ClassVar[str] = 'or'
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Whether any is true."""
+        assert isinstance(argument, list)
+        return any(argument)
+
+
+class Not(_Logic):
+    """Whether a condition is false."""
+
+    name: ClassVar[str] = 'not'
+    code: ClassVar[str] = 'not'
+
+    def operands(self, argument: Json) -> list[Json]:
+        """The condition.
+
+        :raises EvaluationFailed: a list was given.
+        """
+        if isinstance(argument, list):
+            raise EvaluationFailed(f'{self.name} needs one condition, not a list.')
+        return [argument]
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Whether it is false."""
+        assert isinstance(argument, list)
+        return not argument[0]
+
+
+class Contains(Function):
+    """Whether a value is among the items of a list, or a text within another."""
+
+    name: ClassVar[str] = 'contains'
+    code: ClassVar[str] = 'contains'
+
+    def check(self, argument: Json) -> None:
+        """A value, and where to look for it."""
+        if is_call(argument):
+            return
+        if not isinstance(argument, list) or len(argument) != 2:
+            raise EvaluationFailed('contains needs a list: a value, and the list to look for it in.')
+        if not (is_call(argument[1]) or isinstance(argument[1], list | str)):
+            raise EvaluationFailed(f'contains: what is looked through must be a list, not {type_name(argument[1])}.')
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Whether it is there."""
+        self.check(escaped(argument))
+        assert isinstance(argument, list)
+        value, sequence = argument
+        if isinstance(sequence, str):
+            if not isinstance(value, str):
+                raise EvaluationFailed(f'contains: only a string can be in a string, not {type_name(value)}.')
+            return value in sequence
+        assert isinstance(sequence, list)
+        scope.budget.spend_steps(len(sequence), self.name)
+        return value in sequence
+
+
+# --- as CloudFormation writes them ----------------------------------------------------------------------------
+
+
+class CloudIf(If):
+    """One of two values, depending on a condition. The other one is not even looked at."""
+
+    name: ClassVar[str] = 'Fn::If'
+
+
+class CloudEquals(Equals):
+    """Whether two values are equal."""
+
+    name: ClassVar[str] = 'Fn::Equals'
+
+
+class CloudAnd(And):
+    """Whether all of several conditions are true."""
+
+    name: ClassVar[str] = 'Fn::And'
+
+
+class CloudOr(Or):
+    """Whether any of several conditions is true."""
+
+    name: ClassVar[str] = 'Fn::Or'
+
+
+class CloudNot(Not):
+    """Whether a condition is false."""
+
+    name: ClassVar[str] = 'Fn::Not'
+
+    def operands(self, argument: Json) -> list[Json]:
+        """The condition, the only item of a list.
+
+        :raises EvaluationFailed: something else was given.
+        """
+        if not isinstance(argument, list) or len(argument) != 1:
+            raise EvaluationFailed(f'{self.name} needs a list of one condition.')
+        return argument
+
+
+class NamedCondition(Function):
+    """The condition of a name."""
+
+    name: ClassVar[str] = 'Condition'
+
+    def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
+        """A boolean, or a call that remains."""
+        if not isinstance(argument, str):
+            raise EvaluationFailed('Condition needs the name of a condition.')
+        return folding.condition(argument, path, scope)
+
+    def operands(self, argument: Json) -> list[Json]:
+        """The name."""
+        return [argument]

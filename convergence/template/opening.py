@@ -1,0 +1,104 @@
+"""Opens a template: finds out its version, and gives its sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from convergence.core.model import Json
+from convergence.errors import InvalidTemplateSection, InvalidTemplateVersion
+from convergence.template.cloudformation import translated
+from convergence.template.document import Document
+from convergence.template.versions import DIALECTS, KEY, VERSIONS, Version
+
+_SECTIONS = ('description', 'parameter_groups', 'parameters', 'resources', 'outputs')
+_MAPS = ('parameters', 'resources', 'outputs', 'conditions', 'mappings')
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A template whose sections have been told apart.
+
+    :param document: in the form of the dialect that begins with ``heat_template_version``.
+    :param root: its root.
+    :param maps: the content of each section that is a map; empty where there is none.
+    """
+
+    document: Document
+    version: Version
+    root: Mapping[str, Json]
+    maps: Mapping[str, dict[str, Json]]
+
+    def description(self) -> str:
+        """The description, or ''. What is wrong with it goes to the problems."""
+        description = self.root.get('description')
+        if isinstance(description, dict | list):
+            self.document.problem('The description must be a string.', ('description',))
+            return ''
+        return '' if description is None else str(description)
+
+
+def open_template(document: Document) -> Opened:
+    """Find out how the document is to be read.
+
+    :raises StackValidationFailed: that cannot be found out. Lesser problems go to those of the document.
+    """
+    root = document.root
+    if not isinstance(root, dict):
+        what = 'is empty' if root is None else 'is not a map'
+        document.problem(f'The template {what}; it must begin with {KEY}.', ())
+        document.problems.raise_any()
+        root = {}
+    version = _version(root, document)
+    if version.is_cloud:
+        document = translated(document, version)
+        root = document.root if isinstance(document.root, dict) else {}
+    else:
+        _check_sections(root, version, document)
+    offered = _MAPS if version.is_cloud else [name for name in _MAPS if name in _offered(version)]
+    maps = {name: _map(root, name, document) if name in offered else {} for name in _MAPS}
+    return Opened(document, version, root, maps)
+
+
+def _version(root: Mapping[str, Json], document: Document) -> Version:
+    keys = [key for key in DIALECTS if key in root]
+    if len(keys) > 1:
+        document.key_problem(f'Ambiguous versions ({", ".join(keys)})', (keys[1],), InvalidTemplateVersion)
+        document.problems.raise_any()
+    key = keys[0] if keys else KEY
+    found = root.get(key)
+    version = DIALECTS[key].get(found) if isinstance(found, str) else None
+    if version is None:
+        what = f'{key}: {str(found)[:80]}' if keys else f'there is no {KEY}'
+        known = ', '.join(DIALECTS[key])
+        document.problem(
+            f'The template version is invalid: "{what}". "{key}" should be one of: {known}',
+            (key,),
+            InvalidTemplateVersion,
+        )
+        document.problems.raise_any()
+        version = next(iter(VERSIONS.values()))
+    return version
+
+
+def _check_sections(root: Mapping[str, Json], version: Version, document: Document) -> None:
+    offered = _offered(version)
+    for section in root:
+        if section not in offered:
+            hint = document.problems.suggestion(section, offered)
+            message = f'The template section is invalid: {section[:80]}{f".{hint}" if hint else ""}'
+            document.key_problem(message, (section,), InvalidTemplateSection)
+
+
+def _offered(version: Version) -> tuple[str, ...]:
+    return version.key, *_SECTIONS, *(('conditions',) if version.conditions else ())
+
+
+def _map(root: Mapping[str, Json], name: str, document: Document) -> dict[str, Json]:
+    section = root.get(name)
+    if section is None:
+        return {}
+    if isinstance(section, dict):
+        return section
+    document.problem(f'The section {name} must be a map.', (name,))
+    return {}
