@@ -143,6 +143,8 @@ class Definition:
     :param restrictions: what an update may not do, sorted.
     :param time_limits: seconds that an action may take, by action; others are limited by that of the stack.
     :param retry: how calls that fail for the moment are repeated.
+    :param update_policy: encoded like `properties`; how groups update their members.
+    :param external_id: physical id of an object that others have made: it is used, but never changed or deleted.
     """
 
     name: str
@@ -157,6 +159,8 @@ class Definition:
     restrictions: tuple[Restriction, ...] = ()
     time_limits: Mapping[Action, float] = field(default_factory=dict)
     retry: RetryPolicy | None = None
+    update_policy: Json = field(default_factory=dict)
+    external_id: str | None = None
 
     @property
     def shown_type(self) -> str:
@@ -188,6 +192,10 @@ class Definition:
             document['time_limits'] = {action.value: limit_s for action, limit_s in self.time_limits.items()}
         if self.retry is not None:
             document['retry'] = self.retry.document()
+        if self.update_policy:
+            document['update_policy'] = self.update_policy
+        if self.external_id is not None:
+            document['external_id'] = self.external_id
         return document
 
     @classmethod
@@ -214,6 +222,8 @@ class Definition:
             restrictions=tuple(Restriction(str(restriction)) for restriction in restrictions),
             time_limits={Action(name): float(str(limit_s)) for name, limit_s in limits.items()},
             retry=RetryPolicy.from_document(policy) if isinstance(policy, dict) else None,
+            update_policy=document.get('update_policy', {}),
+            external_id=None if document.get('external_id') is None else str(document['external_id']),
         )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Goal, Json
-from convergence.errors import InvalidTemplateSection, InvalidTemplateVersion, Place
+from convergence.errors import Place
 from convergence.template.assignment import Assignment, Require
+from convergence.template.conditions import Conditions
 from convergence.template.declarations import check_groups, declared
 from convergence.template.definitions import Definitions
 from convergence.template.document import Document
@@ -17,15 +18,12 @@ from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
 from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Budget, exceeded
+from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import Identity, Parameter
 from convergence.template.problems import Problems
 from convergence.template.sources import Copier, read
 from convergence.template.substitution import substitute
-from convergence.template.versions import CONDITIONS_SINCE, FOREIGN_KEYS, KEY, VERSIONS, Version
-
-_SECTIONS = (KEY, 'description', 'parameter_groups', 'parameters', 'resources', 'outputs')
-_MAPS = ('parameters', 'resources', 'outputs')
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,6 @@ class _Compilation:
         self, document: Document, budget: Budget, identity: Identity, installation: Installation
     ) -> None:
         self._document = document
-        self._problems = document.problems
         self._budget = budget
         self._identity = identity
         self._installation = installation
@@ -137,70 +134,34 @@ class _Compilation:
     def run(
         self, environment: Environment, given: Mapping[str, Json], files: Mapping[str, str], require: Require
     ) -> Compiled:
-        root, version = self._root_and_version()
-        self._check_sections(root, version)
-        sections = {name: self._section(root, name) for name in _MAPS}
-        self._check_count(len(sections['resources']))
-        declarations = declared(self._document, sections['parameters'], version, self._installation)
-        check_groups(self._document, root.get('parameter_groups'), declarations)
-        values = Assignment(self._document, environment, given, self._budget).assign(declarations, require)
-        values |= self._identity.parameters()
-        scope = Compiling(values, files, sections['resources'], self._budget, self._problems.suggestion, '')
-        folder = Folder(self._document, version)
-        definitions = Definitions(self._document, version, folder)
-        goal = definitions.read(sections['resources'], scope)
-        goal = substitute(goal, self._document, environment, files, self._budget)
-        outputs = read_outputs(self._document, version, folder, scope, definitions)
-        description = self._description(root)
+        opened = open_template(self._document)
+        document, version, maps = opened.document, opened.version, opened.maps
+        self._check_count(len(maps['resources']))
+        declarations = declared(document, maps['parameters'], version, self._installation)
+        check_groups(document, opened.root.get('parameter_groups'), declarations)
+        values = Assignment(document, environment, given, self._budget).assign(declarations, require)
+        values |= self._identity.cloud_parameters() if version.is_cloud else self._identity.parameters()
+        scope = Compiling(
+            values,
+            files,
+            maps['resources'],
+            self._budget,
+            document.problems.suggestion,
+            '',
+            mappings=maps['mappings'],
+            yaql=self._installation.yaql,
+            inspecting=require is Require.NONE,
+        )
+        conditions = Conditions(document, version)
+        conditions.declare(maps['conditions'], scope)
+        folder = Folder(document, version.functions, conditions.read)
+        definitions = Definitions(document, version, folder, conditions)
+        goal = definitions.read(maps['resources'], scope)
+        goal = substitute(goal, document, environment, files, self._budget)
+        outputs = read_outputs(maps['outputs'], definitions, scope)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
         templates = {found.type: files[found.type] for found in goal.values() if found.type in files}
-        return Compiled(version.date, description, Goal(goal, asked), values, outputs, self._document, templates)
-
-    def _root_and_version(self) -> tuple[dict[str, Json], Version]:
-        """Without them nothing else can be understood.
-
-        :raises StackValidationFailed: they are not there.
-        """
-        root = self._document.root
-        if not isinstance(root, dict):
-            what = 'is empty' if root is None else 'is not a map'
-            self._document.problem(f'The template {what}; it must begin with {KEY}.', ())
-            self._problems.raise_any()
-            root = {}
-        found = root.get(KEY)
-        version = VERSIONS.get(found) if isinstance(found, str) else None
-        if version is None:
-            foreign = next((key for key in FOREIGN_KEYS if key in root), None)
-            what = f'{KEY}: {str(found)[:80]}' if KEY in root else foreign or f'there is no {KEY}'
-            self._document.problem(
-                f'The template version is invalid: "{what}". "{KEY}" should be one of: {", ".join(VERSIONS)}',
-                (KEY,),
-                InvalidTemplateVersion,
-            )
-            self._problems.raise_any()
-            version = next(iter(VERSIONS.values()))
-        return root, version
-
-    def _check_sections(self, root: Mapping[str, Json], version: Version) -> None:
-        for section in root:
-            if section in _SECTIONS:
-                continue
-            if section == 'conditions' and version.date >= CONDITIONS_SINCE:
-                message = 'The section conditions is not offered by this installation; do without it.'
-                self._document.key_problem(message, (section,))
-                continue
-            hint = self._problems.suggestion(section, _SECTIONS)
-            message = f'The template section is invalid: {section[:80]}{f".{hint}" if hint else ""}'
-            self._document.key_problem(message, (section,), InvalidTemplateSection)
-
-    def _section(self, root: Mapping[str, Json], name: str) -> dict[str, Json]:
-        section = root.get(name)
-        if section is None:
-            return {}
-        if isinstance(section, dict):
-            return section
-        self._document.problem(f'The section {name} must be a map.', (name,))
-        return {}
+        return Compiled(version.date, opened.description(), Goal(goal, asked), values, outputs, document, templates)
 
     def _check_count(self, count: int) -> None:
         limit = self._budget.limits.max_resources
@@ -208,10 +169,3 @@ class _Compilation:
             raise exceeded(
                 'max_resources', limit, f'the template has {count} resources', self._document.key_place(('resources',))
             )
-
-    def _description(self, root: Mapping[str, Json]) -> str:
-        description = root.get('description')
-        if isinstance(description, dict | list):
-            self._document.problem('The description must be a string.', ('description',))
-            return ''
-        return '' if description is None else str(description)

@@ -46,3 +46,22 @@ def _from(start: str, requires: Mapping[str, Sequence[str]], finished: set[str])
             path.append(name)
             pending.append(iter(requires[name]))
     return found
+
+
+def in_order(requires: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The names, each after all that it requires. Those in a circle, and those that require one of them, never come.
+
+    :param requires: as for `cycles`.
+    """
+    missing = {name: len(set(others)) for name, others in requires.items()}
+    required_by: dict[str, list[str]] = {name: [] for name in requires}
+    for name, others in requires.items():
+        for other in set(others):
+            required_by[other].append(name)
+    ready = [name for name, count in missing.items() if not count]
+    for name in ready:
+        yield name
+        for other in sorted(required_by[name]):
+            missing[other] -= 1
+            if not missing[other]:
+                ready.append(other)

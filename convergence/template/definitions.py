@@ -7,39 +7,57 @@ from collections.abc import Mapping
 
 from convergence.core.model import Definition, DeletionPolicy, Json
 from convergence.errors import CircularDependencyException, InvalidTemplateReference, InvalidTemplateSection
+from convergence.template.conditions import Conditions
 from convergence.template.cycles import cycles
 from convergence.template.document import Document
 from convergence.template.evaluation import references
-from convergence.template.folding import Folder, Path
-from convergence.template.functions.base import Compiling, ReferenceFailed, is_call
+from convergence.template.folding import Folder
+from convergence.template.functions.base import Absence, Compiling, Path, ReferenceFailed, is_call
 from convergence.template.functions.references import require
 from convergence.template.patience import read_patience
-from convergence.template.versions import CONDITIONS_SINCE, LOWER_CASE_POLICIES_SINCE, Version
+from convergence.template.versions import (
+    CONDITIONS_SINCE,
+    EXTERNAL_ID_SINCE,
+    LOWER_CASE_POLICIES_SINCE,
+    Version,
+)
 
 MAX_NAME = 255
 """Characters of a resource name."""
 
 _KEYS = ('type', 'properties', 'metadata', 'depends_on', 'deletion_policy', 'update_policy', 'description')
-_NOT_OFFERED = ('condition', 'external_id')
 
 
 class Definitions:
-    """The definitions of a template's resources, read one by one."""
+    """The definitions of a template's resources, read one by one.
 
-    def __init__(self, document: Document, version: Version, folder: Folder) -> None:
-        self._document = document
-        self._version = version
-        self._folder = folder
+    :ivar asked: for resources, the attributes that somebody asks for.
+    """
+
+    def __init__(self, document: Document, version: Version, folder: Folder, conditions: Conditions) -> None:
+        self.document = document
+        self.version = version
+        self.folder = folder
+        self.conditions = conditions
         self.asked: dict[str, set[str]] = {}
+        self._keys = [*_KEYS]
+        if version.conditions:
+            self._keys.append('condition')
+        if EXTERNAL_ID_SINCE <= version.date:
+            self._keys.append('external_id')
 
     def read(self, section: Mapping[str, Json], scope: Compiling) -> dict[str, Definition]:
-        """The definitions, in the order of the template; `asked` collects which attributes they ask for.
+        """The definitions, in the order of the template, of the resources that exist.
 
         What is wrong, also a circle of dependencies, goes to the problems.
         """
         definitions = {}
+        scope.absent.update(name for name, body in section.items() if not self._exists(name, body, scope))
         for name, body in section.items():
             own = dataclasses.replace(scope, subject=name, requires=set(), asked=set())
+            if name in scope.absent:
+                self._check_absent(name, body)
+                continue
             definitions[name] = self._definition(name, body, own)
             self.ask(own)
         self._refuse_cycles(definitions)
@@ -50,23 +68,33 @@ class Definitions:
         for resource, attribute in scope.asked:
             self.asked.setdefault(resource, set()).add(attribute)
 
+    def _exists(self, name: str, body: Json, scope: Compiling) -> bool:
+        if not isinstance(body, dict) or 'condition' not in body or not self.version.conditions:
+            return True
+        own = dataclasses.replace(scope, subject=name)
+        return self.conditions.holds(body['condition'], ('resources', name, 'condition'), own)
+
+    def _check_absent(self, name: str, body: Json) -> None:
+        """Nothing is evaluated of a resource that does not exist, but its form is looked at."""
+        path: Path = ('resources', name)
+        self._check_name(name, path)
+        if isinstance(body, dict):
+            self._check_keys(body, path)
+            self._type(name, body)
+
     def _definition(self, name: str, body: Json, scope: Compiling) -> Definition:
         path: Path = ('resources', name)
         self._check_name(name, path)
         if not isinstance(body, dict):
-            self._document.problem(f'The resource {name} must be a map with at least the key type.', path)
+            self.document.problem(f'The resource {name} must be a map with at least the key type.', path)
             return Definition(name, '')
         self._check_keys(body, path)
-        type_ = body.get('type')
-        if not isinstance(type_, str) or not type_:
-            what = 'has no type' if type_ is None else 'has a type that is not text'
-            self._document.problem(f'The resource {name} {what}.', (*path, 'type'))
-            type_ = ''
+        type_ = self._type(name, body)
         properties = self._map(body, 'properties', path, scope)
         metadata = self._map(body, 'metadata', path, scope)
-        self._map(body, 'update_policy', path, dataclasses.replace(scope, requires=set(), asked=set()))
+        update_policy = self._map(body, 'update_policy', path, scope)
         self._depends_on(body.get('depends_on'), (*path, 'depends_on'), scope)
-        time_limits, retry = read_patience(self._document, metadata, (*path, 'metadata'))
+        time_limits, retry = read_patience(self.document, metadata, (*path, 'metadata'))
         return Definition(
             name=name,
             type=type_,
@@ -77,7 +105,26 @@ class Definitions:
             uses=scope.uses(),
             time_limits=time_limits,
             retry=retry,
+            update_policy=update_policy,
+            external_id=self._external_id(body.get('external_id'), (*path, 'external_id'), scope),
         )
+
+    def _type(self, name: str, body: Mapping[str, Json]) -> str:
+        type_ = body.get('type')
+        if isinstance(type_, str) and type_:
+            return type_
+        what = 'has no type' if type_ is None else 'has a type that is not text'
+        self.document.problem(f'The resource {name} {what}.', ('resources', name, 'type'))
+        return ''
+
+    def _external_id(self, value: Json, path: Path, scope: Compiling) -> str | None:
+        encoded = self.folder.value(value, path, dataclasses.replace(scope, requires=set(), asked=set()))
+        if encoded is None or (is_call(encoded) and not any(references(encoded))):
+            return None
+        if isinstance(encoded, str | int) and not isinstance(encoded, bool) and encoded != '':
+            return str(encoded)
+        self.document.problem('The external_id must be the id of an object, known in advance.', path)
+        return None
 
     def _check_name(self, name: str, path: Path) -> None:
         if not name or len(name) > MAX_NAME:
@@ -88,33 +135,28 @@ class Definitions:
             message = 'The name of a resource must not contain characters that cannot be printed.'
         else:
             return
-        self._document.key_problem(message, path)
+        self.document.key_problem(message, path)
 
     def _check_keys(self, body: Mapping[str, Json], path: Path) -> None:
         for key in body:
-            if key in _KEYS:
+            if key in self._keys:
                 continue
-            if key in _NOT_OFFERED and self._version.date >= CONDITIONS_SINCE:
-                message = f'The key {key} of a resource is not offered by this installation; do without it.'
-                self._document.key_problem(message, (*path, key))
-                continue
-            hint = self._document.problems.suggestion(key, _KEYS)
-            if key in _NOT_OFFERED:
-                hint = f' It came with version {CONDITIONS_SINCE}.'
+            since = {'condition': CONDITIONS_SINCE, 'external_id': EXTERNAL_ID_SINCE}.get(key)
+            hint = f' It came with version {since}.' if since else self.document.problems.suggestion(key, self._keys)
             message = f'"{key}" is not a valid keyword inside a resource definition.{hint}'
-            self._document.key_problem(message, (*path, key), InvalidTemplateSection)
+            self.document.key_problem(message, (*path, key), InvalidTemplateSection)
 
     def _map(self, body: Mapping[str, Json], key: str, path: Path, scope: Compiling) -> Json:
         """A section of the resource, encoded. A function is fine if its value is known in advance."""
-        encoded = self._folder.fold(body.get(key), (*path, key), scope)
+        encoded = self.folder.value(body.get(key), (*path, key), scope)
         if encoded is None:
             return {}
         if is_call(encoded):
             if any(references(encoded)):
-                self._document.problem(f'The {key} cannot depend on another resource as a whole.', (*path, key))
+                self.document.problem(f'The {key} cannot depend on another resource as a whole.', (*path, key))
             return {}
         if not isinstance(encoded, dict):
-            self._document.problem(f'The {key} must be a map.', (*path, key))
+            self.document.problem(f'The {key} must be a map.', (*path, key))
             return {}
         return encoded
 
@@ -122,18 +164,19 @@ class Definitions:
         if names is None:
             return
         listed = isinstance(names, list)
+        optional = dataclasses.replace(scope, absence=Absence.NULL)  # what does not exist need not be waited for
         for index, name in enumerate(names if isinstance(names, list) else [names]):
             place = (*path, index) if listed else path
             if not isinstance(name, str):
-                self._document.problem('depends_on must be the name of a resource, or a list of names.', place)
+                self.document.problem('depends_on must be the name of a resource, or a list of names.', place)
                 continue
             try:
-                require(name, scope)
+                require(name, optional)
             except ReferenceFailed as error:
-                self._document.problem(str(error), place, InvalidTemplateReference)
+                self.document.problem(str(error), place, InvalidTemplateReference)
 
     def _deletion_policy(self, policy: Json, path: Path, scope: Compiling) -> DeletionPolicy:
-        encoded = self._folder.fold(policy, path, dataclasses.replace(scope, requires=set(), asked=set()))
+        encoded = self.folder.value(policy, path, dataclasses.replace(scope, requires=set(), asked=set()))
         if encoded is None or (is_call(encoded) and not any(references(encoded))):
             return DeletionPolicy.DELETE
         names = {member.value: member for member in DeletionPolicy}
@@ -141,18 +184,18 @@ class Definitions:
         if isinstance(encoded, str) and encoded in names:
             return names[encoded]
         if isinstance(encoded, str) and encoded in lower:
-            if self._version.date < LOWER_CASE_POLICIES_SINCE:
+            if self.version.date < LOWER_CASE_POLICIES_SINCE:
                 message = f'Write {encoded.capitalize()}; lower case came with version {LOWER_CASE_POLICIES_SINCE}.'
-                self._document.problem(message, path)
+                self.document.problem(message, path)
             return lower[encoded]
-        self._document.problem(f'Invalid deletion policy; it must be one of {", ".join(names)}.', path)
+        self.document.problem(f'Invalid deletion policy; it must be one of {", ".join(names)}.', path)
         return DeletionPolicy.DELETE
 
     def _refuse_cycles(self, definitions: Mapping[str, Definition]) -> None:
         for cycle in cycles({name: definition.requires for name, definition in definitions.items()}):
             steps = []
             for name in cycle:
-                place = self._document.key_place(('resources', name))
+                place = self.document.key_place(('resources', name))
                 steps.append(f'{name} (line {place.line})' if place.line else name)
             message = f'Circular Dependency Found: {" -> ".join(steps)}'
-            self._document.key_problem(message, ('resources', cycle[0]), CircularDependencyException)
+            self.document.key_problem(message, ('resources', cycle[0]), CircularDependencyException)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,11 +51,17 @@ class Document:
     """What was read, and the list in which its problems are collected.
 
     :param root: values as JSON; maps and lists know positions if the document was text.
+    :param written: turns a path in `root` into that of the document, where that was arranged otherwise.
     """
 
     source: str
     root: Json = field(repr=False)
     problems: Problems = field(repr=False, compare=False)
+    written: Callable[[Sequence[str | int]], Sequence[str | int]] | None = field(default=None, repr=False)
+
+    def _path(self, path: Sequence[str | int]) -> tuple[str | int, ...]:
+        """A path as errors show it."""
+        return short(self.written(path) if self.written else path)
 
     def place(self, path: Sequence[str | int]) -> Place:
         """Where the value at `path` stands, or the nearest thing around it that has a position.
@@ -78,8 +84,8 @@ class Document:
                 break
         if found is None:
             known = 1 if isinstance(self.root, Map | Items) else 0
-            return Place(known, known, self.source, short(path))
-        return Place(found.line + 1, found.column + 1, self.source, short(path))
+            return Place(known, known, self.source, self._path(path))
+        return Place(found.line + 1, found.column + 1, self.source, self._path(path))
 
     def key_place(self, path: Sequence[str | int]) -> Place:
         """Where the key at the end of `path` stands; otherwise like `place`."""
@@ -92,7 +98,7 @@ class Document:
         last = path[-1] if path else None
         if isinstance(node, Map) and isinstance(last, str) and last in node.marks:
             mark = node.marks[last][0]
-            return Place(mark.line + 1, mark.column + 1, self.source, short(path))
+            return Place(mark.line + 1, mark.column + 1, self.source, self._path(path))
         return self.place(path)
 
     def problem(

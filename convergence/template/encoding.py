@@ -78,3 +78,16 @@ def decode(encoded: Json) -> Json:
     if isinstance(encoded, list):
         return [decode(value) for value in encoded]
     return encoded
+
+
+def escaped(plain: Json, levels: int = 3) -> Json:
+    """Literal data as if it were encoded, some levels deep, for whoever only looks that far.
+
+    Without it a map of the user could be taken for a function.
+    """
+    if levels:
+        if isinstance(plain, dict):
+            return wrap({key: escaped(value, levels - 1) for key, value in plain.items()})
+        if isinstance(plain, list):
+            return [escaped(value, levels - 1) for value in plain]
+    return plain

@@ -9,7 +9,7 @@ from typing import Any, Final
 from convergence.core.model import Json, Output
 from convergence.template.encoding import entries_of, function_of
 from convergence.template.functions import BY_CODE
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, UnresolvedReference
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, Later, UnresolvedReference, Yaql
 from convergence.template.functions.references import ParameterNotProvided
 from convergence.template.limits import STANDARD, Budget
 
@@ -26,27 +26,37 @@ class Unknown(enum.Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 """Stands, in a preview, for a value that cannot be known yet."""
 
+TOO_DEEP = 'The value of a function is nested too deeply.'
 
-def resolve(encoded: Json, inputs: Mapping[str, Output]) -> Json:
+
+def resolve(encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None) -> Json:
     """The value, with every function evaluated.
 
     :param encoded: `properties` or `metadata` of a definition, or the value of an output.
     :param inputs: by name, the outputs of at least the resources that the value refers to.
+    :param yaql: evaluates expressions; without it a value with an expression cannot be resolved.
     :raises UnresolvedReference: an input is missing, or an attribute could not be read.
     :raises EvaluationFailed: a function cannot work with what it was given.
     :raises RequestLimitExceeded: the value would be too large.
     """
-    return _resolve(encoded, Evaluating(inputs, Budget(STANDARD)))
+    try:
+        return _resolve(encoded, Evaluating(inputs, Budget(STANDARD), yaql))
+    except RecursionError:
+        raise EvaluationFailed(TOO_DEEP) from None
 
 
-def preview(encoded: Json, inputs: Mapping[str, Output]) -> Any:
+def preview(encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None) -> Any:
     """The value as far as it can be known, with `UNKNOWN` in place of each function that cannot be evaluated yet.
 
     :param inputs: outputs that are known already, by name; may be empty.
+    :param yaql: evaluates expressions; without it their values count as unknown.
     :raises EvaluationFailed: a function certainly cannot work with what it was given.
     :raises RequestLimitExceeded: the value would be too large.
     """
-    return _preview(encoded, Evaluating(inputs, Budget(STANDARD)))
+    try:
+        return _preview(encoded, Evaluating(inputs, Budget(STANDARD), yaql))
+    except RecursionError:
+        raise EvaluationFailed(TOO_DEEP) from None
 
 
 def references(encoded: Json) -> tuple[set[str], dict[str, set[str]]]:
@@ -108,7 +118,7 @@ def _preview(encoded: Json, scope: Evaluating) -> Any:
             return UNKNOWN
         try:
             return _function(code).evaluate(known, scope)
-        except (UnresolvedReference, ParameterNotProvided):
+        except (UnresolvedReference, ParameterNotProvided, Later):
             return UNKNOWN
     if isinstance(encoded, dict):
         return {key: _preview(value, scope) for key, value in (entries_of(encoded) or {}).items()}

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from convergence.core.model import Json
 from convergence.template.document import Document
 from convergence.template.encoding import wrap
-from convergence.template.functions.base import Compiling, EvaluationFailed, Function, is_call
-from convergence.template.versions import Version
+from convergence.template.functions.base import (
+    DROPPED,
+    Compiling,
+    EvaluationFailed,
+    Function,
+    Path,
+    Refused,
+    is_call,
+)
 
-Path = tuple[str | int, ...]
+Condition = Callable[[Json, Path, Compiling], Json]
+"""See `convergence.template.functions.base.Folding.condition`."""
 
 
 class Folder:
-    """Folds the values of one document. What is wrong goes to the problems of the document."""
+    """Folds the values of one document. What is wrong goes to the problems of the document.
 
-    def __init__(self, document: Document, version: Version) -> None:
+    :param functions: by name; every other map with one key is data.
+    :param condition: reads conditions.
+    """
+
+    def __init__(self, document: Document, functions: Mapping[str, Function], condition: Condition) -> None:
         self._document = document
-        self._functions = version.functions
+        self._functions = functions
         self._remaining = 0
         self._refused = 0
+        self.condition = condition
 
-    def fold(self, node: Json, path: Path, scope: Compiling) -> Json:
-        """The value, encoded.
+    def value(self, node: Json, path: Path, scope: Compiling) -> Json:
+        """The value of a whole section, encoded; null if nothing is left of it.
 
         :param path: where it stands.
+        :raises RequestLimitExceeded: it would be too large.
+        """
+        encoded = self.fold(node, path, scope)
+        return None if encoded is DROPPED else encoded
+
+    def fold(self, node: Json, path: Path, scope: Compiling) -> Json:
+        """A part of a section, encoded, or `DROPPED`. What is wrong becomes null.
+
         :raises RequestLimitExceeded: it would be too large.
         """
         if isinstance(node, dict):
@@ -32,18 +55,32 @@ class Folder:
                 function = self._functions.get(key)
                 if function is not None:
                     return self._call(function, argument, (*path, key), scope)
-            return wrap({key: self.fold(value, (*path, key), scope) for key, value in node.items()})
+            entries = {key: self.fold(value, (*path, key), scope) for key, value in node.items()}
+            if DROPPED in entries.values():
+                entries = {key: value for key, value in entries.items() if value is not DROPPED}
+            return wrap(entries)
         if isinstance(node, list):
-            return [self.fold(value, (*path, index), scope) for index, value in enumerate(node)]
+            items = [self.fold(value, (*path, index), scope) for index, value in enumerate(node)]
+            return [item for item in items if item is not DROPPED] if DROPPED in items else items
         return node
 
-    def _call(self, function: Function, argument: Json, path: Path, scope: Compiling) -> Json:
+    def argument(self, node: Json, path: Path, scope: Compiling) -> tuple[Json, bool]:
+        """The argument of a call, encoded, and whether it holds no call any more.
+
+        :raises Refused: something in it is wrong; that has been told.
+        """
         remaining, refused = self._remaining, self._refused
-        encoded = self.fold(argument, path, scope)
+        encoded = self.value(node, path, scope)
         if self._refused != refused:
-            return None  # one problem is told; what follows from it is not
+            raise Refused
+        return encoded, self._remaining == remaining
+
+    def _call(self, function: Function, argument: Json, path: Path, scope: Compiling) -> Json:
         try:
-            result = function.fold(encoded, self._remaining == remaining, scope)
+            result = function.read(argument, path, scope, self)
+        except Refused:
+            self._refused += 1
+            return None
         except EvaluationFailed as error:
             self._refused += 1
             self._document.problem(str(error), path, error.kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from convergence.template.constraints import Checks
+from convergence.template.functions.base import Yaql
 from convergence.template.limits import STANDARD, Limits
 
 
@@ -15,10 +16,12 @@ class Installation:
     :param limits: what a template may cost.
     :param checks: the custom constraints that there are. None accepts every name and value of a custom constraint:
         for what was accepted once is not questioned again.
+    :param yaql: evaluates expressions. None leaves them to be evaluated later.
     """
 
     limits: Limits = STANDARD
     checks: Checks | None = None
+    yaql: Yaql | None = None
 
 
 BARE = Installation()

@@ -10,8 +10,7 @@ from convergence.core.model import Json
 from convergence.errors import InvalidTemplateSection
 from convergence.template.definitions import Definitions
 from convergence.template.document import Document
-from convergence.template.folding import Folder, Path
-from convergence.template.functions.base import Compiling
+from convergence.template.functions.base import Absence, Compiling, Path
 from convergence.template.versions import CONDITIONS_SINCE, Version
 
 NO_DESCRIPTION = 'No description given'
@@ -32,20 +31,23 @@ class OutputDefinition:
 
 
 def read_outputs(
-    document: Document, version: Version, folder: Folder, scope: Compiling, definitions: Definitions
+    section: Mapping[str, Json], definitions: Definitions, scope: Compiling
 ) -> dict[str, OutputDefinition]:
     """The outputs, in the order of the template. The attributes they ask for are noted in `definitions`."""
-    section = document.root.get('outputs') if isinstance(document.root, dict) else None
+    document, conditions = definitions.document, definitions.conditions
     outputs: dict[str, OutputDefinition] = {}
-    for name, body in section.items() if isinstance(section, dict) else ():
+    for name, body in section.items():
         path: Path = ('outputs', name)
         if not isinstance(body, dict) or 'value' not in body:
             document.problem(f'The output {name} must be a map with the key value.', path)
         if not isinstance(body, dict):
             continue
-        _check_keys(document, version, body, path)
-        own = dataclasses.replace(scope, subject=f'outputs.{name}', requires=set(), asked=set())
-        value = folder.fold(body.get('value'), (*path, 'value'), own)
+        _check_keys(document, definitions.version, body, path)
+        subject = f'outputs.{name}'
+        own = dataclasses.replace(scope, subject=subject, requires=set(), asked=set(), absence=Absence.NULL)
+        condition = body.get('condition') if definitions.version.conditions else None
+        wanted = conditions.holds(condition, (*path, 'condition'), own)
+        value = definitions.folder.value(body.get('value'), (*path, 'value'), own) if wanted else None
         definitions.ask(own)
         description = body.get('description')
         if isinstance(description, dict | list):
@@ -55,14 +57,10 @@ def read_outputs(
 
 
 def _check_keys(document: Document, version: Version, body: Mapping[str, Json], path: Path) -> None:
+    keys = (*_KEYS, 'condition') if version.conditions else _KEYS
     for key in body:
-        if key in _KEYS:
-            continue
-        if key == 'condition' and version.date >= CONDITIONS_SINCE:
-            document.key_problem(
-                'The key condition of an output is not offered by this installation; do without it.', (*path, key)
-            )
-            continue
-        hint = document.problems.suggestion(key, _KEYS)
-        message = f'"{key}" is not a valid keyword inside an output definition.{hint}'
-        document.key_problem(message, (*path, key), InvalidTemplateSection)
+        if key not in keys:
+            came = f' It came with version {CONDITIONS_SINCE}.' if key == 'condition' else ''
+            hint = came or document.problems.suggestion(key, keys)
+            message = f'"{key}" is not a valid keyword inside an output definition.{hint}'
+            document.key_problem(message, (*path, key), InvalidTemplateSection)

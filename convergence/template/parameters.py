@@ -12,6 +12,9 @@ from convergence.template.values import ParameterType
 MASK = '******'
 """Shown instead of a hidden value."""
 
+CLOUD_REGION = 'ap-southeast-1'
+"""What templates of CloudFormation get to know as their region; the field has always had this one."""
+
 
 class Source(enum.Enum):
     """Where the value of a parameter came from."""
@@ -80,4 +83,9 @@ class Identity:
             'OS::stack_name': self.stack_name,
             'OS::project_id': self.project_id,
         }
+        return {name: Parameter(name, value=value, source=Source.STACK) for name, value in values.items()}
+
+    def cloud_parameters(self) -> dict[str, Parameter]:
+        """The pseudo parameters of the dialect of CloudFormation, by name."""
+        values = {'AWS::StackId': self.stack_id, 'AWS::StackName': self.stack_name, 'AWS::Region': CLOUD_REGION}
         return {name: Parameter(name, value=value, source=Source.STACK) for name, value in values.items()}

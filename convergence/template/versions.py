@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from convergence.template.functions.base import Function, NotOffered
-from convergence.template.functions.references import (
-    GetAttribute,
-    GetAttributeOrAll,
-    GetFile,
-    GetParameter,
-    GetResource,
-)
-from convergence.template.functions.text import ListJoin, ListJoinMany, StringReplace, StringReplaceJson
+from convergence.template.functions import cloud, collections, logic, references, text
+from convergence.template.functions.base import Function
+from convergence.template.functions.expressions import YaqlExpression
+from convergence.template.functions.facade import CloudResourceFacade, ResourceFacade
+from convergence.template.functions.urls import MakeUrl
 
 KEY = 'heat_template_version'
+AWS_KEY = 'AWSTemplateFormatVersion'
+HEAT_KEY = 'HeatTemplateFormatVersion'
 
-FOREIGN_KEYS = ('AWSTemplateFormatVersion', 'HeatTemplateFormatVersion')
-"""Version keys of dialects that are not offered."""
-
-LOWER_CASE_POLICIES_SINCE = '2016-10-14'
 CONDITIONS_SINCE = '2016-10-14'
+EXTERNAL_ID_SINCE = '2016-10-14'
+LOWER_CASE_POLICIES_SINCE = '2016-10-14'
 MODULO_SINCE = '2017-02-24'
 TAGS_SINCE = '2018-03-02'
 
@@ -33,74 +30,118 @@ class Version:
     :param date: its name; versions compare by it.
     :param alias: the name of the release it came with, if it may be used.
     :param functions: by name.
+    :param conditions: the functions that conditions are made of, by name; a version without any has no conditions.
+    :param key: the key of a document that says its version, and thereby its dialect.
     """
 
     date: str
     alias: str | None
     functions: Mapping[str, Function]
+    conditions: Mapping[str, Function] = field(default_factory=dict)
+    key: str = KEY
+
+    @property
+    def is_cloud(self) -> bool:
+        """Is this the dialect of CloudFormation?"""
+        return self.key != KEY
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a version adds to (`offered`, `known`) and takes from (`removed`) the functions of the one before.
-
-    Functions that are only `known` are refused by name: taking them for data would be worse.
-    """
+    """What a version adds to the functions of the one before, to those of conditions, and what it takes away."""
 
     date: str
     alias: str | None = None
-    offered: tuple[type[Function], ...] = ()
-    known: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    functions: tuple[type[Function], ...] = ()
+    conditions: tuple[type[Function], ...] = ()
+    removed: tuple[type[Function], ...] = ()
 
 
-_FOREIGN = (
-    'Ref',
-    'Fn::GetAZs',
-    'Fn::Join',
-    'Fn::Split',
-    'Fn::Replace',
-    'Fn::Base64',
-    'Fn::MemberListToMap',
-    'Fn::ResourceFacade',
+_CLOUD = (
+    cloud.Reference,
+    cloud.GetZones,
+    cloud.Join,
+    cloud.Split,
+    cloud.Replace,
+    cloud.Base64,
+    cloud.MemberListToMap,
+    CloudResourceFacade,
 )
 
 _HISTORY = (
     _Change(
         '2013-05-23',
-        offered=(GetParameter, GetResource, GetAttribute, GetFile, StringReplace, ListJoin),
-        known=('resource_facade', 'Fn::Select', *_FOREIGN),
+        functions=(
+            references.GetParameter,
+            references.GetResource,
+            references.GetAttribute,
+            references.GetFile,
+            text.StringReplace,
+            text.ListJoin,
+            ResourceFacade,
+            cloud.Select,
+            *_CLOUD,
+        ),
     ),
-    _Change('2014-10-16', removed=_FOREIGN),
-    _Change('2015-04-30', known=('repeat', 'digest')),
+    _Change('2014-10-16', removed=_CLOUD),
+    _Change('2015-04-30', functions=(collections.Repeat, text.Digest)),
     _Change(
         '2015-10-15',
-        offered=(GetAttributeOrAll, StringReplaceJson, ListJoinMany),
-        known=('str_split',),
-        removed=('Fn::Select',),
+        functions=(references.GetAttributeOrAll, text.StringReplaceJson, text.ListJoinMany, text.StringSplit),
+        removed=(cloud.Select,),
     ),
-    _Change('2016-04-08', known=('map_merge',)),
-    _Change('2016-10-14', 'newton', known=('yaql', 'map_replace', 'if')),
-    _Change('2017-02-24', 'ocata', known=('filter', 'str_replace_strict')),
+    _Change('2016-04-08', functions=(collections.MapMerge,)),
+    _Change(
+        '2016-10-14',
+        'newton',
+        functions=(YaqlExpression, collections.MapReplace, logic.If, collections.RepeatOfMaps),
+        conditions=(references.GetParameter, logic.Equals, logic.Not, logic.And, logic.Or),
+    ),
+    _Change('2017-02-24', 'ocata', functions=(collections.Filter, text.StringReplaceStrict)),
     _Change(
         '2017-09-01',
         'pike',
-        known=('make_url', 'list_concat', 'list_concat_unique', 'contains', 'str_replace_vstrict'),
+        functions=(
+            MakeUrl,
+            collections.ListConcat,
+            collections.ListConcatUnique,
+            logic.Contains,
+            text.StringReplaceVeryStrict,
+            collections.RepeatPermutations,
+        ),
+        conditions=(YaqlExpression, logic.Contains),
     ),
     _Change('2018-03-02', 'queens'),
     _Change('2018-08-31', 'rocky'),
-    _Change('2021-04-16', 'wallaby'),
+    _Change('2021-04-16', 'wallaby', functions=(logic.IfOrNothing,)),
 )
+
+_CLOUD_FUNCTIONS = (*_CLOUD, cloud.GetAtt, cloud.FindInMap, cloud.Select)
+_CLOUD_CONDITIONS = (
+    cloud.ParameterReference,
+    cloud.FindInMap,
+    logic.CloudEquals,
+    logic.CloudNot,
+    logic.CloudAnd,
+    logic.CloudOr,
+    logic.NamedCondition,
+)
+
+
+def _by_name(functions: tuple[type[Function], ...]) -> dict[str, Function]:
+    return {function.name: function() for function in functions}
 
 
 def _versions() -> dict[str, Version]:
     versions: dict[str, Version] = {}
     functions: dict[str, Function] = {}
+    conditions: dict[str, Function] = {}
     for change in _HISTORY:
-        functions = {name: function for name, function in functions.items() if name not in change.removed}
-        functions.update({name: NotOffered(name) for name in change.known})
-        functions.update({function.name: function() for function in change.offered})
-        version = Version(change.date, change.alias, functions)
+        removed = {function.name for function in change.removed}
+        functions = {name: function for name, function in functions.items() if name not in removed}
+        functions.update(_by_name(change.functions))
+        conditions = {**conditions, **_by_name(change.conditions)}
+        version = Version(change.date, change.alias, functions, conditions)
         versions[change.date] = version
         if change.alias:
             versions[change.alias] = version
@@ -109,3 +150,20 @@ def _versions() -> dict[str, Version]:
 
 VERSIONS: Mapping[str, Version] = _versions()
 """By date, and by release name from newton on."""
+
+DIALECTS: Mapping[str, Mapping[str, Version]] = {
+    KEY: VERSIONS,
+    AWS_KEY: {
+        '2010-09-09': Version(
+            '2010-09-09', None, _by_name((*_CLOUD_FUNCTIONS, logic.CloudIf)), _by_name(_CLOUD_CONDITIONS), AWS_KEY
+        )
+    },
+    HEAT_KEY: {'2012-12-12': Version('2012-12-12', None, _by_name(_CLOUD_FUNCTIONS), {}, HEAT_KEY)},
+}
+"""The versions of each dialect, by the key that a document says them with."""
+
+
+@functools.cache
+def by_full_name() -> Mapping[str, Version]:
+    """Every version by its key and name, such as ``heat_template_version.2018-08-31``; aliases included."""
+    return {f'{key}.{name}': version for key, versions in DIALECTS.items() for name, version in versions.items()}

@@ -56,7 +56,7 @@ INPUTS = {
             'names': ['a', 'b', None],
             'tree': {'left': {'right': 'leaf'}, '3': 'three', 'list': [{'k': 'v'}]},
             'function': {'get_resource': 'web'},
-            '': {'port': 5432},
+            '': {'port': 5432, 'a': 'an attribute whose name is known only now'},
         },
         errors={'broken': 'the service said no'},
     ),

@@ -145,8 +145,8 @@ def test_problems_of_one_kind_are_raised_as_that_kind():
     ('body', 'message', 'kind'),
     [
         ('{type: T, foo: 1}', '"foo" is not a valid keyword inside a resource definition', InvalidTemplateSection),
-        ('{type: T, condition: x}', 'condition of a resource is not offered', StackValidationFailed),
-        ('{type: T, external_id: x}', 'external_id of a resource is not offered', StackValidationFailed),
+        ('{type: T, condition: x}', 'Invalid condition "x" (in web)', InvalidTemplateReference),
+        ('{type: T, external_id: [x]}', 'external_id must be the id of an object', StackValidationFailed),
         ('{type: 1}', 'not text', StackValidationFailed),
         ('{type: ""}', 'not text', StackValidationFailed),
         ('{type: T, properties: []}', 'The properties must be a map', StackValidationFailed),
@@ -201,11 +201,11 @@ def test_a_circle_as_long_as_the_template_is_found():
     assert problem.place.line == 3
 
 
-def test_conditions_are_refused_by_name_not_ignored():
-    assert 'not offered' in problems('conditions: {a: true}\n')[0].message
-    assert 'not offered' in problems('outputs: {o: {value: 1, condition: a}}\n')[0].message
+def test_versions_without_conditions_know_no_such_section():
     old = 'heat_template_version: 2015-10-15\nconditions: {a: true}\n'
     assert 'The template section is invalid: conditions' in problems(old, InvalidTemplateSection)[0].message
+    old = 'heat_template_version: 2015-10-15\noutputs: {o: {value: 1, condition: a}}\n'
+    assert 'It came with version 2016-10-14.' in problems(old, InvalidTemplateSection)[0].message
 
 
 def test_a_problem_never_repeats_a_whole_document():

@@ -4,20 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from convergence.template.functions import cloud, collections, logic, references, text
 from convergence.template.functions.base import Function
-from convergence.template.functions.references import GetAttribute, GetParameter, GetResource
-from convergence.template.functions.text import ListJoin, ListJoinMany, StringReplace, StringReplaceJson
+from convergence.template.functions.expressions import YaqlExpression
+from convergence.template.functions.facade import ResourceFacade
+from convergence.template.functions.urls import MakeUrl
 
 BY_CODE: Mapping[str, Function] = {
     function.code: function()
     for function in (
-        GetAttribute,
-        GetParameter,
-        GetResource,
-        ListJoin,
-        ListJoinMany,
-        StringReplace,
-        StringReplaceJson,
+        cloud.Base64,
+        cloud.FindInMap,
+        cloud.MemberListToMap,
+        cloud.Replace,
+        cloud.Select,
+        collections.Filter,
+        collections.ListConcat,
+        collections.ListConcatUnique,
+        collections.MapMerge,
+        collections.MapReplace,
+        collections.Repeat,
+        collections.RepeatOfMaps,
+        collections.RepeatPermutations,
+        logic.And,
+        logic.Contains,
+        logic.Equals,
+        logic.If,
+        logic.Not,
+        logic.Or,
+        MakeUrl,
+        references.GetAttribute,
+        references.GetParameter,
+        references.GetResource,
+        ResourceFacade,
+        text.Digest,
+        text.ListJoin,
+        text.ListJoinMany,
+        text.StringReplace,
+        text.StringReplaceJson,
+        text.StringReplaceStrict,
+        text.StringReplaceVeryStrict,
+        text.StringSplit,
+        YaqlExpression,
     )
 }
 """The functions that may remain in a definition, by the code that is written there. A code is never given another

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Final, Protocol
 
 from convergence.core.model import Json, Output
 from convergence.errors import ConvergenceError, InvalidTemplateReference, StackValidationFailed
 from convergence.template.encoding import call, decode, encode, function_of
 from convergence.template.limits import Budget
 from convergence.template.parameters import Parameter
+
+Path = tuple[str | int, ...]
+"""Keys and indices that lead to a value in a document."""
 
 
 class EvaluationFailed(ConvergenceError):
@@ -41,11 +45,49 @@ class UnresolvedReference(EvaluationFailed):
         self.attribute = attribute
 
 
+class Later(EvaluationFailed):
+    """The call could be evaluated elsewhere or later, but not here and now."""
+
+
+class Refused(Exception):
+    """Something inside a call is wrong and has been told already; what follows from it is not told."""
+
+
+class _Dropped(enum.Enum):
+    DROPPED = 'dropped'
+
+
+DROPPED: Final[Any] = _Dropped.DROPPED
+"""What a call becomes that takes the list item or the map entry it stands in with it."""
+
+
+class Yaql(Protocol):
+    """Evaluates expressions of the query language YAQL."""
+
+    def evaluate(self, expression: str, data: Json) -> Json:
+        """The value of an expression in which ``$.data`` is `data`.
+
+        :raises EvaluationFailed: the expression is wrong, fails, or costs too much; the text says which.
+        """
+
+
+class Absence(enum.Enum):
+    """What a reference means to a resource whose condition is false."""
+
+    ERROR = 'ERROR'
+    NULL = 'NULL'
+
+
 @dataclass(frozen=True, slots=True)
 class Compiling:
     """What a function may use while a template is read.
 
     :ivar resources: names of all resources of the template.
+    :ivar absent: those among them that do not exist, because their condition is false; shared by all definitions.
+    :ivar absence: what a reference to one of those means in the present definition.
+    :ivar mappings: the section of that name, which only some dialects have.
+    :ivar yaql: None leaves expressions to be evaluated later.
+    :ivar inspecting: the template is only looked at: what depends on things that are not given is left open.
     :ivar requires: names of the resources that the present definition refers to; functions add to it.
     :ivar asked: pairs of resource name and attribute that the present definition asks for; functions add to it.
     :ivar suggestion: ``Did you mean`` for a name among others.
@@ -59,6 +101,11 @@ class Compiling:
     subject: str
     requires: set[str] = field(default_factory=set)
     asked: set[tuple[str, str]] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+    absence: Absence = Absence.ERROR
+    mappings: Mapping[str, Json] = field(default_factory=dict)
+    yaql: Yaql | None = None
+    inspecting: bool = False
 
     def uses(self) -> dict[str, tuple[str, ...]]:
         """For each resource whose attributes are asked for, the attributes, sorted."""
@@ -74,6 +121,27 @@ class Evaluating:
 
     inputs: Mapping[str, Output]
     budget: Budget
+    yaql: Yaql | None = None
+
+
+class Folding(Protocol):
+    """What a function may do with its argument while a template is read."""
+
+    def fold(self, node: Json, path: Path, scope: Compiling) -> Json:
+        """A part of the argument, encoded, or `DROPPED`."""
+
+    def argument(self, node: Json, path: Path, scope: Compiling) -> tuple[Json, bool]:
+        """The argument, encoded, and whether it holds no function any more.
+
+        :raises Refused: something in it is wrong.
+        """
+
+    def condition(self, node: Json, path: Path, scope: Compiling) -> Json:
+        """A condition, which may be the name of one: a boolean, or a call that remains.
+
+        :raises Refused: something in it is wrong.
+        :raises EvaluationFailed: it is none.
+        """
 
 
 class Function:
@@ -87,8 +155,19 @@ class Function:
     name: ClassVar[str]
     code: ClassVar[str]
 
+    def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
+        """What the call becomes, encoded: its value, a call that remains, or `DROPPED`.
+
+        :param argument: as it stands in the template.
+        :param path: where it stands.
+        :raises EvaluationFailed: it cannot work with this argument, whatever other resources say.
+        :raises Refused: something in the argument is wrong.
+        """
+        encoded, constant = folding.argument(argument, path, scope)
+        return self.fold(encoded, constant, scope)
+
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """What the call becomes, encoded: its value, or a call that remains.
+        """What the call becomes whose argument has been folded already.
 
         :param argument: encoded.
         :param constant: `argument` holds no function any more.
@@ -97,7 +176,10 @@ class Function:
         self.check(argument)
         if not constant:
             return call(self.code, argument)
-        value = self.evaluate(decode(argument), Evaluating({}, scope.budget))
+        try:
+            value = self.evaluate(decode(argument), Evaluating({}, scope.budget, scope.yaql))
+        except Later:
+            return call(self.code, argument)
         return encode(value, scope.budget, self.name)
 
     def check(self, argument: Json) -> None:
@@ -122,18 +204,25 @@ class Function:
         return None
 
 
-class NotOffered(Function):
-    """A function that the version of the language has, but this installation does not offer."""
+    def operands(self, argument: Json) -> list[Json]:
+        """The parts of an argument, as it stands in the template, that are conditions themselves."""
+        return []
+
+
+class Misplaced(Function):
+    """A function that must not be used in a condition."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
+    def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
         """Refuse.
 
         :raises EvaluationFailed: always.
         """
-        raise EvaluationFailed(f'The function {self._name} is not offered by this installation; do without it.')
+        raise EvaluationFailed(
+            f'The function "{self._name}" is invalid in this context: a condition cannot use it.'
+        )
 
 
 def is_call(encoded: Json) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from convergence.core.model import Json
 from convergence.errors import StackValidationFailed, UserParameterMissing
 from convergence.template.encoding import call, decode, encode
 from convergence.template.functions.base import (
+    Absence,
     Compiling,
     Evaluating,
     EvaluationFailed,
@@ -16,6 +18,7 @@ from convergence.template.functions.base import (
     UnresolvedReference,
     is_call,
 )
+from convergence.template.functions.text import index_of, size
 
 
 class ParameterNotProvided(EvaluationFailed):
@@ -86,7 +89,8 @@ class GetResource(Function):
         """A call that remains, and a dependency."""
         if not isinstance(argument, str):
             raise EvaluationFailed('get_resource needs the name of a resource that is known in advance.')
-        require(argument, scope)
+        if not require(argument, scope):
+            return None
         return call(self.code, argument)
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
@@ -113,22 +117,24 @@ class GetAttribute(Function):
         """A call that remains, a dependency, and the attribute to provide."""
         if not isinstance(argument, list) or len(argument) < self.least:
             raise EvaluationFailed('get_attr needs a list: the name of a resource, an attribute, and maybe keys.')
-        names = argument[:2]
-        if any(is_call(name) for name in names):
-            raise EvaluationFailed('get_attr needs names of resource and attribute that are known in advance.')
-        if not all(isinstance(name, str) for name in names):
+        resource, *path = argument
+        if is_call(resource):
+            raise EvaluationFailed('get_attr needs the name of a resource that is known in advance.')
+        if not isinstance(resource, str) or not (not path or isinstance(path[0], str) or is_call(path[0])):
             raise EvaluationFailed('get_attr needs the name of a resource and the name of an attribute.')
-        resource, attribute = str(names[0]), str(names[1]) if len(names) > 1 else ''
-        if len(names) > 1 and not attribute:
+        if path and not path[0]:
             raise EvaluationFailed('get_attr needs the name of an attribute, which cannot be empty.')
-        require(resource, scope)
-        scope.asked.add((resource, attribute))
+        if not require(resource, scope):
+            return None
+        scope.asked.add((resource, _attribute(argument)))
         return call(self.code, argument)
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The value; null if the path leads nowhere."""
         assert isinstance(argument, list)
         resource, attribute = str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
+        if len(argument) > 1 and (not isinstance(argument[1], str) or not attribute):
+            raise EvaluationFailed(f'get_attr: the name of an attribute of {resource} must be a string, not empty.')
         what = (
             f'The attribute {attribute} of the resource {resource}'
             if attribute
@@ -140,14 +146,19 @@ class GetAttribute(Function):
         if attribute in output.errors:
             text = f'{what} could not be read: {output.errors[attribute]}'
             raise UnresolvedReference(text, resource, attribute)
-        if attribute not in output.attributes:
+        known: Mapping[str, Json] = output.attributes
+        if attribute not in known and isinstance(everything := known.get(''), dict):
+            known = everything  # the name was not known in advance, so all attributes were asked for
+        if attribute not in known:
             raise UnresolvedReference(f'{what} was not provided.', resource, attribute)
-        return select(output.attributes[attribute], argument[2:], missing=None)
+        value = select(known[attribute], argument[2:], missing=None)
+        scope.budget.spend_text(size(value), f'get_attr of {resource}')
+        return value
 
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
-        """The resource and the attribute."""
+        """The resource and the attribute; all attributes where the name is known only later."""
         assert isinstance(argument, list)
-        return str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
+        return str(argument[0]), _attribute(argument)
 
 
 class GetAttributeOrAll(GetAttribute):
@@ -156,9 +167,15 @@ class GetAttributeOrAll(GetAttribute):
     least: ClassVar[int] = 1
 
 
-def require(name: str, scope: Compiling) -> None:
+def _attribute(argument: list[Json]) -> str:
+    """Name of the attribute that an encoded argument asks for, '' for all."""
+    return str(argument[1]) if len(argument) > 1 and isinstance(argument[1], str) else ''
+
+
+def require(name: str, scope: Compiling) -> bool:
     """Note that the present definition depends on a resource.
 
+    :returns: whether the resource exists; if not, the reference is null.
     :raises ReferenceFailed: there is no such resource.
     """
     if name not in scope.resources:
@@ -166,7 +183,15 @@ def require(name: str, scope: Compiling) -> None:
             f'The specified reference "{name}" (in {scope.subject}) is incorrect.'
             f'{scope.suggestion(name, scope.resources)}'
         )
+    if name in scope.absent:
+        if scope.absence is Absence.NULL:
+            return False
+        raise ReferenceFailed(
+            f'The specified reference "{name}" (in {scope.subject}) is incorrect: the condition of that resource is '
+            'false, so it does not exist. Refer to it under the function if, with the same condition.'
+        )
     scope.requires.add(name)
+    return True
 
 
 def select(value: Json, path: list[Json], *, missing: Json) -> Json:
@@ -178,19 +203,10 @@ def select(value: Json, path: list[Json], *, missing: Json) -> Json:
                 return missing
             value = value[key]
         elif isinstance(value, list):
-            index = _index(element)
+            index = index_of(element)
             if index is None or not -len(value) <= index < len(value):
                 return missing
             value = value[index]
         else:
             return missing
     return value
-
-
-def _index(element: Json) -> int | None:
-    """A list index, which may also be written as text."""
-    if isinstance(element, int) and not isinstance(element, bool):
-        return element
-    if isinstance(element, str) and len(element) < 10 and element.removeprefix('-').isdecimal():
-        return int(element)
-    return None

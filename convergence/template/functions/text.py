@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import ClassVar
 
 from convergence.core.model import Json
-from convergence.template.encoding import entries_of
+from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name
 from convergence.template.limits import Budget
+
+# Two give digests of any length, so of none in particular.
+ALGORITHMS = tuple(sorted(name for name in hashlib.algorithms_available if not name.lower().startswith('shake')))
 
 CHARACTERS_PER_STEP = 64
 """Searching text costs far less per character than anything else is counted in."""
@@ -49,7 +53,7 @@ class ListJoin(Function):
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The joined text."""
-        self.check(argument)
+        self.check(escaped(argument))
         assert isinstance(argument, list)
         delimiter = str(argument[0] or '')
         texts: list[str] = []
@@ -75,7 +79,7 @@ class ListJoinMany(ListJoin):
             raise EvaluationFailed(f'list_join: the items to join must be strings, maps or lists, not {found}.')
 
     def _text(self, item: Json, budget: Budget) -> str:
-        return _json_text(item, budget, self.name) if isinstance(item, dict | list) else super()._text(item, budget)
+        return json_text(item, budget, self.name) if isinstance(item, dict | list) else super()._text(item, budget)
 
 
 class StringReplace(Function):
@@ -88,17 +92,17 @@ class StringReplace(Function):
         """A map of template and params."""
         entries = entries_of(argument)
         if entries is None or set(entries) != {'template', 'params'}:
-            raise EvaluationFailed('str_replace needs a map with exactly the keys template and params.')
+            raise EvaluationFailed(f'{self.name} needs a map with exactly the keys template and params.')
         template, params = entries['template'], entries['params']
         if not (is_call(template) or isinstance(template, str)):
-            raise EvaluationFailed(f'str_replace: the template must be a string, not {type_name(template)}.')
+            raise EvaluationFailed(f'{self.name}: the template must be a string, not {type_name(template)}.')
         if is_call(params):
             return
         replacements = entries_of(params)
         if replacements is None:
-            raise EvaluationFailed(f'str_replace: params must be a map, not {type_name(params)}.')
+            raise EvaluationFailed(f'{self.name}: params must be a map, not {type_name(params)}.')
         if '' in replacements:
-            raise EvaluationFailed('str_replace: a key of params is empty; nothing can be found by it.')
+            raise EvaluationFailed(f'{self.name}: a key of params is empty; nothing can be found by it.')
         for key, value in replacements.items():
             if not is_call(value):
                 self._check_value(key, value)
@@ -106,25 +110,23 @@ class StringReplace(Function):
     def _check_value(self, key: str, value: Json) -> None:
         if isinstance(value, dict | list):
             found = type_name(value)
-            raise EvaluationFailed(f'str_replace: the value of {key} must be a string or a number, not {found}.')
+            raise EvaluationFailed(f'{self.name}: the value of {key} must be a string or a number, not {found}.')
 
     def _text(self, value: Json, budget: Budget) -> str:
         return '' if value is None else str(value)
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The text with its replacements."""
-        if not isinstance(argument, dict) or set(argument) != {'template', 'params'}:
-            raise EvaluationFailed('str_replace needs a map with exactly the keys template and params.')
+        self.check(escaped(argument))
+        assert isinstance(argument, dict)
         template, params = argument['template'], argument['params']
-        if not isinstance(template, str):
-            raise EvaluationFailed(f'str_replace: the template must be a string, not {type_name(template)}.')
-        if not isinstance(params, dict):
-            raise EvaluationFailed(f'str_replace: params must be a map, not {type_name(params)}.')
-        if '' in params:
-            raise EvaluationFailed('str_replace: a key of params is empty; nothing can be found by it.')
-        for key, value in params.items():
-            self._check_value(key, value)
-        return replace(template, {key: self._text(value, scope.budget) for key, value in params.items()}, scope.budget)
+        assert isinstance(template, str)
+        assert isinstance(params, dict)
+        texts = {key: self._text(value, scope.budget) for key, value in params.items()}
+        return self._replaced(template, texts, scope.budget)
+
+    def _replaced(self, template: str, replacements: dict[str, str], budget: Budget) -> str:
+        return replace(template, replacements, budget)
 
 
 class StringReplaceJson(StringReplace):
@@ -136,7 +138,100 @@ class StringReplaceJson(StringReplace):
         return
 
     def _text(self, value: Json, budget: Budget) -> str:
-        return _json_text(value, budget, self.name) if isinstance(value, dict | list) else super()._text(value, budget)
+        return json_text(value, budget, self.name) if isinstance(value, dict | list) else super()._text(value, budget)
+
+
+class StringReplaceStrict(StringReplaceJson):
+    """As `str_replace`; every key must occur in the text."""
+
+    name: ClassVar[str] = 'str_replace_strict'
+    code: ClassVar[str] = 'str_replace_strict'
+
+    def _replaced(self, template: str, replacements: dict[str, str], budget: Budget) -> str:
+        pieces, found = _replace(template, replacements, budget)
+        missing = sorted(set(replacements) - found)
+        if missing:
+            names = ', '.join(missing)
+            raise EvaluationFailed(f'The following params were not found in the template: {names}')
+        return ''.join(pieces)
+
+
+class StringReplaceVeryStrict(StringReplaceStrict):
+    """As `str_replace`; every key must occur in the text, and have a value that is not empty."""
+
+    name: ClassVar[str] = 'str_replace_vstrict'
+    code: ClassVar[str] = 'str_replace_vstrict'
+
+    def _check_value(self, key: str, value: Json) -> None:
+        # A list or a map that is empty is written as [] or {}, which is something.
+        if value is None or value == '':
+            raise EvaluationFailed(
+                f'{self.name} has an undefined or empty value for param {key}, must be a defined non-empty value'
+            )
+
+
+class StringSplit(Function):
+    """The parts of a text between delimiters, or one of them."""
+
+    name: ClassVar[str] = 'str_split'
+    code: ClassVar[str] = 'str_split'
+
+    def check(self, argument: Json) -> None:
+        """Delimiter, text, and maybe an index."""
+        if is_call(argument):
+            return
+        if not isinstance(argument, list) or len(argument) not in (2, 3):
+            raise EvaluationFailed(f'{self.name} needs a list: a delimiter, a string, and maybe an index.')
+        delimiter, text = argument[:2]
+        if not (is_call(delimiter) or (isinstance(delimiter, str) and delimiter)):
+            raise EvaluationFailed(f'{self.name}: the delimiter must be a string that is not empty.')
+        if not (is_call(text) or text is None or isinstance(text, str)):
+            raise EvaluationFailed(f'{self.name}: only a string can be split, not {type_name(text)}.')
+        if len(argument) == 3 and not is_call(argument[2]) and index_of(argument[2]) is None:
+            raise EvaluationFailed(f'{self.name}: the index must be a whole number, not {type_name(argument[2])}.')
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The parts, or the one with the index. Null has none."""
+        self.check(escaped(argument))
+        assert isinstance(argument, list)
+        delimiter, text, *others = argument
+        if text is None:
+            return None
+        scope.budget.spend_text(len(str(text)), self.name)
+        parts = str(text).split(str(delimiter))
+        if not others:
+            return [*parts]
+        index = index_of(others[0])
+        if index is None or not 0 <= index < len(parts):
+            raise EvaluationFailed(f'Incorrect index to "{self.name}" should be between 0 and {len(parts) - 1}')
+        return parts[index]
+
+
+class Digest(Function):
+    """The digest of a text, in hexadecimal digits."""
+
+    name: ClassVar[str] = 'digest'
+    code: ClassVar[str] = 'digest'
+
+    def check(self, argument: Json) -> None:
+        """Name of an algorithm, and a text."""
+        if is_call(argument):
+            return
+        if not isinstance(argument, list) or len(argument) != 2:
+            raise EvaluationFailed('digest needs a list: the name of an algorithm, and a string.')
+        algorithm, text = argument
+        if not is_call(algorithm) and algorithm not in ALGORITHMS:
+            raise EvaluationFailed(f'digest: Algorithm must be one of {", ".join(ALGORITHMS)}')
+        if not (is_call(text) or isinstance(text, str)):
+            raise EvaluationFailed(f'digest: only a string has a digest, not {type_name(text)}.')
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The digest."""
+        self.check(escaped(argument))
+        assert isinstance(argument, list)
+        algorithm, text = str(argument[0]), str(argument[1])
+        scope.budget.spend_steps(len(text) // CHARACTERS_PER_STEP, self.name)
+        return hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
 
 
 def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
@@ -144,6 +239,12 @@ def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
 
     :raises RequestLimitExceeded: it would take too long, or the result would be too large.
     """
+    return ''.join(_replace(template, replacements, budget)[0])
+
+
+def _replace(template: str, replacements: dict[str, str], budget: Budget) -> tuple[list[str], set[str]]:
+    """The pieces of the new text, and the keys that were found."""
+    found: set[str] = set()
     # Pieces alternate: even ones are still open to replacement, odd ones are done.
     pieces = [template]
     for key in sorted(replacements, key=len, reverse=True):
@@ -157,15 +258,33 @@ def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
                 continue
             first, *others = piece.split(key)
             following.append(first)
+            if others:
+                found.add(key)
             for other in others:
                 following += (replacements[key], other)
         pieces = following
     budget.spend_text(sum(map(len, pieces)), 'str_replace')
-    return ''.join(pieces)
+    return pieces, found
 
 
-def _json_text(value: Json, budget: Budget, subject: str) -> str:
+def json_text(value: Json, budget: Budget, subject: str) -> str:
     """JSON with sorted keys: the same data always gives the same text, so nothing is updated without a cause."""
     text = json.dumps(value, sort_keys=True)
     budget.spend_text(len(text), subject)
     return text
+
+
+def size(value: Json) -> int:
+    """Characters that a value takes when it is written down."""
+    if isinstance(value, str):
+        return len(value)
+    return len(json.dumps(value)) if isinstance(value, dict | list) else 8
+
+
+def index_of(element: Json) -> int | None:
+    """An index, which may also be written as text; None if it is none."""
+    if isinstance(element, int) and not isinstance(element, bool):
+        return element
+    if isinstance(element, str) and len(element) < 10 and element.removeprefix('-').isdecimal():
+        return int(element)
+    return None
