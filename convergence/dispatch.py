@@ -30,6 +30,9 @@ class Messenger(Protocol):
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal."""
 
+    def can_send(self) -> bool:
+        """Whether a message would go out now, as far as can be told."""
+
 
 class Dispatcher:
     """Attends to the nodes that a committed transaction made ready.
@@ -55,6 +58,10 @@ class Dispatcher:
     def hand_on(self, traversal_id: str, number: int, hops: int) -> None:
         """Tell another worker about a node; see `Messenger.check_resource`."""
         self._messenger.check_resource(traversal_id, number, hops)
+
+    def can_send(self) -> bool:
+        """Whether messages go out, as far as can be told."""
+        return self._messenger.can_send()
 
     def cancel(self, stack_id: str, traversal_id: str) -> None:
         """Tell all workers to stop working on a traversal that the database says is over."""

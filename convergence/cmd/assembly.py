@@ -15,6 +15,7 @@ from convergence.config import LocalProviderSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
+from convergence.db.purges import DAY_S, Keep
 from convergence.db.overview import Overview
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
@@ -40,9 +41,10 @@ from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
-from convergence.rpc.transport import Transport
+from convergence.rpc.transport import MEMORY_URL, Transport
 from convergence.rpc.transport import connect as connect_broker
-from convergence.worker.runner import Pace
+from convergence.worker.course import Pace
+from convergence.worker.fallback import OwnHands
 from convergence.worker.service import WorkerOptions, WorkerService
 from convergence.worker.upkeep import Rows
 
@@ -116,6 +118,15 @@ class Parts:
         """Casts to the workers."""
         return Dispatcher(self.store, WorkerClient(self.transport), new_id)
 
+    def queue_name(self, service_id: str) -> str:
+        """Under which name a process listens.
+
+        Nobody sends to a single process. On a broker all of one machine share a name, so that a process that starts
+        leaves no queues of its own behind; inside a process the name tells its listeners apart.
+        """
+        in_process = self.settings.transport.url.startswith(MEMORY_URL.partition(':')[0] + ':')
+        return service_id if in_process else self.settings.host
+
 
 class WorkerProcess:
     """A worker with its servers."""
@@ -136,20 +147,25 @@ class WorkerProcess:
             heartbeat_interval_s=settings.heartbeat_interval_s,
             lease_s=settings.lease_s,
             cancel_grace_s=settings.cancel_grace_s,
+            unattended_s=3 * settings.sweep_interval_s,
+            most_stuck=settings.max_stuck_threads,
             threads=settings.threads,
             dispatch_window=settings.dispatch_window,
         )
         self._drain_timeout_s = settings.drain_timeout_s
+        hands = OwnHands(WorkerClient(parts.transport))
         self.service = WorkerService(
-            Rows(parts.store, Reader(parts.store), Roster(parts.store)),
-            parts.dispatcher(),
+            Rows(parts.store, Reader(parts.store), Roster(parts.store), Sweeps(parts.store)),
+            Dispatcher(parts.store, hands, new_id),
             parts.types,
             EngineClient(parts.transport),
             options,
             new_id,
         )
-        self._checks = WorkerServer(parts.transport, self.service.id, self.service)
-        self._cancels = CancelServer(parts.transport, self.service.id, self.service)
+        hands.lend_a_hand = self.service.lend_a_hand
+        queue_name = parts.queue_name(self.service.id)
+        self._checks = WorkerServer(parts.transport, queue_name, self.service)
+        self._cancels = CancelServer(parts.transport, queue_name, self.service)
 
     def start(self) -> None:
         """Take work."""
@@ -167,6 +183,10 @@ class WorkerProcess:
         self._cancels.wait(1.0)
         self.service.leave()
         return drained
+
+    def ailment(self) -> str:
+        """Why this process should be started anew; empty while it should not."""
+        return self.service.ailment()
 
     def close(self) -> None:
         """Give back the connections."""
@@ -196,9 +216,19 @@ class EngineProcess:
         stacks = Stacks(
             reader, goals, traversals, StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins), new_id
         )
-        sweep = SweepOptions(settings.sweep_interval_s, settings.sweep_interval_s)
+        sweep = SweepOptions(
+            interval_s=settings.sweep_interval_s,
+            older_than_s=settings.sweep_interval_s,
+            neglect_s=2 * settings.lease_s,
+            interrupt_s=2 * settings.lease_s,
+            stall_after_s=settings.stall_after_s,
+        )
         myself = CoreWorker(engine_id, new_id, settings.dispatch_window)
-        sweeps = Sweeps(parts.store, limits.max_events_per_stack)
+        days = limits.deleted_stacks_days
+        keep = Keep(
+            limits.max_events_per_stack, limits.max_operations_per_stack, None if days is None else days * DAY_S
+        )
+        sweeps = Sweeps(parts.store, keep)
         sweeper = Sweeper(parts.store, sweeps, roster, dispatcher, traversals, sweep, myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
@@ -212,7 +242,7 @@ class EngineProcess:
             Previews(reader, parts.types, stacks),
         )
         self.service = EngineService((stacks, *reads), traversals, sweeper, heartbeat)
-        self._server = EngineServer(parts.transport, engine_id, self.service, threads=settings.threads)
+        self._server = EngineServer(parts.transport, parts.queue_name(engine_id), self.service, threads=settings.threads)
 
     def start(self) -> None:
         """Take requests."""

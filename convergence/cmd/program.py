@@ -3,7 +3,8 @@
 Exit codes:
 
 * 0: it was told to stop, and did so in good order. What it could not finish in time was handed to others.
-* 1: it could not start (database, broker, schema), or did not come to its end; standard error or the log says why.
+* 1: it could not start (database, broker, schema), did not come to its end, or has to be started anew (too many threads
+  are stuck); standard error or the log says why.
 * 2: the command line or the configuration is wrong.
 
 A second SIGTERM or SIGINT ends the program at once, by that signal.
@@ -19,7 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from oslo_config import cfg
 
@@ -29,7 +30,8 @@ from convergence.cmd.supervisor import Link, Patience, Supervisor
 
 LOG = logging.getLogger(__name__)
 
-ORPHAN_CHECK_S = 1.0
+CHECK_S = 1.0
+"""How often a process looks whether it is still wanted, and fit."""
 STOP_MARGIN_S = 20.0
 """What a program may need to end beyond the time that its work is given."""
 
@@ -62,6 +64,7 @@ class Program:
     :param build: connects to everything. It imports what it needs itself: the executor must be installed before.
     :param stop_s: seconds that `Service.stop` may take, by the settings.
     :param processes: how many processes are configured.
+    :param ailment: why a running service has to end and be started anew; empty while it has not.
     :param defaults: see `config.load`.
     """
 
@@ -69,6 +72,7 @@ class Program:
     build: Callable[[config.Settings], Service]
     stop_s: Callable[[config.Settings], float]
     processes: Callable[[config.Settings], int] = lambda settings: 1
+    ailment: Callable[[Any], str] = lambda service: ''
     defaults: config.Defaults = field(default_factory=dict)
 
 
@@ -151,7 +155,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
             LOG.info('%s is at work', program.name)
             if link is not None:
                 link.ready()
-            _wait(program, signals, link)
+            ailment = _wait(program, service, signals, link)
             restore(*(STOP if link is None else (signal.SIGTERM,)))
             _stop(service, program.stop_s(settings) + STOP_MARGIN_S)
     except errors.ConvergenceError as error:
@@ -160,7 +164,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
         LOG.exception('%s has failed', program.name)
         return ExitCode.FAILED
     LOG.info('%s has ended', program.name)
-    return ExitCode.OK
+    return ExitCode.FAILED if ailment else ExitCode.OK
 
 
 def _signals(link: Link | None) -> Signals:
@@ -170,20 +174,24 @@ def _signals(link: Link | None) -> Signals:
     return Signals(signal.SIGTERM, signal.SIGHUP, overheard=(signal.SIGINT,))
 
 
-def _wait(program: Program, signals: Signals, link: Link | None) -> None:
-    """Until it is time to stop."""
+def _wait(program: Program, service: Service, signals: Signals, link: Link | None) -> str:
+    """Until it is time to stop; why that is not what somebody wanted, or nothing where it is."""
     at_terminal = link is None and os.isatty(0)
     while True:
-        received = signals.wait(ORPHAN_CHECK_S if link is not None else None)
+        received = signals.wait(CHECK_S)
         # A terminal that is closed says SIGHUP too, and means the end.
         if received in STOP or (received is signal.SIGHUP and at_terminal):
             LOG.info('%s: ending, %s', program.name, received.name)
-            return
+            return ''
         if received is signal.SIGHUP:
             reload_logging(program.name)
         if link is not None and link.orphaned():
             LOG.warning('%s: ending, its supervisor is gone', program.name)
-            return
+            return ''
+        ailment = program.ailment(service)
+        if ailment:
+            LOG.error('%s: ending, to be started anew: %s', program.name, ailment)
+            return ailment
 
 
 def _stop(service: Service, limit_s: float) -> None:

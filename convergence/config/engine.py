@@ -26,6 +26,13 @@ OPTIONS: list[cfg.Opt] = [
         help='Seconds without a sign of life after which a process counts as dead and its work is taken over. Must '
         'be the same everywhere, and more than twice heartbeat_interval_s. Measured by the clock of the database.',
     ),
+    cfg.FloatOpt(
+        'stall_after_s',
+        default=300.0,
+        min=1.0,
+        help='Seconds in which no step of an operation begins or ends, after which the stack is reported as making no '
+        'progress: by an event, in its status reason and in the log. It goes on all the same.',
+    ),
     cfg.IntOpt(
         'dispatch_window',
         default=64,
@@ -45,4 +52,5 @@ class EngineSettings:
     sweep_interval_s: float = 5.0
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
+    stall_after_s: float = 300.0
     dispatch_window: int = 64

@@ -17,6 +17,18 @@ OPTIONS: list[cfg.Opt] = [
         help='Most events kept for one stack; the oldest are removed first. -1: no limit.',
     ),
     cfg.IntOpt(
+        'max_operations_per_stack',
+        default=100,
+        min=-1,
+        help='Most operations kept in the history of one stack; the oldest are removed first. -1: no limit.',
+    ),
+    cfg.IntOpt(
+        'deleted_stacks_days',
+        default=30,
+        min=-1,
+        help='Days for which a deleted stack can still be shown; then all that is left of it is removed. -1: for ever.',
+    ),
+    cfg.IntOpt(
         'stack_timeout_mins',
         default=60,
         min=1,
@@ -33,4 +45,6 @@ class LimitSettings:
     max_resources_per_stack: int | None = 1000
     max_stacks_per_project: int | None = 512
     max_events_per_stack: int | None = 1000
+    max_operations_per_stack: int | None = 100
+    deleted_stacks_days: int | None = 30
     stack_timeout_mins: int = 60

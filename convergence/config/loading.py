@@ -34,6 +34,9 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
 }
 """All options by group, which is the section of the configuration file."""
 
+_SHARED = ('sweep_interval_s', 'heartbeat_interval_s', 'lease_s', 'dispatch_window')
+"""Options of the engine that hold for workers too, so that they cannot differ."""
+
 Defaults: TypeAlias = Mapping[tuple[str, str], object]
 """Defaults that a process wants to differ, by (group, option)."""
 
@@ -103,7 +106,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
     :raises ConfigurationError: two options contradict each other.
     """
     state_dir = Path(conf.state_dir).expanduser().absolute()
-    shared = {name: conf.engine[name] for name in ('heartbeat_interval_s', 'lease_s', 'dispatch_window')}
+    shared = {name: conf.engine[name] for name in _SHARED}
     connection = conf.database.connection or f'sqlite:///{state_dir / "convergence.sqlite"}'
     made = Settings(
         host=conf.host,

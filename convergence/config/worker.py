@@ -29,13 +29,21 @@ OPTIONS: list[cfg.Opt] = [
         'transient_attempts',
         default=5,
         min=1,
-        help='How often a call is made that fails for the moment (TransientFailure) before its resource fails.',
+        help='How often a call is made that fails for the moment (TransientFailure) before its resource fails, where '
+        'neither the template nor the resource type says so. The pause doubles with each, within the limits of polling.',
     ),
     cfg.FloatOpt(
         'cancel_grace_s',
         default=10.0,
         min=0.0,
         help='Seconds that a cancelled action has to stop by itself before its resource is taken away from it.',
+    ),
+    cfg.IntOpt(
+        'max_stuck_threads',
+        default=8,
+        min=1,
+        help='Threads stuck in calls of resource types that do not end, each replaced by another one. With so many of '
+        'them the process ends with exit code 1, to be started anew by its supervisor; others go on with its work.',
     ),
     cfg.FloatOpt(
         'drain_timeout_s',
@@ -51,7 +59,8 @@ OPTIONS: list[cfg.Opt] = [
 class WorkerSettings:
     """What a worker process needs to know. See the options of the same names.
 
-    `heartbeat_interval_s`, `lease_s` and `dispatch_window` are those of the engine, so that they cannot differ.
+    `sweep_interval_s`, `heartbeat_interval_s`, `lease_s` and `dispatch_window` are those of the engine, so that they
+    cannot differ.
     """
 
     workers: int = 1
@@ -61,7 +70,9 @@ class WorkerSettings:
     park_after_s: float = 2.0
     transient_attempts: int = 5
     cancel_grace_s: float = 10.0
+    max_stuck_threads: int = 8
     drain_timeout_s: float = 30.0
+    sweep_interval_s: float = 5.0
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     dispatch_window: int = 64

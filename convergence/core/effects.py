@@ -70,6 +70,21 @@ class EndTraversal:
 
 
 @dataclass(frozen=True, slots=True)
+class StallTraversal:
+    """Note since when a traversal makes no progress; None: it does."""
+
+    traversal_id: str
+    since: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountEvent:
+    """Something has happened that the resource may wait for. Whoever holds the row is not disturbed."""
+
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class InsertResources:
     """New resource rows."""
 
@@ -172,6 +187,8 @@ Effect: TypeAlias = (
     | PurgeTemplates
     | InsertTraversal
     | EndTraversal
+    | StallTraversal
+    | CountEvent
     | InsertResources
     | UpdateResource
     | UpdateResources

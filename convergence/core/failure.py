@@ -55,9 +55,13 @@ def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
     return Outcome.ROLL_BACK
 
 
-def timed_out(traversal: Traversal, now: float) -> EndTraversal:
-    """A traversal is past its deadline."""
-    return EndTraversal(traversal.id, TraversalStatus.FAILED, now, f'{traversal.action} timed out', None)
+def timed_out(traversal: Traversal, now: float, waited_for: str = '') -> EndTraversal:
+    """A traversal is past its deadline.
+
+    :param waited_for: the names of what it has waited for.
+    """
+    reason = f'{traversal.action} timed out' + (f', waiting for {waited_for}' if waited_for else '')
+    return EndTraversal(traversal.id, TraversalStatus.FAILED, now, reason, None)
 
 
 def fail_stack(view: PlanView, new_id: Callable[[], str], no_way_back: str = '') -> Decision[Outcome]:

@@ -85,6 +85,8 @@ END_TRAVERSAL = (
         failed_name=bindparam('new_failed_name'),
     )
 )
+STALL_TRAVERSAL = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(stalled_at=bindparam('since'))
+COUNT_EVENT = update(RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(events=RESOURCE.c.events + 1)
 _HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
 _FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
 DELETE_RESOURCE = delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))
@@ -164,6 +166,14 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
             'new_failed_name': effect.failed_name,
         },
     )
+
+
+def _stall_traversal(connection: Connection, effect: effects.StallTraversal, ready: Ready) -> None:
+    connection.execute(STALL_TRAVERSAL, {'key': effect.traversal_id, 'since': effect.since})
+
+
+def _count_event(connection: Connection, effect: effects.CountEvent, ready: Ready) -> None:
+    connection.execute(COUNT_EVENT, {'key': effect.resource_id})
 
 
 def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:
@@ -269,6 +279,8 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.StallTraversal: _stall_traversal,
+    effects.CountEvent: _count_event,
     effects.InsertResources: _insert_resources,
     effects.UpdateResource: _update_resource,
     effects.UpdateResources: _update_resources,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
 from convergence.core.model import Action, NodeStatus, Phase, Status
-from convergence.core.rows import Event, Resource
+from convergence.core.rows import Event, Resource, Retry
 from convergence.db.columns import database_now
 from convergence.db.load import RESOURCE_COLUMNS, chunks, columns
 from convergence.db.models import EVENT, RESOURCE, SERVICE, SYNC_POINT
@@ -61,6 +61,10 @@ class FrontierNode:
     :param is_parked: whether an action in progress waits in its row to be polled again.
     :param wake_in_s: seconds until it wants to be polled; negative when it is late.
     :param age_s: seconds since somebody was last told that the node is ready.
+    :param action_s: seconds since the present action began.
+    :param time_left_s: seconds until it has taken too long; None where it has no limit of its own.
+    :param losses: how many workers in a row have died in the middle of it.
+    :param retry: set while a call that failed for the moment is repeated.
     """
 
     number: int
@@ -77,6 +81,10 @@ class FrontierNode:
     is_parked: bool
     wake_in_s: float | None
     age_s: float | None
+    action_s: float | None = None
+    time_left_s: float | None = None
+    losses: int | None = None
+    retry: Retry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,9 @@ class FrontierCounts:
 
 
 _IS_UP = and_(SERVICE.c.stopped.is_(False), SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
-_IS_PARKED = and_(RESOURCE.c.owner.is_(None), RESOURCE.c.progress.is_not(None))
+_IS_PARKED = and_(
+    RESOURCE.c.owner.is_(None), or_(RESOURCE.c.progress.is_not(None), RESOURCE.c.retry.is_not(None))
+)
 _FRONTIER = (
     select(
         SYNC_POINT.c.number,
@@ -105,6 +115,10 @@ _FRONTIER = (
         case((_IS_PARKED, 1), else_=0),
         RESOURCE.c.wake_at - database_now(),
         database_now() - SYNC_POINT.c.cast_at,
+        case((RESOURCE.c.status == Status.IN_PROGRESS, database_now() - RESOURCE.c.began_at)),
+        RESOURCE.c.deadline - database_now(),
+        RESOURCE.c.losses,
+        RESOURCE.c.retry,
     )
     .select_from(SYNC_POINT)
     .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
@@ -131,6 +145,12 @@ class Inspector:
             matches = and_(RESOURCE.c.stack_id == stack_id, RESOURCE.c.name.in_(some))
             found += self._many(Resource, select(*RESOURCE_COLUMNS).where(matches))
         return found
+
+    def unfinished(self, stack_id: str, limit: int) -> list[Resource]:
+        """Rows of a stack that failed, or were never begun, by name."""
+        left = or_(RESOURCE.c.status == Status.FAILED, RESOURCE.c.action == Action.INIT)
+        statement = select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id, left).order_by(RESOURCE.c.name)
+        return self._many(Resource, statement.limit(limit))
 
     def event(self, stack_id: str, event_id: str) -> Event | None:
         """One event of a stack."""

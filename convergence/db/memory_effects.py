@@ -128,6 +128,8 @@ def _purge_templates(draft: Draft, effect: effects.PurgeTemplates) -> None:
 
 
 def _insert_traversal(draft: Draft, effect: effects.InsertTraversal) -> None:
+    if effect.traversal.id in draft.tables.traversal:
+        raise ValueError(f'there is a traversal {effect.traversal.id} already')
     draft.put('traversal', effect.traversal.id, effect.traversal)
     for node in effect.nodes:
         draft.put_node(node)
@@ -149,6 +151,18 @@ def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
         failed_name=effect.failed_name,
     )
     draft.put('traversal', effect.traversal_id, ended)
+
+
+def _stall_traversal(draft: Draft, effect: effects.StallTraversal) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None:
+        draft.put('traversal', effect.traversal_id, replace(traversal, stalled_at=effect.since))
+
+
+def _count_event(draft: Draft, effect: effects.CountEvent) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is not None:
+        draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
 
 
 def _insert_resources(draft: Draft, effect: effects.InsertResources) -> None:
@@ -272,6 +286,8 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.StallTraversal: _stall_traversal,
+    effects.CountEvent: _count_event,
     effects.InsertResources: _insert_resources,
     effects.UpdateResource: _update_resource,
     effects.UpdateResources: _update_resources,

@@ -11,7 +11,7 @@ from convergence.core.rows import Event, Node, Resource, Stack, Template, Traver
 from convergence.db.memory import MemoryStore
 from convergence.db.queries import Reader
 from convergence.db.roster import NO_LOAD, Roster, Service
-from convergence.db.sweeps import EndedTraversal, HeldRow, ReadyNode, Sweeps
+from convergence.db.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
 
 
 class MemoryReader(Reader):
@@ -157,7 +157,9 @@ class MemorySweeps(Sweeps):
         if node.phase not in (Phase.UPDATE, Phase.CLEANUP):
             return True
         row = self._memory.tables.resource.get(node.resource_id or '')
-        return row is None or (row.owner is None and (row.wake_at is None or row.wake_at <= now))
+        if row is None:
+            return True
+        return row.owner is None and (row.wake_at is None or row.wake_at <= now or row.events != row.heard)
 
     def orphaned(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
@@ -227,3 +229,27 @@ class MemorySweeps(Sweeps):
             if ended and (stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS):
                 removed += len(tables.node.pop(traversal.id, {}))
         return removed
+
+    def purge_stacks(self, limit: int) -> int:
+        """A simulation is over before anything is old enough."""
+        return 0
+
+    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+        """Current, running traversals that make no progress and are not known for it, or do so again.
+
+        Nodes have no times here; an operation makes progress when an action of it begins or ends.
+        """
+        tables, now = self._memory.tables, self._memory.clock()
+        found: list[Standing] = []
+        for stack in tables.stack.values():
+            traversal = tables.traversal.get(stack.traversal_id or '')
+            runs = traversal is not None and traversal.status is TraversalStatus.RUNNING
+            if traversal is None or not runs or stack.status is not Status.IN_PROGRESS:
+                continue
+            rows = [row for row in tables.resource.values() if row.traversal_id == traversal.id]
+            began = max((row.began_at or 0.0 for row in rows), default=None)
+            ended = max((row.updated_at or 0.0 for row in rows), default=None)
+            still = Standing(stack.id, traversal.id, traversal.stalled_at, traversal.started_at, ended, began, now)
+            if traversal.started_at < now - after_s and still.is_news(after_s):
+                found.append(still)
+        return found[:limit]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, or_, select, update
-from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.columns import database_now
-from convergence.db.models import DUTY, EVENT, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.purges import EVERYTHING, Keep, deleted_stacks, remove_stack, trim
 from convergence.db.setbacks import Setbacks
 from convergence.db.store import Store
 from convergence.errors import DatabaseUnavailable
@@ -51,6 +51,33 @@ class EndedTraversal:
     traversal_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A current, running traversal, and when it last made progress. All times by the database's clock.
+
+    :param stalled_at: since when it has been reported to make none; None where it has not.
+    """
+
+    stack_id: str
+    traversal_id: str
+    stalled_at: float | None
+    started_at: float
+    finished_at: float | None
+    began_at: float | None
+    now: float
+
+    @property
+    def progressed_at(self) -> float:
+        """When a step of it last began or ended."""
+        return max(self.started_at, self.finished_at or 0.0, self.began_at or 0.0)
+
+    def is_news(self, after_s: float) -> bool:
+        """Whether it stands still, or moves, and nobody has been told so."""
+        if self.stalled_at is not None:
+            return self.progressed_at > self.stalled_at
+        return self.progressed_at < self.now - after_s
+
+
 _PLACE = (
     func.row_number()
     .over(partition_by=SYNC_POINT.c.traversal_id, order_by=(SYNC_POINT.c.cast_at, SYNC_POINT.c.number))
@@ -73,7 +100,11 @@ _READY_AND_FREE = (
         SYNC_POINT.c.cast_at < database_now() - bindparam('older_than_s'),
         TRAVERSAL.c.status == TraversalStatus.RUNNING,
         RESOURCE.c.owner.is_(None),
-        or_(RESOURCE.c.wake_at.is_(None), RESOURCE.c.wake_at <= database_now()),
+        or_(
+            RESOURCE.c.wake_at.is_(None),
+            RESOURCE.c.wake_at <= database_now(),
+            RESOURCE.c.events != RESOURCE.c.heard,
+        ),
     )
     .subquery()
 )
@@ -160,18 +191,40 @@ _OVER = (
     )
     .limit(bindparam('limit'))
 )
+_LONG_RUNNING = (
+    select(
+        TRAVERSAL.c.stack_id,
+        TRAVERSAL.c.id,
+        TRAVERSAL.c.stalled_at,
+        TRAVERSAL.c.started_at,
+        select(func.max(SYNC_POINT.c.finished_at))
+        .where(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id)
+        .scalar_subquery(),
+        select(func.max(RESOURCE.c.began_at))
+        .where(RESOURCE.c.stack_id == TRAVERSAL.c.stack_id, RESOURCE.c.traversal_id == TRAVERSAL.c.id)
+        .scalar_subquery(),
+        database_now(),
+    )
+    .join(STACK, _CURRENT_IN_PROGRESS)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.started_at < database_now() - bindparam('after_s'),
+    )
+    .limit(bindparam('limit'))
+)
 _NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindparam('traversal')).limit(1000)
 
 
 class Sweeps:
     """Finds, a limited number at a time, the rows that a sweeper has to attend to.
 
-    :param most_events: how many events of a stack are kept, the newest; None for all.
+    :param keep: how much of the past is kept.
     """
 
-    def __init__(self, store: Store, most_events: int | None = None) -> None:
+    def __init__(self, store: Store, keep: Keep = EVERYTHING) -> None:
         self._store = store
-        self._most_events = most_events
+        self._keep = keep
         self._not_purged = Setbacks()
 
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
@@ -256,19 +309,27 @@ class Sweeps:
                 connection.execute(delete(SYNC_POINT).where(garbage))
             if len(numbers) < 1000:
                 connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id == traversal_id).values(swept=True))
-                self._trim_events(connection, stack_id)
+                trim(connection, stack_id, self._keep)
             self._store.commit(connection, self._purge)
         return len(numbers)
 
-    def _trim_events(self, connection: Connection, stack_id: str) -> None:
-        """Once for each operation that is over: its stack keeps the newest events."""
-        if self._most_events is None:
-            return
-        of_stack = EVENT.c.stack_id == stack_id
-        newest_first = select(EVENT.c.sequence).where(of_stack).order_by(EVENT.c.sequence.desc())
-        oldest_to_go = connection.execute(newest_first.offset(self._most_events).limit(1)).scalar()
-        if oldest_to_go is not None:
-            connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
+    def purge_stacks(self, limit: int) -> int:
+        """Remove what is left of stacks that were deleted long ago; how many rows that were."""
+        if self._keep.deleted_s is None:
+            return 0
+        removed = 0
+        for stack_id in deleted_stacks(self._store, self._keep.deleted_s, limit):
+            LOG.info('All that is left of stack %s, deleted long ago, is removed', stack_id)
+            removed += remove_stack(self._store, stack_id)
+        return removed
+
+    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+        """Current, running traversals that make no progress and are not known for it, or do so again.
+
+        Only those are looked at that began more than `after_s` seconds ago.
+        """
+        found = [Standing(*row) for row in self._read(_LONG_RUNNING, limit, after_s=after_s)]
+        return [each for each in found if each.is_news(after_s)]
 
     def _read(self, statement: Any, limit: int, **parameters: float) -> list[Any]:
         with self._store.reading() as connection:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from convergence.core.model import NodeStatus, TraversalStatus
-from convergence.core.rows import Stack, Traversal
+from convergence.core.model import Action, NodeStatus, Status, TraversalStatus
+from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.inspection import FrontierNode
 from convergence.engine import formats
 from convergence.engine.formats import Document
@@ -23,7 +23,9 @@ class ExplainReads(Reading):
         """The state of a stack, its current traversal, and the nodes that may be worked on now.
 
         :returns: `summary`, a sentence; `traversal`, null if there is none; `counts` of nodes; `frontier`, the ready
-            nodes, those held by a worker first; `frontier_left_off`, how many ready nodes are not shown.
+            nodes, those held by a worker first; `frontier_left_off`, how many ready nodes are not shown; `root_cause`,
+            the resource that failed first, null where none did; `following`, resources that failed after it, or were
+            not begun because of it.
         """
         stack = self._stack(context, stack_identity)
         traversal = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
@@ -36,6 +38,8 @@ class ExplainReads(Reading):
             'counts': {},
             'frontier': [],
             'frontier_left_off': 0,
+            'root_cause': None,
+            'following': [],
         }
         if traversal is None:
             return {**document, 'summary': f'Stack {stack.name} has no operation.'}
@@ -50,7 +54,28 @@ class ExplainReads(Reading):
             'frontier': [_node(node) for node in nodes],
             'frontier_left_off': max(0, ready - len(nodes)) if traversal.status is TraversalStatus.RUNNING else 0,
             'summary': _summary(stack, traversal, counts, nodes, now),
+            **self._failure(stack, traversal),
         }
+
+    def _failure(self, stack: Stack, traversal: Traversal) -> Document:
+        """What failed first in the current traversal, or in the one that it rolls back, and what followed from it."""
+        failed = traversal
+        if traversal.action is Action.ROLLBACK and traversal.failed_name is None:
+            past = self._reader.traversals(stack.id, newest=2)
+            failed = next((each for each in past if each.id != traversal.id), traversal)
+        first = failed.failed_name
+        if first is None:
+            return {'root_cause': None, 'following': []}
+        rows = [row for row in self._reader.resources_named(stack.id, [first]) if row.status is Status.FAILED]
+        cause = {
+            'resource_name': first,
+            'action': (rows[-1].action if rows else failed.action).value,
+            'reason': rows[-1].status_reason if rows else failed.reason,
+        }
+        if stack.status is not Status.FAILED:
+            return {'root_cause': cause, 'following': []}
+        others = [row for row in self._reader.unfinished(stack.id, FRONTIER) if row.name != first]
+        return {'root_cause': cause, 'following': [_following(row, first) for row in others]}
 
     def _counts(self, traversal: Traversal) -> dict[str, int]:
         """How many nodes are in which state; nodes of a traversal that is over may have been removed already."""
@@ -94,7 +119,7 @@ def traversal_document(traversal: Traversal, now: float) -> Document:
 
 
 def _node(node: FrontierNode) -> Document:
-    state = 'claimed' if node.owner else 'parked' if node.is_parked else 'ready'
+    state = 'claimed' if node.owner else 'backing off' if node.retry else 'parked' if node.is_parked else 'ready'
     return {
         'number': node.number,
         'phase': node.phase.value,
@@ -109,6 +134,21 @@ def _node(node: FrontierNode) -> Document:
         'owner_is_up': node.owner_is_up if node.owner else None,
         'wake_in_s': _rounded(node.wake_in_s),
         'age_s': _rounded(node.age_s),
+        'action_age_s': _rounded(node.action_s),
+        'time_left_s': _rounded(node.time_left_s),
+        'workers_lost': node.losses or 0,
+        'attempts': node.retry.attempts if node.retry else 0,
+        'last_error': node.retry.error if node.retry else None,
+        'next_retry_in_s': _rounded(node.wake_in_s) if node.retry else None,
+    }
+
+
+def _following(row: Resource, first: str) -> Document:
+    begun = row.action is not Action.INIT
+    return {
+        'resource_name': row.name,
+        'resource_status': formats.state(row.action, row.status),
+        'reason': row.status_reason if begun else f'not begun, because {first} had failed',
     }
 
 

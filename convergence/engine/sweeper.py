@@ -6,6 +6,7 @@ Every engine runs a sweeper; at any time one of them acts, elected by a compare-
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from convergence.core.interrupt import give_up
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
 from convergence.db.setbacks import Setbacks
-from convergence.db.sweeps import EndedTraversal, HeldRow, Sweeps
+from convergence.db.sweeps import EndedTraversal, HeldRow, Standing, Sweeps
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.traversals import Traversals
@@ -26,7 +27,7 @@ from convergence.errors import DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
 
-Found = TypeVar('Found', HeldRow, EndedTraversal)
+Found = TypeVar('Found', HeldRow, EndedTraversal, Standing)
 
 DUTY = 'sweeper'
 
@@ -38,6 +39,7 @@ class SweepOptions:
     :param older_than_s: how long a node may be ready before it is cast again.
     :param neglect_s: how long an action may go on after its own deadline before its row is taken from its worker.
     :param interrupt_s: how long workers are given to interrupt what a stack at rest has left in progress.
+    :param stall_after_s: how long no step of a traversal may begin or end before that is reported.
     :param limit: most rows of one kind in one sweep.
     """
 
@@ -45,6 +47,7 @@ class SweepOptions:
     older_than_s: float = 5.0
     neglect_s: float = 60.0
     interrupt_s: float = 60.0
+    stall_after_s: float = 300.0
     limit: int = 500
 
 
@@ -73,6 +76,7 @@ class Sweeper:
         self._worker = worker
         self._stopping = Event()
         self._setbacks: dict[str, Setbacks] = {}
+        self._next_report = 0.0
 
     def start(self) -> None:
         """Begin to sweep, in a thread of its own."""
@@ -96,6 +100,7 @@ class Sweeper:
             'time out': self._time_out,
             'settle': self._settle,
             'wake': self._wake,
+            'report': self._report,
             'purge': self._purge,
             'forget': self._forget,
         }
@@ -191,7 +196,12 @@ class Sweeper:
         )
 
     def _wake(self) -> int:
-        """Ready nodes that nobody claimed: their message was lost, or whoever had it died."""
+        """Ready nodes that nobody claimed: their message was lost, or whoever had it died.
+
+        While messages cannot be sent the nodes are left to the workers, who look for what nobody was told of.
+        """
+        if not self._dispatcher.can_send():
+            return 0
         nodes = self._sweeps.unattended(self._options.older_than_s, self._options.limit, self._worker.window)
         # All of them count as told now: whatever happens with one, the others must be.
         for node in nodes:
@@ -212,8 +222,20 @@ class Sweeper:
         self._dispatcher.conclude([(traversal_id, number)])
         return 1
 
+    def _report(self) -> int:
+        """Stacks that make no progress, or make some again. Four looks in the time that counts are enough."""
+        now = time.monotonic()
+        if now < self._next_report:
+            return 0
+        after_s = self._options.stall_after_s
+        self._next_report = now + after_s / 4
+        return self._each(
+            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.report
+        )
+
     def _purge(self) -> int:
-        return self._sweeps.purge_nodes(self._options.limit)
+        limit = self._options.limit
+        return self._sweeps.purge_nodes(limit) + self._sweeps.purge_stacks(limit)
 
     def _forget(self) -> int:
         return self._roster.remove_dead()

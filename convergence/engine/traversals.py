@@ -13,12 +13,16 @@ from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome,
 from convergence.core.model import Action, Goal, TraversalStatus
 from convergence.core.plan import Planned, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
+from convergence.core.stall import moving, stalled
 from convergence.core.views import PlanView
 from convergence.db.queries import Reader
 from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
+from convergence.db.sweeps import Standing
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
+from convergence.engine.formats import moment
 from convergence.engine.goals import Goals
+from convergence.engine.stalls import NAMED, names_waited_for, waiting_for
 
 LOG = logging.getLogger(__name__)
 
@@ -239,8 +243,9 @@ class Traversals:
             traversal = view.traversal
             if traversal is None or traversal.id != traversal_id or traversal.deadline > view.now:
                 return Decision(False)
-            return Decision(True, (timed_out(traversal, view.now),))
+            return Decision(True, (timed_out(traversal, view.now, waited_for),))
 
+        waited_for = names_waited_for(self._reader.frontier(traversal_id, NAMED + 1))
         committed = self._store.transact(StackAlone(stack_id), decide)
         if committed is not None and committed.verdict:
             # Not only its own work: a traversal that was superseded has no deadline any more, and what was begun for
@@ -249,6 +254,23 @@ class Traversals:
                 if each.id == traversal_id or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
                     self._dispatcher.cancel(stack_id, each.id)
             self.settle(stack_id, traversal_id)
+
+    def report(self, still: Standing) -> None:
+        """Tell of a traversal that makes no progress, or makes some again: event, status reason and log."""
+        since = still.progressed_at
+        if still.stalled_at is None:
+            text = f'{moment(since)}, {waiting_for(self._reader, still.traversal_id)}'
+            committed = self._store.transact(
+                StackAlone(still.stack_id), lambda view: stalled(view, still.traversal_id, since, text, self._new_id)
+            )
+            if committed is not None and committed.verdict:
+                LOG.warning('Stack %s makes no progress since %s', still.stack_id, text)
+            return
+        committed = self._store.transact(
+            StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
+        )
+        if committed is not None and committed.verdict:
+            LOG.info('Stack %s makes progress again', still.stack_id)
 
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
         """Stop the running traversal without a rollback; the traversal that was stopped."""

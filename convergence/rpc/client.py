@@ -60,6 +60,7 @@ class WorkerClient:
     """Wakes and stops workers."""
 
     def __init__(self, transport: Transport, *, version_cap: str | None = None) -> None:
+        self._transport = transport
         self._checks = Caster(transport, messages.WORKER_TOPIC, messages.WORKER_VERSION, version_cap)
         self._cancels = Caster(transport, messages.CANCEL_TOPIC, messages.CANCEL_VERSION, version_cap)
 
@@ -71,6 +72,16 @@ class WorkerClient:
         :param hops: how many workers without a free thread have handed that on.
         """
         return self._checks.to_one(messages.CheckResource(traversal_id, node, hops), context)
+
+    def can_send(self) -> bool:
+        """Whether the broker takes messages; it is asked only where it did not the last time."""
+        outage = self._transport.outage
+        if outage.over():
+            return True
+        if self._transport.reach() is not None:
+            return False
+        outage.end()
+        return True
 
     def cancel(self, stack_id: str, traversal_id: str, *, context: RequestContext | None = None) -> bool:
         """Tell every worker to stop what it does for a traversal. False: not sent; the database says so anyway."""
@@ -99,7 +110,7 @@ class Caller:
         client.transport_options = TransportOptions(at_least_once=True)
         self._versions = {each.since: client.prepare(version=each.since) for each in OPERATIONS.values()}
 
-    def call(self, context: RequestContext, name: str, **arguments: Any) -> Any:
+    def call(self, context: RequestContext, name: str, /, **arguments: Any) -> Any:
         """Carry out the operation `name` of `convergence.rpc.operations.OPERATIONS`.
 
         :raises ConvergenceError: what the engine raised, by class, with its text and all that it carries.

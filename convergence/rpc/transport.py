@@ -82,6 +82,11 @@ class Outage:
             self._lost += waiting
             return waiting
 
+    def over(self) -> bool:
+        """Has nothing failed, or been sent since?"""
+        with self._lock:
+            return self._until is None
+
     def begin(self, problem: str) -> None:
         """A cast could not be sent."""
         with self._lock:

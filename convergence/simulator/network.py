@@ -34,11 +34,11 @@ class Messenger:
 
     def can_send(self) -> bool:
         """As far as can be told."""
-        return True
+        return not self._world.trouble.broker_is_away
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Somebody should look at this node."""
-        return self._world.send(Message('check_resource', traversal_id, node))
+        return self._world.send(Message('check_resource', traversal_id, node, hops=hops))
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal."""

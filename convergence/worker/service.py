@@ -131,11 +131,11 @@ class WorkerService:
             self._take(check)
 
     def lend_a_hand(self, traversal_id: str, node: int) -> bool:
-        """Look at a node of which no other worker can be told, if a thread is free; whether it will be looked at."""
-        free = self._groups.idle > 0 and not self._stopping.is_set()
-        if free:
+        """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
+        has_room = self._groups.waiting < 2 * self._groups.threads and not self._stopping.is_set()
+        if has_room:
             self._take(Check(traversal_id, node, HOPS))
-        return free
+        return has_room
 
     def _take(self, check: Check) -> None:
         def work(task: Task) -> None:

@@ -7,6 +7,7 @@ import pytest
 from convergence import errors
 from convergence.core.effects import (
     AppendCleanup,
+    CountEvent,
     Decision,
     DeleteResource,
     EndTraversal,
@@ -19,11 +20,13 @@ from convergence.core.effects import (
     InsertTraversal,
     PointNode,
     PurgeTemplates,
+    StallTraversal,
     UpdateResource,
     UpdateResources,
     UpdateStack,
 )
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Retry
 from convergence.db.scopes import NewStack
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
 
@@ -195,6 +198,7 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'digest': None, 'requires': (), 'replaced_by': None, 'template_id': None, 'owner': None, 'fence': 8,
         'token': None, 'progress': None, 'wake_at': None, 'updated_at': 1e9,
         'began_at': 2e9, 'unsure_until': 3e9, 'traversal_id': 'V9',
+        'retry': Retry(3, 'quota', clean=True), 'deadline': 4e9, 'losses': 2, 'events': 5, 'heard': 4,
     }
     present = RESOURCE
     for name, value in changes.items():
@@ -307,6 +311,8 @@ GOOD = {
     'purge': PurgeTemplates('S', ()),
     'traversal': InsertTraversal(replace(TRAVERSAL, id='V9'), (replace(NODES[0], traversal_id='V9'),)),
     'end': EndTraversal('V', TraversalStatus.FAILED, 9.5),
+    'stall': StallTraversal('V', 9.5),
+    'event': CountEvent('R'),
     'rows': InsertResources((replace(FREE, id='R9'),)),
     'change of a row': UpdateResource('R', None, 1, {'owner': 'W'}),
     'change of rows': UpdateResources(('R',), {'template_id': 'T9'}),

@@ -17,7 +17,7 @@ from convergence.db.sweeps import Sweeps
 from tests.contract.rows import Backend
 from tests.contract.test_store_effects import GOOD
 
-MOVING = ('cast_at', 'sequence')
+MOVING = ('cast_at', 'finished_at', 'sequence')
 """Columns that differ from run to run."""
 
 

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.effects import EndTraversal, FinishNode, InsertResources, InsertStack, UpdateResource, UpdateStack
+from convergence.core.effects import (
+    CountEvent,
+    EndTraversal,
+    FinishNode,
+    InsertResources,
+    InsertStack,
+    StallTraversal,
+    UpdateResource,
+    UpdateStack,
+)
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.scopes import NewStack
 from tests.contract.rows import FREE, NODES, RESOURCE, STACK, TRAVERSAL, at_once, node
@@ -93,6 +102,34 @@ def test_rows_left_in_the_middle_of_a_stack_at_rest_are_found(backend):
     assert [row.resource_id for row in backend.sweeps.interrupted(10)] == ['A']
 
 
+def test_long_actions_of_a_stack_at_rest_are_left_to_the_workers_for_a_while(backend):
+    parked = replace(RESOURCE, id='A', owner=None, traversal_id='V')
+    backend.fill(resources=(parked, replace(parked, id='B', progress=None), replace(parked, id='C', owner='W')))
+    assert backend.sweeps.to_be_told(10) == []
+    backend.write(UpdateStack('S', 'V', {'status': Status.FAILED}))
+    assert [(row.resource_id, row.traversal_id) for row in backend.sweeps.to_be_told(10)] == [('A', 'V')]
+    assert [row.resource_id for row in backend.sweeps.interrupted(10, FOR_EVER * FOR_EVER)] == ['B']
+    assert {row.resource_id for row in backend.sweeps.interrupted(10, OLD)} == {'A', 'B'}
+
+
+def test_rows_that_nobody_ends_at_their_deadline_are_found(backend):
+    late = replace(RESOURCE, id='A', deadline=5.0)
+    backend.fill(resources=(
+        late, replace(late, id='B', owner=None), replace(late, id='C', deadline=None), replace(late, id='D', deadline=4e9),
+    ))  # fmt: skip
+    assert [row.resource_id for row in backend.sweeps.neglected(10, 60.0)] == ['A']
+    assert backend.sweeps.neglected(10, 3e9) == []
+
+
+def test_a_sleeping_row_to_which_something_has_happened_is_awake(backend):
+    asleep = replace(FREE, wake_at=4e9, events=1, heard=1)
+    backend.fill(resources=(asleep,), nodes=(NODES[0],))
+    assert backend.sweeps.unattended(OLD, 10) == []
+    backend.write(CountEvent('R'))
+    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0]
+    assert backend.resource() == replace(asleep, events=2)
+
+
 # --- traversals -------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +155,20 @@ def test_a_running_traversal_past_its_deadline_is_overdue(backend):
     backend.fill_more(replace(TRAVERSAL, id='V2', deadline=1.0), ())
     backend.fill_more(replace(TRAVERSAL, id='V3', deadline=1.0, status=TraversalStatus.FAILED), ())
     assert [each.traversal_id for each in backend.sweeps.overdue(10)] == ['V2']
+
+
+def test_a_traversal_that_stands_still_is_found_once_and_again_when_it_moves(backend):
+    backend.fill(resources=())
+    (still,) = backend.sweeps.standing_still(10, 60.0)
+    assert (still.stack_id, still.traversal_id, still.progressed_at) == ('S', 'V', TRAVERSAL.started_at)
+    assert backend.sweeps.standing_still(10, FOR_EVER * FOR_EVER) == []
+    backend.write(StallTraversal('V', still.progressed_at))
+    assert backend.sweeps.standing_still(10, 60.0) == []
+    backend.write(InsertResources((replace(RESOURCE, traversal_id='V', began_at=TRAVERSAL.started_at + 1.0),)))
+    (moving,) = backend.sweeps.standing_still(10, 60.0)
+    assert moving.stalled_at == TRAVERSAL.started_at
+    backend.write(StallTraversal('V', None), UpdateStack('S', 'V', {'status': Status.COMPLETE}))
+    assert backend.sweeps.standing_still(10, 60.0) == []
 
 
 def test_nodes_of_traversals_that_are_over_are_removed(backend):

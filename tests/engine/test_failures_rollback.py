@@ -234,7 +234,7 @@ def test_a_time_limit_ends_a_traversal_and_what_runs_in_it(engine, rollback):
         harness.assert_converged(stack, {'r': 'v0'}, 'ROLLBACK_COMPLETE')
         return
     assert harness.state(stack) == 'UPDATE_FAILED'
-    assert harness.stack(stack).status_reason == 'UPDATE timed out'
+    assert harness.stack(stack).status_reason == 'UPDATE timed out, waiting for r'
     harness.update(stack, {'r': 'v1'})
     harness.run()
     harness.assert_converged(stack, {'r': 'v1'}, 'UPDATE_COMPLETE')

@@ -1,0 +1,67 @@
+"""A traversal that makes no progress: it goes on all the same, but whoever looks at the stack can see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence.core.effects import Decision, InsertEvents, StallTraversal, UpdateStack
+from convergence.core.model import Status, TraversalStatus
+from convergence.core.rows import Event
+from convergence.core.views import PlanView
+
+MARK = '; no progress since '
+
+
+def stalled(
+    view: PlanView, traversal_id: str, since: float, text: str, new_id: Callable[[], str]
+) -> Decision[bool]:
+    """Report that a traversal makes no progress, once for each time.
+
+    :param since: when it last did.
+    :param text: since when, and what it waits for.
+    :returns: as the verdict, whether it is reported now.
+    """
+    traversal = view.traversal
+    if traversal is None or traversal.stalled_at is not None:
+        return Decision(False)
+    return _tell(view, traversal_id, since, f'{MARK}{text}', new_id)
+
+
+def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Decision[bool]:
+    """Report that a traversal which made no progress does so again.
+
+    :returns: as the verdict, whether it is reported now.
+    """
+    traversal = view.traversal
+    if traversal is None or traversal.stalled_at is None:
+        return Decision(False)
+    return _tell(view, traversal_id, None, '', new_id)
+
+
+def _tell(
+    view: PlanView, traversal_id: str, since: float | None, mark: str, new_id: Callable[[], str]
+) -> Decision[bool]:
+    stack, traversal = view.stack, view.traversal
+    assert traversal is not None
+    if stack is None or traversal.id != traversal_id or stack.status is not Status.IN_PROGRESS:
+        return Decision(False)
+    if traversal.status is not TraversalStatus.RUNNING:
+        return Decision(False)
+    reason = stack.status_reason.partition(MARK)[0] + mark
+    event = Event(
+        id=new_id(),
+        stack_id=stack.id,
+        action=traversal.action,
+        status=Status.IN_PROGRESS,
+        reason=f'N{mark.removeprefix("; n")}' if mark else 'Progress again',
+        at=view.now,
+        physical_id=stack.id,
+    )
+    return Decision(
+        True,
+        (
+            UpdateStack(stack.id, traversal.id, {'status_reason': reason}),
+            StallTraversal(traversal.id, since),
+            InsertEvents((event,)),
+        ),
+    )

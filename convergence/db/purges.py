@@ -1,0 +1,97 @@
+"""What is removed because nobody needs it any more. Each step is bounded, and a transaction of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, delete, select
+from sqlalchemy.engine import Connection
+
+from convergence.db.columns import database_now
+from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.store import Store
+
+DAY_S = 86400.0
+BATCH = 1000
+"""Rows removed by one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much of the past is kept. None: all of it.
+
+    :param events: the newest of each stack.
+    :param operations: the newest of each stack, in its history.
+    :param deleted_s: seconds for which a deleted stack can still be shown.
+    """
+
+    events: int | None = None
+    operations: int | None = None
+    deleted_s: float | None = None
+
+
+EVERYTHING = Keep()
+
+_DELETED = (
+    select(STACK.c.id)
+    .where(STACK.c.deleted_at < database_now() - bindparam('deleted_s'))
+    .order_by(STACK.c.deleted_at)
+    .limit(bindparam('limit'))
+)
+_OF_STACK = (EVENT, TRAVERSAL, TEMPLATE, RESOURCE)
+
+
+def trim(connection: Connection, stack_id: str, keep: Keep) -> None:
+    """Once for each operation that is over: its stack keeps the newest events and operations."""
+    if keep.events is not None:
+        of_stack = EVENT.c.stack_id == stack_id
+        newest_first = select(EVENT.c.sequence).where(of_stack).order_by(EVENT.c.sequence.desc())
+        oldest_to_go = connection.execute(newest_first.offset(keep.events).limit(1)).scalar()
+        if oldest_to_go is not None:
+            connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
+    if keep.operations is not None:
+        past = (
+            select(TRAVERSAL.c.id, TRAVERSAL.c.swept)
+            .where(TRAVERSAL.c.stack_id == stack_id)
+            .order_by(TRAVERSAL.c.started_at.desc())
+            .offset(keep.operations)
+            .limit(BATCH)
+        )
+        # One whose nodes are still there comes round again.
+        gone = [traversal_id for traversal_id, swept in connection.execute(past) if swept]
+        if gone:
+            connection.execute(delete(TRAVERSAL).where(TRAVERSAL.c.id.in_(gone)))
+
+
+def deleted_stacks(store: Store, deleted_s: float, limit: int) -> list[str]:
+    """The stacks that were deleted more than `deleted_s` seconds ago, the longest gone first."""
+    with store.reading() as connection:
+        return list(connection.execute(_DELETED, {'deleted_s': deleted_s, 'limit': limit}).scalars())
+
+
+def remove_stack(store: Store, stack_id: str) -> int:
+    """Remove all that is left of a deleted stack; how many rows that were. The stack's own goes last."""
+    removed = 0
+    with store.reading() as connection:
+        traversals = list(connection.execute(select(TRAVERSAL.c.id).where(TRAVERSAL.c.stack_id == stack_id)).scalars())
+    for traversal_id in traversals:
+        removed += _remove(store, SYNC_POINT, SYNC_POINT.c.number, SYNC_POINT.c.traversal_id == traversal_id)
+    for table in _OF_STACK:
+        key = EVENT.c.sequence if table is EVENT else table.c.id
+        removed += _remove(store, table, key, table.c.stack_id == stack_id)
+    return removed + _remove(store, STACK, STACK.c.id, STACK.c.id == stack_id)
+
+
+def _remove(store: Store, table: Any, key: Any, condition: Any) -> int:
+    """Remove matching rows, so many at a time that nobody waits long for them."""
+    removed = 0
+    while True:
+        with store.writing() as connection:
+            keys = list(connection.execute(select(key).where(condition).limit(BATCH)).scalars())
+            if keys:
+                connection.execute(delete(table).where(condition, key.in_(keys)))
+                store.commit(connection, remove_stack)
+        removed += len(keys)
+        if len(keys) < BATCH:
+            return removed

@@ -1,0 +1,47 @@
+"""What a traversal waits for, in words: for whoever wonders why it does not get on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from convergence.db.inspection import FrontierNode
+from convergence.db.queries import Reader
+
+NAMED = 5
+"""How many nodes are named; who has more to wait for needs their number."""
+
+
+def waiting_for(reader: Reader, traversal_id: str) -> str:
+    """The nodes that a traversal waits for, and who holds each."""
+    nodes = reader.frontier(traversal_id, NAMED + 1)
+    if not nodes:
+        return 'nothing is ready'
+    more = ' and others' if len(nodes) > NAMED else ''
+    return f'waiting for {", ".join(described(node) for node in nodes[:NAMED])}{more}'
+
+
+def names_waited_for(nodes: Sequence[FrontierNode]) -> str:
+    """The names alone."""
+    named = [node.name or node.phase.value for node in nodes[:NAMED]]
+    return ', '.join(named) + (' and others' if len(nodes) > NAMED else '')
+
+
+def described(node: FrontierNode) -> str:
+    """One node, what is being done for it, and by whom."""
+    name = node.name or node.phase.value
+    if node.owner is not None:
+        where = node.owner_host or 'a worker that is gone'
+        return f'{name} ({node.action}, held by {where}{_for(node.action_s)})'
+    if node.retry is not None:
+        return f'{name} ({node.action}, attempt {node.retry.attempts} failed: {node.retry.error})'
+    if node.is_parked:
+        return f'{name} ({node.action}, polled again{_in(node.wake_in_s)}{_for(node.action_s)})'
+    return f'{name} (taken up by no worker{_for(node.age_s)})'
+
+
+def _for(seconds: float | None) -> str:
+    return '' if seconds is None else f', for {max(seconds, 0.0):.0f} s'
+
+
+def _in(seconds: float | None) -> str:
+    return ' now' if seconds is None or seconds <= 0 else f' in {seconds:.0f} s'

@@ -1,0 +1,113 @@
+"""A stack that makes no progress says so: since when, what it waits for, and who holds that."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from convergence.core.claim import Worker
+from convergence.engine.reads import ExplainReads
+from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
+from tests.harness import Harness
+from tests.reality import fails
+
+
+def report(harness: Harness) -> None:
+    """A sweep of an engine to which everything is too slow."""
+    parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
+    Sweeper(*parts, SweepOptions(stall_after_s=-1.0), Worker('sweeper', harness.new_id)).sweep()
+
+
+def explain(harness: Harness, stack_id: str) -> dict:
+    """What the engine says of a stack."""
+    return ExplainReads(harness.reader, harness.goals).stack_explain(harness.context, {'stack_id': stack_id})
+
+
+def reasons(harness: Harness, stack_id: str) -> list[str]:
+    """The events of the stack itself."""
+    return [event.reason for event in harness.reader.events(stack_id) if event.resource_name is None]
+
+
+def test_a_stack_that_stands_still_says_so_once_in_event_reason_and_log(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    stack = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
+    before = harness.stack(stack).status_reason
+    with caplog.at_level(logging.WARNING):
+        report(harness)
+        report(harness)
+    shown = harness.stack(stack).status_reason
+    assert shown.startswith(f'{before}; no progress since ')
+    assert 'waiting for a (taken up by no worker' in shown
+    assert len([reason for reason in reasons(harness, stack) if reason.startswith('No progress since')]) == 1
+    assert len([line for line in caplog.messages if 'makes no progress' in line]) == 1
+    assert harness.state(stack) == 'CREATE_IN_PROGRESS'
+
+
+def test_when_it_goes_on_it_says_that_too(harness: Harness) -> None:
+    stack = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
+    before = harness.stack(stack).status_reason
+    report(harness)
+    harness.deliver()
+    report(harness)
+    assert harness.stack(stack).status_reason == before
+    assert reasons(harness, stack)[-1] == 'Progress again'
+    harness.run()
+    harness.assert_converged(stack, {'a': 'x', 'b': 'x'}, 'CREATE_COMPLETE')
+
+
+def test_a_stack_at_rest_is_not_reported(harness: Harness) -> None:
+    stack = harness.created({'a': 'x'})
+    events = reasons(harness, stack)
+    report(harness)
+    assert reasons(harness, stack) == events
+
+
+def test_who_holds_what_it_waits_for_is_named(harness: Harness) -> None:
+    def look(call: object) -> None:
+        report(harness)
+
+    harness.reality.once['create', 'a'] = [look]
+    stack = harness.create({'a': 'x'})
+    harness.run()
+    assert any('a (CREATE, held by host, for ' in reason for reason in reasons(harness, stack))
+
+
+def test_what_backs_off_shows_its_attempts_and_its_last_error(harness: Harness) -> None:
+    harness.reality.once['create', 'a'] = [fails(TransientFailure('quota exceeded'))] * 2
+    stack = harness.create({'a': 'x'})
+    harness.deliver()
+    (node,) = explain(harness, stack)['frontier']
+    assert (node['state'], node['attempts'], node['last_error']) == ('backing off', 1, 'quota exceeded')
+    assert node['next_retry_in_s'] is not None
+    assert harness.row(stack, 'a').status_reason == 'attempt 1 failed, it is repeated: quota exceeded'
+    report(harness)
+    assert 'a (CREATE, attempt 1 failed: quota exceeded)' in harness.stack(stack).status_reason
+    harness.run()
+    harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')
+
+
+def test_a_parked_action_shows_when_it_is_polled_again(harness: Harness) -> None:
+    def begins(call: object) -> InProgress:
+        return InProgress({}, poll_after_s=20.0)
+
+    harness.reality.once['create', 'a'] = [begins]
+    stack = harness.create({'a': 'x'})
+    harness.deliver()
+    (node,) = explain(harness, stack)['frontier']
+    assert (node['state'], node['attempts'], node['owner']) == ('parked', 0, None)
+
+
+def test_a_failed_stack_names_the_first_failure_and_what_it_kept_from_being_made(harness: Harness) -> None:
+    harness.reality.once['create', 'db'] = [fails(FinalFailure('disk full'))]
+    stack = harness.create({'db': 'x', 'web': {'value': 'x', 'after': ['db']}})
+    harness.run()
+    explained = explain(harness, stack)
+    assert explained['root_cause'] == {
+        'resource_name': 'db', 'action': 'CREATE', 'reason': 'disk full',
+    }  # fmt: skip
+    assert explained['following'] == [
+        {'resource_name': 'web', 'resource_status': 'INIT_COMPLETE', 'reason': 'not begun, because db had failed'},
+    ]
