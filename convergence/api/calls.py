@@ -16,7 +16,7 @@ from convergence.api.queries import Query
 class Engine(Protocol):
     """Asks an engine: the part of `convergence.rpc.client.EngineClient` that is needed here."""
 
-    def call(self, context: RequestContext, name: str, **arguments: Any) -> Any:
+    def call(self, context: RequestContext, name: str, /, **arguments: Any) -> Any:
         """Carry out the operation `name`."""
 
 
@@ -65,11 +65,11 @@ class Call:
     is_admin: bool
     followers: Followers
 
-    def ask(self, operation: str, **arguments: Any) -> Any:
+    def ask(self, operation: str, /, **arguments: Any) -> Any:
         """Have an engine carry out an operation."""
         return self.engine.call(self.context, operation, **arguments)
 
-    def about_stack(self, operation: str, **arguments: Any) -> Any:
+    def about_stack(self, operation: str, /, **arguments: Any) -> Any:
         """Have an engine carry out an operation on the stack of the URL."""
         return self.ask(operation, stack_identity=self.identity, **arguments)
 

@@ -1,0 +1,130 @@
+"""An installation with an API, for the tests: embedded, asked in the process or through a real server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from falcon import testing
+from oslo_config import cfg
+from oslo_policy.policy import Enforcer
+
+from convergence.api.application import Application, Options
+from convergence.api.event_stream import Followers
+from convergence.api.identity import Authentication
+from convergence.api.policy import Policy
+from convergence.cmd.embedded import Embedded
+from convergence.concurrency import Executor
+from convergence.config import (
+    DatabaseSettings,
+    EngineSettings,
+    LimitSettings,
+    LocalProviderSettings,
+    Settings,
+    TransportSettings,
+    WorkerSettings,
+)
+
+LONG_S = 60.0
+HOST = 'localhost:8004'
+BASE = f'http://{HOST}/v1'
+
+TEMPLATE = """
+heat_template_version: 2018-08-31
+description: two resources, one after the other
+parameters:
+  text: {type: string, default: hello}
+  secret: {type: string, default: canary-9271, hidden: true}
+resources:
+  first: {type: OS::Heat::TestResource, properties: {value: {get_param: text}}}
+  second: {type: OS::Heat::Value, properties: {value: {get_attr: [first, output]}}}
+outputs:
+  shown: {description: what was said, value: {get_attr: [second, value]}}
+"""
+
+
+def waiting(seconds: float) -> dict[str, Any]:
+    """A template whose resource takes its time."""
+    properties = {'wait_secs': seconds}
+    resources = {'slow': {'type': 'OS::Heat::TestResource', 'properties': properties}}
+    return {'heat_template_version': '2018-08-31', 'resources': resources}
+
+
+def settings(directory: Path) -> Settings:
+    """Everything below `directory`, and quick."""
+    return Settings(
+        host='here',
+        executor=Executor.THREADING,
+        state_dir=directory,
+        database=DatabaseSettings(f'sqlite:///{directory}/convergence.sqlite', max_retries=0),
+        transport=TransportSettings(),
+        engine=EngineSettings(sweep_interval_s=0.2),
+        worker=WorkerSettings(workers=2, poll_interval_min_s=0.01, poll_interval_max_s=0.05),
+        limits=LimitSettings(),
+        local_provider=LocalProviderSettings(True, directory / 'local', {}),
+    )
+
+
+def empty_conf() -> cfg.ConfigOpts:
+    """A configuration without any file."""
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[])
+    return conf
+
+
+def application(engine: Any, authentication: Authentication = Authentication.NOAUTH, **options: Any) -> Application:
+    """The application with the default policy."""
+    followers = Followers(options.pop('most', 4), poll_s=0.02)
+    return Application(engine, Policy(Enforcer(empty_conf())), Options(authentication, **options), followers)
+
+
+def client(wsgi: Any) -> testing.TestClient:
+    """Asks an application in this process."""
+    return testing.TestClient(wsgi, headers={'Host': HOST})
+
+
+@dataclass(frozen=True)
+class Api:
+    """An installation, and somebody who asks it."""
+
+    embedded: Embedded
+    client: testing.TestClient
+
+    def ask(self, method: str, path: str, **arguments: Any) -> testing.Result:
+        """Send a request; a path without a slash at its beginning is one of the project `p`."""
+        path = path if path.startswith('/') else f'/v1/p/{path}'
+        return self.client.simulate_request(method, path, **arguments)
+
+    def create(self, name: str, template: Any = TEMPLATE, *, wait: bool = True, project: str = 'p', **body: Any) -> str:
+        """Create a stack; its path below the project, such as ``stacks/NAME/ID``."""
+        made = self.ask('POST', f'/v1/{project}/stacks', json={'stack_name': name, 'template': template, **body})
+        assert made.status_code == 201, made.text
+        stack_id = made.json['stack']['id']
+        if wait:
+            self.wait(name, stack_id, project)
+        return f'stacks/{name}/{stack_id}'
+
+    def wait(self, name: str, stack_id: str, project: str = 'p') -> dict[str, Any]:
+        """Wait for the operation on a stack to end."""
+        return self.embedded.wait({'tenant': project, 'stack_name': name, 'stack_id': stack_id}, LONG_S)
+
+    def settle(self, path: str) -> dict[str, Any]:
+        """Wait for the operation on the stack of a path to end."""
+        _, name, stack_id = path.split('/')
+        return self.wait(name, stack_id)
+
+
+@contextlib.contextmanager
+def installed(directory: Path) -> Iterator[Api]:
+    """An installation of one process, and somebody who asks it without a server in between."""
+    with Embedded(settings(directory)) as embedded:
+        yield Api(embedded, client(application(embedded.client)))
+
+
+def lines(result: testing.Result) -> list[dict[str, Any]]:
+    """The events of a stream."""
+    return [json.loads(line[6:]) for line in result.text.splitlines() if line.startswith('data: ')]

@@ -1,0 +1,175 @@
+"""What a client is told when something is wrong."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from convergence import errors
+from convergence.api import faults
+from tests.api.installation import TEMPLATE, application, client
+
+STATUSES = {
+    'Invalid': 400, 'EntityNotFound': 404, 'ResourceNotFound': 404, 'ResourceNotAvailable': 404, 'StackExists': 409,
+    'ActionInProgress': 409, 'NotSupported': 400, 'NotOffered': 501, 'Forbidden': 403, 'RequestLimitExceeded': 400,
+    'StackValidationFailed': 400, 'InvalidTemplateVersion': 400, 'InvalidTemplateSection': 400,
+    'InvalidTemplateReference': 400, 'CircularDependencyException': 400, 'UnknownUserParameter': 400,
+    'UserParameterMissing': 400, 'PreconditionFailed': 412, 'RequestKeyReused': 422, 'MessagingUnavailable': 503,
+    'DatabaseUnavailable': 503, 'ConfigurationError': 500, 'ConvergenceError': 500,
+}  # fmt: skip
+"""What clients of the field expect, by the name of the error; the last ones are ours."""
+
+
+@pytest.mark.parametrize(('name', 'status'), sorted(STATUSES.items()))
+def test_the_status_follows_the_class_of_the_error(name, status):
+    error = getattr(errors, name)('text')
+    assert faults.status_of(error) == status
+    body = faults.body_of(error)
+    assert (body['code'], body['error']['type'], body['error']['traceback']) == (status, name, None)
+    assert body['explanation']
+
+
+def test_no_error_of_a_user_is_our_fault():
+    """Whatever error somebody adds: it has a status, and a mistake of the caller is none of the server's."""
+    for _, kind in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(kind, errors.UserError):
+            assert 400 <= faults.status_of(kind('text')) < 500 or issubclass(kind, errors.NotOffered), kind
+
+
+def test_a_stack_that_is_not_there(api):
+    missing = api.ask('GET', 'stacks/nothing')
+    assert missing.status_code == 404
+    assert missing.json == {
+        'code': 404,
+        'title': 'Not Found',
+        'explanation': 'The resource could not be found.',
+        'error': {'type': 'EntityNotFound', 'message': 'The Stack (nothing) could not be found.', 'traceback': None},
+    }
+
+
+@pytest.mark.parametrize('kind', ['application/json', 'text/plain', ''])
+def test_a_body_is_json_by_these_names(api, kind):
+    refused = api.ask('POST', 'stacks', body='{"stack_name": "x"', headers={'Content-Type': kind})
+    assert refused.status_code == 400
+    assert "Expecting ',' delimiter" in refused.json['error']['message']
+
+
+def test_a_body_of_bytes_is_no_body(api):
+    headers = {'Content-Type': 'application/octet-stream'}
+    refused = api.ask('POST', 'stacks', body='{}', headers=headers)
+    assert refused.status_code == 400
+    assert refused.json['explanation'].endswith('either malformed or otherwise incorrect.')
+
+
+@pytest.mark.parametrize(
+    ('body', 'said'),
+    [
+        ('[]', 'The body must be a map, not array.'),
+        ('{}', 'No stack name specified'),
+        ('{"stack_name": "x"}', 'No template specified'),
+        ('{"stack_name": 5, "template": {}}', 'stack_name must be a text, not integer.'),
+        ('{"stack_name": "x", "template": [1]}', 'template must be a map or a text or null, not array.'),
+        ('{"stack_name": "x", "template": {"a": NaN}}', 'NaN is not JSON'),
+        ('{"stack_name": "x", "template": {"a": "\\u0000"}}', 'NUL'),
+        ('{"stack_name": "x", "template": {"a": "\\ud800"}}', 'surrogate'),
+        ('{"stack_name": "x", "template": {"a": 1}, "files": {"f": 1}}', 'files.f must be a text, not integer.'),
+        ('{"stack_name": "x", "template": {"a": 1}, "timeout_mins": "soon"}', 'Only integer is allowed'),
+        ('{"stack_name": "x", "template": {"a": 1}, "timeout_mins": 4294967296}', 'timeout_mins must be at most'),
+        ('{"stack_name": "x", "template": {"a": 1}, "disable_rollback": "maybe"}', 'Unrecognized value "maybe"'),
+        ('{"stack_name": "9x", "template": {"a": 1}}', "Invalid stack name '9x'"),
+        ('[' * 100000, 'nested too deeply'),
+        ('', 'The body of the request is missing'),
+        ('null', 'The body of the request is missing'),
+    ],
+)
+def test_a_body_that_makes_no_sense_is_refused(api, body, said):
+    refused = api.ask('POST', 'stacks', body=body)
+    assert refused.status_code == 400
+    assert said in refused.json['error']['message']
+
+
+def test_a_backslash_before_u0000_is_no_nul(api):
+    source = TEMPLATE + '  other: {value: "C:\\\\\\\\u0000"}\n'
+    assert api.ask('POST', 'validate', json={'template': source}).status_code == 200
+
+
+def test_other_content_types_are_not_guessed(api):
+    refused = api.ask('POST', 'stacks', body='stack_name=x', headers={'Content-Type': 'application/xml'})
+    assert (refused.status_code, refused.json['error']['type']) == (415, 'HTTPUnsupportedMediaType')
+
+
+def test_a_body_may_be_so_large_and_no_larger(api):
+    small = client(application(api.embedded.client, max_body_bytes=2000))
+    refused = small.simulate_post('/v1/p/stacks', json={'stack_name': 'x', 'template': 'x' * 2000})
+    assert refused.status_code == 413
+    assert '[api] max_body_bytes' in refused.json['error']['message']
+
+
+def test_what_cannot_be_done_yet_says_so(api):
+    refused = api.ask('POST', 'stacks', json={'stack_name': 'x', 'template_url': 'http://x/t.yaml'})
+    assert (refused.status_code, refused.json['error']['type']) == (501, 'NotOffered')
+    assert 'Send the template itself' in refused.json['error']['message']
+
+
+def test_methods_and_paths_that_are_not_there(api):
+    wrong = api.ask('PUT', 'stacks', json={})
+    assert (wrong.status_code, wrong.json['error']['type']) == (405, 'HTTPMethodNotAllowed')
+    assert api.ask('HEAD', 'stacks').status_code == 405
+    nowhere = api.ask('GET', 'nowhere')
+    assert (nowhere.status_code, nowhere.headers['content-type']) == (404, 'text/plain')
+    options = api.ask('OPTIONS', 'stacks')
+    assert (options.status_code, options.headers['allow'], options.text) == (204, 'GET,POST', '')
+    for answer in (wrong, nowhere, options):
+        assert answer.headers['x-openstack-request-id'].startswith('req-')
+
+
+@pytest.mark.parametrize('path', ['/', '/versions', '/v1', '/v1/', '/v2/p/stacks', '/v3'])
+def test_the_versions_are_told_to_anybody(api, path):
+    answer = api.ask('GET', path)
+    link = {'rel': 'self', 'href': 'http://localhost:8004/v1/'}
+    assert answer.status_code == 300
+    assert answer.json == {'versions': [{'id': 'v1.0', 'status': 'CURRENT', 'links': [link]}]}
+
+
+def test_probes(api):
+    assert (api.ask('GET', '/healthcheck').status_code, api.ask('GET', '/healthcheck').text) == (200, '')
+    assert api.ask('GET', '/health/live').json == {'status': 'live'}
+    assert api.ask('GET', '/health/ready').json['status'] == 'ready'
+    progress = api.ask('GET', '/health/progress')
+    assert (progress.status_code, progress.json['status'], progress.json['workers']) == (200, 'ok', 2)
+
+
+class Broken:
+    """An engine that cannot be asked."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def call(self, context, name, /, **arguments):
+        """Fail."""
+        raise self.error
+
+
+def test_without_an_engine_the_api_lives_and_is_not_ready():
+    asked = client(application(Broken(errors.MessagingUnavailable('no engine is listening; start convergence-engine'))))
+    assert asked.simulate_get('/health/live').status_code == 200
+    for path in ('/health/ready', '/health/progress'):
+        answer = asked.simulate_get(path)
+        assert answer.status_code == 503
+        assert 'start convergence-engine' in answer.json['reason']
+    services = asked.simulate_get('/v1/p/services')
+    assert (services.status_code, services.json['error']['type']) == (503, 'MessagingUnavailable')
+
+
+def test_a_fault_of_ours_is_logged_and_tells_the_client_nothing(caplog):
+    asked = client(application(Broken(KeyError('canary-4410'))))
+    answer = asked.simulate_get('/v1/p/stacks')
+    assert answer.status_code == 500
+    assert answer.json['error'] == {'type': 'InternalError', 'traceback': None}
+    assert 'canary-4410' in caplog.text
+
+
+def test_a_nul_in_the_url_finds_nothing(api):
+    assert api.ask('GET', 'stacks/a%00b').status_code == 404
+    assert api.ask('GET', 'stacks', query_string='name=a%00b').status_code == 400

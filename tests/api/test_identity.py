@@ -1,0 +1,107 @@
+"""Who is let in, and to what."""
+
+from __future__ import annotations
+
+import pytest
+from keystonemiddleware.auth_token import AuthProtocol
+from oslo_policy.policy import Enforcer
+
+from convergence.api.application import Application, Options
+from convergence.api.identity import Authentication
+from convergence.api.policy import Policy
+from tests.api.installation import TEMPLATE, application, client, empty_conf
+
+FORGED = {
+    'X-Identity-Status': 'Confirmed',
+    'X-Project-Id': 'q',
+    'X-User-Id': 'mallory',
+    'X-Roles': 'admin',
+}
+
+
+def verified(api, project='p', roles='member', **more):
+    """Ask as somebody whom keystonemiddleware has verified."""
+    headers = {'X-Identity-Status': 'Confirmed', 'X-Project-Id': project, 'X-User-Id': 'u', 'X-Roles': roles, **more}
+    asked = client(application(api.embedded.client, Authentication.KEYSTONE))
+
+    def ask(method, path, **arguments):
+        return asked.simulate_request(method, path, headers=headers, **arguments)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    'headers',
+    [{'Host': 'evil.example'}, {'Origin': 'http://evil.example'}, {'Origin': 'null'}, {'Host': '127.0.0.1.evil.example'}],
+)
+def test_without_keystone_a_page_of_somebody_else_is_not_served(api, headers):
+    """A browser on this machine sends what any page tells it to, but says for which host and from where."""
+    assert api.ask('GET', 'stacks', headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize('host', ['127.0.0.1:8004', 'localhost', '[::1]:8004'])
+def test_without_keystone_this_machine_is_served(api, host):
+    assert api.ask('GET', 'stacks', headers={'Host': host}).status_code == 200
+
+
+def test_without_keystone_another_machine_is_not_served(api):
+    assert api.ask('GET', 'stacks', remote_addr='192.0.2.1').status_code == 403
+
+
+def test_without_keystone_nobody_is_believed_who_names_himself(api):
+    """The project is that of the URL, whatever the headers say."""
+    api.create('mine', project='forged')
+    assert api.ask('GET', '/v1/forged/stacks/mine', headers=FORGED).status_code == 302
+    assert api.ask('GET', '/v1/q/stacks/mine', headers=FORGED).status_code == 404
+
+
+def test_with_keystone_nobody_comes_in_unverified(api):
+    asked = client(application(api.embedded.client, Authentication.KEYSTONE))
+    refused = asked.simulate_get('/v1/p/stacks')
+    assert refused.status_code == 401
+    assert refused.json['error']['type'] == 'HTTPUnauthorized'
+    assert 'www-authenticate' in refused.headers
+    assert asked.simulate_get('/').status_code == 300
+    assert asked.simulate_get('/health/ready').status_code == 200
+
+
+def test_with_keystone_forged_headers_are_removed(api):
+    """keystonemiddleware itself stands before the application; there is no Keystone, and no token either."""
+    protocol = AuthProtocol(
+        application(api.embedded.client, Authentication.KEYSTONE),
+        {'oslo_config_config': empty_conf(), 'delay_auth_decision': True, 'www_authenticate_uri': 'http://127.0.0.1:9'},
+    )
+    asked = client(lambda environ, start_response: protocol(environ, start_response))
+    assert asked.simulate_get('/v1/q/stacks', headers=FORGED).status_code == 401
+    assert asked.simulate_get('/', headers=FORGED).status_code == 300
+
+
+def test_a_token_for_one_project_does_not_open_another(api):
+    assert verified(api)('GET', '/v1/p/stacks').status_code == 200
+    refused = verified(api)('GET', '/v1/q/stacks')
+    assert (refused.status_code, refused.json['error']['type']) == (403, 'Forbidden')
+
+
+def test_a_reader_may_look_and_not_touch(api):
+    reader, member, nobody = verified(api, roles='reader'), verified(api), verified(api, roles='guest')
+    body = {'stack_name': 'untouchable', 'template': TEMPLATE}
+    assert reader('GET', '/v1/p/stacks').status_code == 200
+    refused = reader('POST', '/v1/p/stacks', json=body)
+    assert refused.status_code == 403
+    assert refused.json['error']['message'] == 'You are not authorized to complete this action: stacks:create.'
+    assert reader('POST', '/v1/p/stacks/preview', json=body).status_code == 200
+    assert reader('POST', '/v1/p/validate', json={'template': TEMPLATE}).status_code == 200
+    assert nobody('GET', '/v1/p/stacks').status_code == 403
+    assert member('GET', '/v1/p/services').status_code == 403
+    assert verified(api, roles='admin')('GET', '/v1/p/services').status_code == 200
+    assert 'project' not in str(member('GET', '/v1/p/stacks', query_string='limit=1').json['stacks'])
+
+
+def test_an_action_has_a_rule_of_its_own(api, tmp_path):
+    rules = tmp_path / 'policy.yaml'
+    rules.write_text('"actions:suspend": "!"\n')
+    policy = Policy(Enforcer(empty_conf(), policy_file=str(rules)))
+    asked = client(Application(api.embedded.client, policy, Options()))
+    path = f'/v1/p/stacks/x/{"0" * 36}/actions'
+    assert asked.simulate_post(path, json={'suspend': None}).status_code == 403
+    assert asked.simulate_post(path, json={'cancel_update': None}).status_code == 404
