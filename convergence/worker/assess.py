@@ -7,6 +7,7 @@ from convergence.core.claim import Unwantable, Wanted
 from convergence.core.model import Change, Json
 from convergence.core.rows import Resource
 from convergence.core.views import NodeView
+from convergence.expressions import evaluator
 from convergence.resources.comparison import compare
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
@@ -18,6 +19,7 @@ class Assessor:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._yaql = evaluator()
 
     def __call__(self, view: NodeView) -> Wanted | Unwantable:
         """The wanted properties, and the change from the row's, or why they cannot be had."""
@@ -25,10 +27,10 @@ class Assessor:
         assert definition is not None
         assert resource is not None
         try:
-            properties = template.resolve(definition.properties, view.inputs)
+            properties = template.resolve(definition.properties, view.inputs, self._yaql)
             if not isinstance(properties, dict):
                 return Unwantable(f'properties must be a map, not {type(properties).__name__}')
-            metadata = template.resolve(definition.metadata, view.inputs)
+            metadata = template.resolve(definition.metadata, view.inputs, self._yaql)
             return Wanted(properties, self._change(view, resource, properties), metadata)
         except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
             return Unwantable(text_of(error))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
+from weakref import WeakSet
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
@@ -68,6 +69,8 @@ class Checks:
         self._runner = runner
         self._settler = settler
         self._later = later
+        self._clock = clock
+        self._left: WeakSet[Task] = WeakSet()
         self._clock = clock
         self._held: dict[Task, Held] = {}
         self._left: weakref.WeakSet[Task] = weakref.WeakSet()
@@ -133,6 +136,7 @@ class Checks:
         :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
         self._left.add(task)  # before the look at what it holds: it may be about to claim something
+        self._left.add(task)
         held = self._held.pop(task, None)
         if held is None:
             return

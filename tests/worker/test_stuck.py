@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from convergence.core.model import Action, Status
-from convergence.resources.contract import Answer, Call, Done
+from convergence.db.scopes import OneNode
+from convergence.resources.contract import Answer, Call, Done, InProgress
 from convergence.worker.service import WorkerOptions, WorkerService
 from convergence.worker.upkeep import Rows
 from tests.harness import Harness
@@ -88,3 +89,125 @@ def test_a_stuck_plugin_is_left_behind_and_its_late_result_is_kept_as_a_leftover
     stuck.release.set()
     assert stuck.returned.wait(PATIENCE_S)
     eventually(lambda: any(row.physical_id == 'made too late' for row in harness.reader.resources(stack_id)))
+
+
+def test_a_task_that_is_given_up_while_it_claims_gives_the_row_back(harness: Harness) -> None:
+    """The lease is lost while the database takes its time: nobody else would see to a row that is claimed after that."""
+    claiming, go_on = threading.Event(), threading.Event()
+
+    def slowly() -> None:
+        claiming.set()
+        assert go_on.wait(PATIENCE_S)
+
+    worker = threaded_worker(harness, threads=1)
+    stack_id = harness.create({'r': 'x'})
+    harness.store.before(OneNode, slowly)
+    worker.check_resource(None, *harness.messages.checks.pop())
+    assert claiming.wait(PATIENCE_S)
+    worker.give_up()
+    eventually(lambda: worker.load()['stuck'] == 1)
+    go_on.set()
+    eventually(lambda: worker.load()['stuck'] == 0)
+
+    assert harness.row(stack_id, 'r').owner is None
+    harness.recover()
+    harness.assert_converged(stack_id, {'r': 'x'}, 'CREATE_COMPLETE')
+
+
+def test_an_action_that_takes_longer_than_it_may_fails_although_it_does_not_come_back(
+    harness: Harness, stuck: Stuck
+) -> None:
+    """F114: the limit stands in the template; the worker notices it although the call does not."""
+    harness.reality.once['create', 'r'] = [stuck]
+    worker = threaded_worker(harness, threads=1)
+    limit = {'convergence': {'time_limits': {'create': 0.05}}}
+    stack_id = harness.create({'r': {'value': 'x', 'metadata': limit}})
+    worker.check_resource(None, *harness.messages.checks.pop())
+    assert stuck.entered.wait(PATIENCE_S)
+
+    def ended() -> bool:
+        worker.reconcile()
+        return harness.state(stack_id) == 'CREATE_FAILED'
+
+    eventually(ended)
+    assert harness.stack(stack_id).status_reason == (
+        'Resource CREATE failed: resources.r: CREATE timed out and did not stop'
+    )
+
+
+def test_a_check_that_finds_no_free_thread_goes_to_another_worker(harness: Harness, stuck: Stuck) -> None:
+    """One worker whose threads are all stuck does not sit on what the broker gives it."""
+    harness.reality.once['create', 'r'] = [stuck]
+    worker = threaded_worker(harness, threads=1)
+    harness.create({'r': 'x'})
+    worker.check_resource(None, *harness.messages.checks.pop())
+    assert stuck.entered.wait(PATIENCE_S)
+    waiting, late = ('V', 1), ('V', 2)
+    worker.check_resource(None, *waiting)
+    eventually(worker._upkeep.is_jammed)
+    worker.check_resource(None, *late)
+    assert harness.messages.checks == [late], 'it is handed on at once'
+    worker.reconcile()
+    assert harness.messages.checks == [late, waiting], 'what has waited for a thread is handed on too'
+    assert worker.load() == {'threads': 1, 'busy': 1, 'waiting': 0, 'stuck': 0}
+
+
+def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: Stuck) -> None:
+    harness.reality.once['create', 'r'] = [stuck]
+    worker = threaded_worker(harness, threads=1)
+    stack_id = harness.create({'r': 'x'})
+    (traversal_id, number), = harness.messages.checks
+    worker.check_resource(None, traversal_id, number)
+    assert stuck.entered.wait(PATIENCE_S)
+    assert worker.ailment() == ''
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+    worker.cancel(None, stack_id, traversal_id)
+    eventually(lambda: worker.load()['stuck'] == 1)
+    assert worker.ailment() == '1 threads are stuck in calls of resource types that do not end'
+
+
+def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> None:
+    """The broker is away, or no engine is left: the rows are still there."""
+    options = WorkerOptions('host', '1', unattended_s=-1.0)
+    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
+    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
+    harness.messages.lost = True
+    stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
+
+    def done() -> bool:
+        worker.reconcile()
+        return harness.state(stack_id) == 'CREATE_COMPLETE'
+
+    eventually(done)
+    assert harness.messages.checks == []
+
+
+def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Harness) -> None:
+    """F102, F106: the stack was cancelled without a rollback while an action was parked; its type is told."""
+    told: list[str] = []
+    thing = harness.registry.get('Test::Thing')
+    original = type(thing).cancel
+
+    def cancel(self: Any, call: Call[Any], action: Action, progress: Any) -> None:
+        told.append(f'{action} {call.name} {dict(progress)}')
+
+    type(thing).cancel = cancel  # type: ignore[method-assign]
+    try:
+        harness.reality.once['create', 'r'] = [lambda call: InProgress({'round': 1}, poll_after_s=30.0)]
+        rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
+        worker = WorkerService(
+            rows, harness.dispatcher, harness.registry, harness, WorkerOptions('host', '1'), harness.new_id
+        )
+        harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
+        stack_id = harness.create({'r': 'x'})
+        harness.deliver()
+        harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+        eventually(lambda: bool(worker.reconcile() or told))
+        eventually(lambda: harness.row(stack_id, 'r').status is Status.FAILED)
+        worker.reconcile()
+        eventually(lambda: worker.load()['busy'] == 0)
+    finally:
+        type(thing).cancel = original  # type: ignore[method-assign]
+    assert told == ["CREATE r {'round': 1}"]
+    assert harness.row(stack_id, 'r').status_reason == 'CREATE cancelled'
