@@ -12,6 +12,7 @@ from convergence.concurrency import Lock
 from convergence.core.model import Json
 from convergence.core.rows import Stack, Template
 from convergence.db.queries import Reader
+from convergence.expressions import evaluator
 from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
@@ -58,9 +59,9 @@ class Goals:
         self._reader = reader
         self._registry = registry
         self._limits = limits
-        self._installation = template.Installation(limits, installed_checks())
+        self._installation = template.Installation(limits, installed_checks(), evaluator())
         # What was accepted once is not questioned again: a moment in the future does not stay there.
-        self._accepted = template.Installation(limits)
+        self._accepted = template.Installation(limits, yaql=evaluator())
         self._kept = kept
         self._lock = Lock()
         self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
@@ -125,9 +126,12 @@ class Goals:
                 f'The following parameters are immutable and may not be updated: {", ".join(names)}'
             )
 
-    def inspect(self, project_id: str, submission: Submission) -> template.Compiled:
+    def inspect(
+        self, project_id: str, submission: Submission, *, ignore_unknown_types: bool = False
+    ) -> template.Compiled:
         """Compile a template of no stack, as far as that is possible without the values of some parameters.
 
+        :param ignore_unknown_types: that a resource type is not there is no error.
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
         compiled = template.analyse(
@@ -138,7 +142,7 @@ class Goals:
             installation=self._installation,
             require_parameters=template.Require.NONE,
         )
-        validate(compiled, self._registry)
+        validate(compiled, self._registry, ignore_unknown_types=ignore_unknown_types)
         return compiled
 
     def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from convergence import errors, template
 from convergence.core import graph, plan
 from convergence.core.model import Action, Change, Definition, Json, Output, Status
 from convergence.core.rows import Resource, Stack
+from convergence.expressions import evaluator
 from convergence.resources.comparison import compare
 from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import Subject, build_call
@@ -90,11 +91,11 @@ class Prospects:
     def _prospect(self, definition: Definition) -> Prospect:
         row = self.chosen.get(definition.name)
         if definition.name in self._finished:
-            wanted = template.preview(definition.properties, self._inputs)
+            wanted = template.preview(definition.properties, self._inputs, evaluator())
             return Prospect(Fate.UNCHANGED, output=self._finished[definition.name], wanted=wanted)
         try:
             kind = self._registry.get(definition.type)
-            wanted = template.preview(definition.properties, self._inputs)
+            wanted = template.preview(definition.properties, self._inputs, evaluator())
             if self._is_wrong(definition, kind, wanted):
                 return Prospect(Fate.UPDATED)
             if row is None or row.action is Action.INIT or (row.token is None and row.physical_id is None):

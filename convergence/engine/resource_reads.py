@@ -13,6 +13,7 @@ from convergence.engine import formats
 from convergence.engine.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.formats import Document
 from convergence.engine.reading import Caller, Reading
+from convergence.expressions import evaluator
 from convergence.rpc.operations import EventQuery
 
 
@@ -119,7 +120,7 @@ def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
     if row.definition is None or not row.definition.metadata:
         return {}
     try:
-        return template.resolve(row.definition.metadata, outputs)
+        return template.resolve(row.definition.metadata, outputs, evaluator())
     except errors.ConvergenceError:
         return {}
 

@@ -13,6 +13,7 @@ from convergence.engine.filters import matches_tags, stack_query
 from convergence.engine.formats import Document
 from convergence.engine.goals import Submission
 from convergence.engine.reading import Caller, Reading
+from convergence.expressions import evaluator
 from convergence.rpc.operations import StackQuery
 
 
@@ -121,7 +122,8 @@ class StackReads(Reading):
         documents: list[Document] = []
         for output in outputs:
             try:
-                documents.append(formats.output_value(output, template.resolve(output.value, inputs), None))
+                value = template.resolve(output.value, inputs, evaluator())
+                documents.append(formats.output_value(output, value, None))
             except errors.ConvergenceError as error:
                 documents.append(formats.output_value(output, None, str(error)))
         return documents

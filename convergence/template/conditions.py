@@ -97,7 +97,10 @@ class Conditions:
         if node is None:
             return True
         try:
-            return self.read(node, path, scope) is not False
+            condition = self.read(node, path, scope)
+            if not isinstance(condition, bool) and not scope.inspecting:
+                raise EvaluationFailed('Invalid condition: it has an expression, and expressions are not evaluated here.')
+            return condition is not False
         except Refused:
             return True
         except EvaluationFailed as error:

@@ -64,9 +64,10 @@ DROPPED: Final[Any] = _Dropped.DROPPED
 class Yaql(Protocol):
     """Evaluates expressions of the query language YAQL."""
 
-    def evaluate(self, expression: str, data: Json) -> Json:
+    def evaluate(self, expression: str, data: Json, budget: Budget) -> Json:
         """The value of an expression in which ``$.data`` is `data`.
 
+        :param budget: pays for the work.
         :raises EvaluationFailed: the expression is wrong, fails, or costs too much; the text says which.
         """
 
@@ -223,6 +224,11 @@ class Misplaced(Function):
         raise EvaluationFailed(
             f'The function "{self._name}" is invalid in this context: a condition cannot use it.'
         )
+
+
+def description_of(function: Function) -> str:
+    """What a function gives, in a sentence."""
+    return (type(function).__doc__ or '').partition('\n')[0]
 
 
 def is_call(encoded: Json) -> bool:

@@ -35,4 +35,4 @@ class YaqlExpression(Function):
         assert isinstance(argument, dict)
         if scope.yaql is None:
             raise Later('yaql: expressions are not evaluated here.')
-        return scope.yaql.evaluate(str(argument['expression']), argument['data'])
+        return scope.yaql.evaluate(str(argument['expression']), argument['data'], scope.budget)

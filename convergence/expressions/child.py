@@ -1,0 +1,81 @@
+"""The process that evaluates YAQL. It is started as a script by `convergence.expressions.process`.
+
+Its standard input is a socket: it reads a request on each line and answers with a line, both JSON, until the other side
+is gone. An expression is a program of somebody we do not know, and YAQL's own limits do not bound its loops: so the
+kernel ends this process when an evaluation takes too much time, and refuses it memory.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+
+def serve(connection: socket.socket, limits: dict[str, Any]) -> None:
+    """Answer requests until the connection ends."""
+    # Imported here: the path is set by then.
+    import yaql
+
+    options = {
+        'yaql.limitIterators': limits['iterations'],
+        'yaql.memoryQuota': limits['quota_bytes'],
+        'yaql.convertSetsToLists': True,
+        'yaql.convertTuplesToLists': True,
+        'yaql.convertOutputData': True,
+    }
+    engine = yaql.YaqlFactory(allow_delegates=False).create(options)
+    library = yaql.create_context()
+    resource.setrlimit(resource.RLIMIT_AS, (limits['memory_bytes'], limits['memory_bytes']))
+    stream = connection.makefile('rwb')
+    stream.write(b'{"ready": true}\n')
+    stream.flush()
+    for line in stream:
+        random.seed(line)  # the same request has the same answer
+        started = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, limits['cpu_s'])
+        answer = _answer(engine, library, line)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        answer['cpu_s'] = time.process_time() - started
+        stream.write(json.dumps(answer).encode() + b'\n')
+        stream.flush()
+        if answer.get('error') == 'memory':
+            return  # whatever is left of the process, another one is better
+
+
+def _answer(engine: Any, library: Any, line: bytes) -> dict[str, Any]:
+    from yaql.language.exceptions import MethodResolutionError, YaqlException, YaqlParsingException
+
+    try:
+        request = json.loads(line)
+        context = library.create_child_context()
+        context['$'] = {'data': request['data']}
+        value = engine(request['expression']).evaluate(context=context)
+        return {'value': json.loads(json.dumps(value, allow_nan=False))}
+    except MemoryError:
+        return {'error': 'memory'}
+    # The text of an error may repeat the data, which may be secret: only what cannot is passed on.
+    except YaqlParsingException as error:
+        where = 'its end' if error.position is None else f'position {error.position}'
+        return _wrong(f'parse error at {where}')
+    except MethodResolutionError as error:
+        return _wrong(str(error).partition(' for receiver ')[0])
+    except YaqlException as error:
+        return _wrong(str(error) or type(error).__name__)
+    except Exception as error:  # noqa: BLE001 - whatever an expression leads to, the next one is served
+        return _wrong(type(error).__name__)
+
+
+def _wrong(text: str) -> dict[str, Any]:
+    return {'error': 'expression', 'text': text[:500]}
+
+
+if __name__ == '__main__':
+    sys.path[:] = json.loads(sys.argv[1])
+    with socket.socket(fileno=0) as peer:
+        serve(peer, json.loads(sys.argv[2]))
