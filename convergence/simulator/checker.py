@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from convergence.core import effects
+from convergence.core.claim import Begun
 from convergence.core.effects import Decision
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Traversal
@@ -20,6 +22,7 @@ from convergence.simulator.invariants import (
     OneTenant,
     OneTraversal,
 )
+from convergence.simulator.kernel import Fiber, Process
 from convergence.simulator.language import Template
 from convergence.simulator.object_invariants import AfterReplacement, DependentsFirst, Tracked, WithCause
 from convergence.simulator.reality import PhysicalObject
@@ -43,6 +46,7 @@ class Checker:
     :ivar broken: the first violation; engine code must not get to see it, so it is kept until the turn ends.
     :ivar planned: for each node, the numbers of the nodes before it, as planned.
     :ivar templates: what each template row stands for.
+    :ivar makers: which process has made each object.
     :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine.
     """
 
@@ -52,7 +56,9 @@ class Checker:
         self.planned: dict[NodeKey, frozenset[int]] = {}
         self.templates: dict[str | None, Template] = {None: Template()}
         self.good: dict[str, str | None] = {}
+        self.makers: dict[str, Process] = {}
         self._memory = Memory()
+        self._claims: weakref.WeakKeyDictionary[Fiber, tuple[str, int]] = weakref.WeakKeyDictionary()
         self._invariants = tuple(kind(world) for kind in INVARIANTS)
         self._on_commit = [each for each in self._invariants if type(each).committed is not Invariant.committed]
         self._on_change = [each for each in self._invariants if type(each).happened is not Invariant.happened]
@@ -61,15 +67,34 @@ class Checker:
         """Somebody has committed something."""
         step = self._memory.take(world.store.tables, decision)
         self._learn(step)
+        verdict, fiber = decision.verdict, world.kernel.current
+        if isinstance(verdict, Begun) and verdict.claim is not None and fiber is not None:
+            self._claims[fiber] = (verdict.claim.resource.id, verdict.claim.resource.fence)
         for invariant in self._on_commit:
             for text in invariant.committed(step):
                 self.note(invariant.rule, text)
 
     def happened(self, action: Action, thing: PhysicalObject) -> None:
         """Something has become of an object."""
+        fiber = self.world.kernel.current
+        if action is Action.CREATE and fiber is not None:
+            self.makers[thing.id] = fiber.process
+        if self._is_late():
+            self.world.reality.late[thing.id] = action
+        elif action is Action.UPDATE:
+            self.world.reality.late.pop(thing.id, None)
         for invariant in self._on_change:
             for text in invariant.happened(action, thing):
                 self.note(invariant.rule, text)
+
+    def _is_late(self) -> bool:
+        """Whether whoever does something has lost the row that it is done for."""
+        fiber = self.world.kernel.current
+        if fiber is None or fiber not in self._claims:
+            return False
+        key, fence = self._claims[fiber]
+        row = self.world.store.tables.resource.get(key)
+        return row is None or row.owner is None or row.fence != fence
 
     def note(self, rule: str, text: str) -> None:
         """Something is wrong; the first thing counts."""
@@ -103,6 +128,10 @@ class Checker:
                 )
             elif isinstance(effect, effects.FinishNode):
                 self._in_service(step, effect)
+            elif isinstance(effect, effects.InsertResources):
+                # Rows of objects of which somebody heard late, whether they still exist or not.
+                made = [row.physical_id for row in effect.resources if row.physical_id is not None]
+                self.world.reality.late.update(dict.fromkeys(made, Action.CREATE))
 
     def _plan(self, nodes: Iterable[Node]) -> None:
         before: dict[NodeKey, set[int]] = {}
@@ -124,7 +153,7 @@ class Checker:
             return
         self.good[traversal.stack_id] = traversal.template_id
         reality = self.world.reality
-        if reality.vanished:
+        if reality.vanished or reality.late:
             return
         problem = verify_part(reality, self.templates[traversal.template_id], traversal.stack_id)
         if problem is not None:

@@ -16,13 +16,14 @@ class Ending:
     def __init__(self, world: World, user: User) -> None:
         self.world = world
         self.user = user
+        self._again = False
 
     def failed(self) -> list[Call]:
         """What a user would ask for now: those stacks that have failed have to converge when nothing fails any more."""
-        calls = []
+        calls, self._again = [], True
         for name, expected in sorted(self.user.stacks.items()):
             stack = self.user.stack(name) if name in self.user.ids else None
-            if stack is None or (stack.status is not Status.FAILED and not self.world.frozen):
+            if stack is None or (stack.status is not Status.FAILED and not self.world.reality.late):
                 continue
             if stack.action is Action.DELETE or expected.goal is None:
                 calls.append(Call('delete_stack', (name,)))
@@ -33,14 +34,32 @@ class Ending:
     def check(self) -> None:
         """Everything is at rest. Is every stack what it should be?
 
+        What somebody has done late, to or for a row that was not his any more, is cleaned up by the next operation.
+
         :raises Violation: one is not.
         """
+        self._set_aside_what_nobody_can_know()
         newest = {self.user.ids[name]: name for name in self.user.stacks if name in self.user.ids}
         for stack in self.world.store.tables.stack.values():
             name = newest.get(stack.id)
             if name is None and stack.deleted_at is None:
                 raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
-            self._check_stack(stack, self.user.stacks[name] if name is not None else Expectation(None))
+            if self.world.reality.late and not self._again:
+                self._check_tracked(stack)
+            else:
+                self._check_stack(stack, self.user.stacks[name] if name is not None else Expectation(None))
+
+    def _set_aside_what_nobody_can_know(self) -> None:
+        """What was made late for a stack that is gone, or by a process that died before it could say so."""
+        world = self.world
+        known = {row.physical_id for row in world.store.tables.resource.values()}
+        for key, action in world.reality.late.items():
+            thing = world.reality.objects.get(key)
+            if thing is None or action is not Action.CREATE or key in known:
+                continue
+            maker = world.checker.makers.get(key)
+            if world.store.tables.stack[thing.stack_id].deleted_at is not None or (maker and not maker.alive):
+                del world.reality.objects[key]
 
     def _check_stack(self, stack: Stack, expected: Expectation) -> None:
         world = self.world

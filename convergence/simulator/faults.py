@@ -99,6 +99,10 @@ class Trouble:
         self._world.lost = True
         self.last_at = max(self._world.kernel.now, until, self.last_at)
 
+    def end(self) -> None:
+        """From now on nothing goes wrong by chance."""
+        self._faults = self._world.faults = NONE
+
     # --- what goes wrong --------------------------------------------------------------------------------------
 
     def lose_broker(self, duration_s: float) -> None:

@@ -21,24 +21,22 @@ class Tracked(Invariant):
 
     def committed(self, step: Transition) -> Iterator[str]:
         """A row that goes leaves nothing behind; a row that names an object names its own."""
-        if self.world.frozen:
-            return  # What a frozen worker makes late is found out about later.
-        objects = self.world.reality.objects
+        objects, late = self.world.reality.objects, self.world.reality.late
         for key, change in step.resources.items():
             before, after = change.before, change.after
             if after is None and before is not None and before.token is not None:
-                left = [thing.id for thing in objects.values() if thing.token == before.token]
+                left = [thing.id for thing in objects.values() if thing.token == before.token and thing.id not in late]
                 if left:
                     yield f'the row {key} of {before.name} goes, but {left[0]} still exists'
             if after is not None and after.physical_id in objects:
                 thing = objects[after.physical_id]
-                if thing.token != after.token:
+                if thing.token != after.token and thing.id not in late:
                     yield f'the row {key} of {after.name} names {thing.id}, which was made for another'
 
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         """An object is made for a row that says so, and only one."""
-        if action is not Action.CREATE or self.world.frozen:
-            return
+        if action is not Action.CREATE or thing.id in self.world.reality.late:
+            return  # What is made late is found out about later.
         if self.world.reality.made[thing.token] > 1:
             yield f'{thing.id} is the second object made for one row'
         rows = self.world.store.tables.resource.values()
@@ -56,7 +54,7 @@ class AfterReplacement(Invariant):
         row = deleting(step)
         if row is None:
             return
-        for node in step.tables.node[step.decision.verdict.claim.node.traversal_id].values():
+        for node in step.tables.node.get(step.decision.verdict.claim.node.traversal_id, {}).values():
             if node.phase is not Phase.UPDATE or node.name != row.name:
                 continue
             if node.resource_id == row.id:
@@ -66,7 +64,7 @@ class AfterReplacement(Invariant):
 
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         """An object goes only while somebody holds its row to delete it."""
-        if action is not Action.DELETE or self.world.frozen:
+        if action is not Action.DELETE or thing.id in self.world.reality.late:
             return
         rows = [row for row in self.world.store.tables.resource.values() if row.token == thing.token]
         if not any(row.action is Action.DELETE and row.owner is not None for row in rows):
@@ -83,7 +81,10 @@ class DependentsFirst(Invariant):
         row = deleting(step)
         if row is None:
             return
+        late = self.world.reality.late
         for other in step.tables.resource.values():
+            if other.physical_id in late:
+                continue  # Nobody knew of it when the order was planned.
             if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
                 yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
 
@@ -92,7 +93,8 @@ class DependentsFirst(Invariant):
         if action is not Action.DELETE:
             return
         for other in self.world.reality.objects.values():
-            if other.stack_id == thing.stack_id and thing.id in other.properties.values():
+            refers = other.stack_id == thing.stack_id and thing.id in other.properties.values()
+            if refers and other.id not in self.world.reality.late:
                 yield f'{thing.id} is removed, but {other.id} refers to it'
 
 

@@ -227,7 +227,9 @@ class Run:
             case 'call':
                 # A check that looks at a moment of the prototype's order is of that moment in no other.
                 function, arguments, named = call.arguments
-                if self._plan.mode is Mode.ORDER or function == self._verify or rested:
+                if self.world.reality.late:
+                    self._rested = rested  # What is there by now is nobody's plan; the end will tell.
+                elif self._plan.mode is Mode.ORDER or function == self._verify or rested:
                     function(*arguments, **named)
                     self._rested = True
             case 'behaves':
@@ -267,6 +269,7 @@ class Run:
         if not calls:
             return
         reality = self.world.reality
+        self.world.trouble.end()
         reality.behaviours.clear()
         reality.mishaps, reality.vanished = 0, False
         self.user.starts_afresh()

@@ -36,7 +36,7 @@ class Fingerprints:
         tables = world.store.tables
         parts = [
             self._text(run.remaining()),
-            f'{world.kernel.now} {world.next_sweep} {world.lost} {world.frozen} {world.crashes}',
+            f'{world.kernel.now} {world.next_sweep} {world.lost} {world.skew_s} {world.crashes}',
             *(self._text(rows) for rows in (tables.stack, tables.traversal, tables.node, tables.resource)),
             self._text(tables.cast_at),
             *sorted(self._text((each.kind, each.traversal_id, each.number, each.stack_id)) for each in world.bag),
@@ -44,7 +44,9 @@ class Fingerprints:
             self._text(world.reality.objects),
             self._text(world.reality.counts),
             self._text(world.reality.behaviours),
-            f'{world.reality.mishaps} {world.reality.vanished}',
+            f'{world.reality.mishaps} {world.reality.vanished} {world.trouble.ends_at()}',
+            self._text(world.reality.late),
+            *sorted(f'{alarm.at} {alarm.process.name}' for alarm in world.alarms),
             self._text([(service.id, service.beat_at) for service in world.roster.services()]),
             *sorted(map(self._position, world.kernel.fibers)),
         ]

@@ -112,7 +112,6 @@ class World:
     :param choices: decides every accident.
     :param shape: which processes there are, and how they work.
     :param storage: makes the database, on the clock of this world.
-    :ivar frozen: whether any process has stood still beyond its lease and gone on, so that it did things late.
     :ivar skew_s: how far the clock of the database is ahead of that of the processes.
     :ivar alarms: what processes have set themselves to do later.
     :ivar trouble: what goes wrong by chance, and what is away.
@@ -142,7 +141,6 @@ class World:
         self.bag: list[Message] = []
         self.timers: list[tuple[float, Message]] = []
         self.lost = False
-        self.frozen = False
         self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
         self._shape = shape
@@ -243,7 +241,6 @@ class World:
         """A process stands still for a while, and then goes on as if nothing had been."""
         self.watch.story(process.name, f'stands still for {duration_s:g} s', '')
         process.frozen_until = max(process.frozen_until, self.kernel.now + duration_s)
-        self.frozen = self.frozen or duration_s + SWEEP_S >= LEASE_S
         self.trouble.happened(process.frozen_until)
 
     # --- network ----------------------------------------------------------------------------------------------
