@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from convergence.core.model import Action, Json, RetryPolicy
+from convergence.resources.support import SUPPORTED, SupportStatus
 
 P = TypeVar('P')
 
@@ -133,6 +134,7 @@ class ResourceType(Generic[P]):
     * `Properties`: a frozen dataclass; each field is declared with `convergence.resources.schema.prop`.
     * `Attributes`: a frozen dataclass (or None) whose fields name and type the readable attributes.
     * `token_enforced`: True where the service itself refuses or deduplicates a second create with the same token.
+    * `support`: how far users may rely on the type.
     * `retry`: how calls that raise `TransientFailure` are repeated; what it leaves open is the worker's configuration.
       A template may say otherwise for one resource.
     * `time_limits`: seconds that an action may take before it is cancelled and fails. As above.
@@ -141,6 +143,7 @@ class ResourceType(Generic[P]):
     Properties: ClassVar[type[Any]]
     Attributes: ClassVar[type[Any] | None] = None
     token_enforced: ClassVar[bool] = False
+    support: ClassVar[SupportStatus] = SUPPORTED
     retry: ClassVar[RetryPolicy] = RetryPolicy()
     time_limits: ClassVar[Mapping[Action, float]] = {}
 

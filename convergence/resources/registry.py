@@ -92,7 +92,7 @@ class Registry:
             'resource_type': name,
             'properties': PropertySchema.of(kind.Properties).describe(),
             'attributes': describe_attributes(kind),
-            'support_status': {'status': 'SUPPORTED', 'version': None, 'message': None, 'previous_status': None},
+            'support_status': kind.support.document(),
             'description': (kind.__doc__ or '').strip().partition('\n')[0],
         }
 

@@ -13,15 +13,17 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
 from convergence.core.model import Json
 from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
-from convergence.resources.reading import Finding, Reader, Strictness
+from convergence.resources.reading import Finding, Reader, Strictness, dotted
 from convergence.resources.shapes import Shape, annotations_of, shape_of
+from convergence.resources.support import SUPPORTED, Status, SupportStatus
+from convergence.resources.translation import Rule, translated
 from convergence.template import UNKNOWN, EvaluationFailed, preview
 
 _DECLARATION = 'convergence.property'
@@ -46,6 +48,7 @@ class _Declaration:
     constraints: tuple[Constraint, ...]
     name: str | None
     takes_the_rest: bool = False
+    support: SupportStatus = SUPPORTED
 
 
 def prop(
@@ -56,6 +59,7 @@ def prop(
     immutable: bool = False,
     constraints: Sequence[Constraint] = (),
     name: str | None = None,
+    support: SupportStatus = SUPPORTED,
 ) -> Any:
     """Declare a property: the right-hand side of a field of a frozen dataclass.
 
@@ -64,8 +68,11 @@ def prop(
     :param immutable: a change is refused.
     :param constraints: see `convergence.resources.constraints`.
     :param name: the name in templates, where that is not the field's name (``from``, ``Ref``).
+    :param support: how far users may rely on it.
     """
-    declaration = _Declaration(default, description, update_allowed, immutable, tuple(constraints), name)
+    declaration = _Declaration(
+        default, description, update_allowed, immutable, tuple(constraints), name, support=support
+    )
     return _field(declaration)
 
 
@@ -114,18 +121,27 @@ class Property:
         """Whether a change is refused."""
         return self.declaration.immutable
 
+    @property
+    def support(self) -> SupportStatus:
+        """How far users may rely on it."""
+        return self.declaration.support
+
 
 class PropertySchema:
     """The properties of one dataclass. Made with `PropertySchema.of`.
 
     :param properties: by their names in templates, in the order of the dataclass.
     :param rest: the field that takes all other properties, or None: others are refused.
+    :param rules: what names of the past mean.
     """
 
-    def __init__(self, declared: type[Any], properties: Mapping[str, Property], rest: str | None) -> None:
+    def __init__(
+        self, declared: type[Any], properties: Mapping[str, Property], rest: str | None, rules: Sequence[Rule] = ()
+    ) -> None:
         self.declared = declared
         self.properties = properties
         self.rest = rest
+        self.rules = rules
 
     @staticmethod
     def of(declared: type[Any]) -> PropertySchema:
@@ -143,7 +159,7 @@ class PropertySchema:
         :raises StackValidationFailed: with all problems. Never when lenient.
         """
         reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=strictness)
-        canonical = reader.mapping(self, mapping, ())
+        canonical = self._read(reader, mapping)
         instance = None
         if not reader.findings or strictness is Strictness.LENIENT:
             instance = reader.instance(self, canonical, ())
@@ -159,7 +175,7 @@ class PropertySchema:
         if not isinstance(previewed, Mapping):
             reader.findings.append(Finding((), 'the properties must be a map'))
         else:
-            canonical = reader.mapping(self, previewed, ())
+            canonical = self._read(reader, previewed)
             if not reader.findings and not reader.met_unknown:
                 reader.instance(self, canonical, ())
         return [Problem(finding.message, place(*finding.path)) for finding in reader.findings]
@@ -178,7 +194,13 @@ class PropertySchema:
     def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""
         reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.VERBATIM)
-        return reader.mapping(self, mapping, ())
+        return self._read(reader, mapping)
+
+    def _read(self, reader: Reader, mapping: Mapping[str, Any]) -> dict[str, Any]:
+        """What the template says, in today's words, through the schema."""
+        properties, conflicts = translated(self.rules, mapping)
+        reader.findings += [Finding(path, f'Property {dotted(path)}: {message}') for path, message in conflicts]
+        return reader.mapping(self, properties, ())
 
     def changed(self, previous: Mapping[str, Any], desired: Mapping[str, Any]) -> frozenset[str]:
         """Names of the properties whose meaning differs."""
@@ -189,7 +211,11 @@ class PropertySchema:
 
     def describe(self) -> dict[str, Json]:
         """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints."""
-        return {name: _described(declared) for name, declared in self.properties.items()}
+        return {
+            name: _described(declared)
+            for name, declared in self.properties.items()
+            if declared.support.status is not Status.HIDDEN
+        }
 
 
 def _schema_of(declared: type[Any]) -> PropertySchema:
@@ -224,7 +250,7 @@ def _read_schema(declared: type[Any]) -> PropertySchema:
         properties[name] = Property(
             name, entry.name, shape, None if required else declaration.default, required, declaration
         )
-    return PropertySchema(declared, properties, rest)
+    return PropertySchema(declared, properties, rest, tuple(getattr(declared, 'TRANSLATIONS', ())))
 
 
 def _plain(entry: Any) -> _Declaration:
@@ -233,6 +259,14 @@ def _plain(entry: Any) -> _Declaration:
     if default is MISSING:
         default = _Nothing.DEFAULT if entry.default_factory is MISSING else entry.default_factory()
     return _Declaration(default, '', False, False, (), None)
+
+
+def plain(default: Any) -> Json:
+    """A default as JSON, which nobody else holds."""
+    if is_dataclass(default) and not isinstance(default, type):
+        return asdict(default)
+    copied: Json = copy.deepcopy(default)
+    return copied
 
 
 def _exact(value: Any) -> str:
@@ -250,7 +284,7 @@ def _described(declared: Property) -> dict[str, Json]:
     if declared.declaration.description:
         described['description'] = declared.declaration.description
     if declared.default is not None:
-        described['default'] = copy.deepcopy(declared.default)
+        described['default'] = plain(declared.default)
     if declared.constraints:
         described['constraints'] = [constraint.document() for constraint in declared.constraints]
     inner = _described_shape(declared.shape)

@@ -97,9 +97,68 @@ def test_a_wrong_value_is_told(harness, reads):
         reads.validate_template(harness.context, TEMPLATE, {'parameters': {'size': 11}})
 
 
-def test_files_of_environments_must_have_been_merged(harness, reads):
-    with pytest.raises(errors.NotSupported, match='environment_files'):
-        reads.validate_template(harness.context, TEMPLATE, environment_files=['a.yaml'])
+def test_files_of_environments_are_merged_and_win(harness, reads):
+    files = {'a.yaml': 'parameters: {name: abc, size: 3}', 'b.yaml': 'parameters: {size: 5}'}
+    described = reads.validate_template(
+        harness.context, TEMPLATE, {'parameters': {'name': 'xyz'}}, files, ['a.yaml', 'b.yaml']
+    )
+    assert (described['Parameters']['name']['Value'], described['Parameters']['size']['Value']) == ('abc', 5)
+    assert described['Environment']['parameters'] == {'name': 'abc', 'size': 5}
+    with pytest.raises(errors.InvalidTemplateReference, match='"c.yaml" is not among the files'):
+        reads.validate_template(harness.context, TEMPLATE, {}, files, ['c.yaml'])
+
+
+def test_types_that_are_not_there_can_be_ignored(harness, reads):
+    source = hot({'a': {'type': 'OS::Nova::Server', 'name': 'x'}, 'b': {'value': 'x'}})
+    assert reads.validate_template(harness.context, source, ignorable_errors=['99001'])
+    with pytest.raises(errors.StackValidationFailed, match='OS::Nova::Server'):
+        reads.validate_template(harness.context, source)
+    with pytest.raises(errors.StackValidationFailed, match='valeu'):
+        reads.validate_template(harness.context, hot({'b': {'valeu': 'x'}}), ignorable_errors=['99001'])
+    with pytest.raises(errors.Invalid, match='Invalid codes in ignore_errors'):
+        reads.validate_template(harness.context, source, ignorable_errors=['99001', '7'])
+
+
+def test_a_template_may_stand_for_a_type(harness, reads):
+    """Its parameters are checked like properties, its outputs like attributes."""
+    inner = 'heat_template_version: newton\nparameters: {size: {type: number}}\noutputs: {o: {value: 1}}\n'
+    source = """
+heat_template_version: newton
+resources:
+  a: {type: My::Type, properties: {size: SIZE}}
+outputs:
+  o: {value: {get_attr: [a, NAME]}}
+"""
+    given = {'resource_registry': {'My::Type': 'inner.yaml'}}
+    good = source.replace('SIZE', '5').replace('NAME', 'o')
+    assert reads.validate_template(harness.context, good, given, {'inner.yaml': inner})
+    inside = good.replace('[a, o]', '[a, resource.x.value]')
+    assert reads.validate_template(harness.context, inside, given, {'inner.yaml': inner})
+    with pytest.raises(errors.StackValidationFailed) as caught:
+        wrong = source.replace('SIZE', 'large').replace('NAME', 'p')
+        reads.validate_template(harness.context, wrong, given, {'inner.yaml': inner})
+    text = str(caught.value)
+    assert 'Property size: a number is wanted' in text and 'The Referenced Attribute (a p) does not exist' in text
+    with pytest.raises(errors.StackValidationFailed, match='"inner.yaml" of the resource a is not among the files'):
+        reads.validate_template(harness.context, good, given)
+    with pytest.raises(errors.StackValidationFailed, match='The template "inner.yaml" cannot be read'):
+        reads.validate_template(harness.context, good, given, {'inner.yaml': 'resources: {}'})
+
+
+def test_a_template_that_stands_in_for_a_type_must_have_what_that_has(harness, reads):
+    source = 'heat_template_version: newton\nresources: {a: {type: OS::Heat::RandomString, properties: {PROPERTIES}}}'
+    given = {'resource_registry': {'OS::Heat::RandomString': 'mine.yaml'}}
+    inner = """
+heat_template_version: newton
+parameters: {length: {type: string, default: x}, more: {type: string}}
+"""
+    with pytest.raises(errors.StackValidationFailed) as caught:
+        reads.validate_template(
+            harness.context, source.replace('PROPERTIES', 'more: x'), given, {'mine.yaml': inner})
+    text = str(caught.value)
+    assert 'Property length type mismatch between facade OS::Heat::RandomString (integer) and provider (string)' in text
+    assert 'Provider requires property more unknown in facade OS::Heat::RandomString' in text
+    assert 'Attribute value for facade OS::Heat::RandomString missing in provider' in text
 
 
 def test_nothing_is_stored_by_looking_at_a_template(harness, reads):
@@ -160,3 +219,22 @@ def test_processes_are_listed_with_whether_they_live(harness, reads):
 
 def test_the_revision_is_the_version(harness, reads):
     assert reads.get_revision(harness.context) == '1.2.3'
+
+
+def test_types_are_listed_by_their_support(harness, reads):
+    everything = reads.list_resource_types(harness.context)
+    assert reads.list_resource_types(harness.context, support_status='supported') == everything
+    assert reads.list_resource_types(harness.context, support_status='DEPRECATED') == []
+    with pytest.raises(errors.Invalid, match='Invalid support status and should be one of UNKNOWN, SUPPORTED'):
+        reads.list_resource_types(harness.context, support_status='GOOD')
+
+
+def test_a_template_is_generated_for_a_type(harness, reads):
+    hot_template = reads.generate_template(harness.context, 'OS::Heat::Value', 'hot')
+    assert hot_template['resources']['Value']['properties']['value'] == {'get_param': 'value'}
+    cfn_template = reads.generate_template(harness.context, 'OS::Heat::Value')
+    assert cfn_template['Resources']['Value']['Type'] == 'OS::Heat::Value'
+    with pytest.raises(errors.EntityNotFound, match='OS::Heat::Valeu'):
+        reads.generate_template(harness.context, 'OS::Heat::Valeu', 'hot')
+    with pytest.raises(errors.Invalid, match='template_type'):
+        reads.generate_template(harness.context, 'OS::Heat::Value', 'yaml')
