@@ -15,8 +15,8 @@ from convergence.config import LocalProviderSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
-from convergence.db.purges import DAY_S, Keep
 from convergence.db.overview import Overview
+from convergence.db.purges import DAY_S, Keep
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.store import Store
@@ -231,7 +231,10 @@ class EngineProcess:
         sweeps = Sweeps(parts.store, keep)
         sweeper = Sweeper(parts.store, sweeps, roster, dispatcher, traversals, sweep, myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
-        heartbeat = Heartbeat(roster, presence, settings.heartbeat_interval_s)
+        heartbeat = Heartbeat(
+            roster, presence, settings.heartbeat_interval_s,
+            load=lambda: {'threads': settings.threads, 'busy': self._server.busy},
+        )  # fmt: skip
         reads = (
             StackReads(reader, goals),
             ResourceReads(reader, goals),

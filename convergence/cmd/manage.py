@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oslo_config import cfg
 
@@ -154,7 +154,7 @@ def service_list(arguments: argparse.Namespace, database: Database) -> ExitCode:
     from convergence.db.store import Store
 
     require_newest(database)
-    head = ('KIND', 'HOST', 'ID', 'VERSION', 'STARTED', 'LAST SIGN OF LIFE', 'STATE')
+    head = ('KIND', 'HOST', 'ID', 'VERSION', 'STARTED', 'LAST SIGN OF LIFE', 'STATE', 'LOAD')
     rows = [head, *(_row(service) for service in Roster(Store(database)).services())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     for row in rows:
@@ -181,8 +181,18 @@ def _row(service: Service) -> tuple[str, ...]:
     state = 'stopped' if service.stopped else 'up' if service.is_up else 'down'
     started = datetime.fromtimestamp(service.started_at, UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
     return (
-        service.kind, service.host, service.id, service.version, started, f'{max(0.0, service.age_s):.0f} s ago', state
+        service.kind, service.host, service.id, service.version, started, f'{max(0.0, service.age_s):.0f} s ago', state,
+        _load(service.load),
     )  # fmt: skip
+
+
+def _load(load: Mapping[str, Any]) -> str:
+    """How busy a process said it was; what is 0 and need not be is left out."""
+    if 'threads' not in load:
+        return ''
+    parts = [f'{load.get("busy", 0)} of {load["threads"]} busy']
+    parts += [f'{load[name]} {name}' for name in ('waiting', 'stuck') if load.get(name)]
+    return ', '.join(parts)
 
 
 if __name__ == '__main__':

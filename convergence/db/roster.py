@@ -60,8 +60,9 @@ class Roster:
         self._store = store
 
     def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
-        """A process has started."""
+        """A process has started, or comes back after its lease was over."""
         with self._store.writing() as connection:
+            connection.execute(delete(SERVICE).where(SERVICE.c.id == service_id))
             now = connection.execute(select(database_now())).scalar_one()
             row = dict(zip(_FIELDS, (service_id, kind, host, version, now, now, lease_s, False, {}), strict=True))
             connection.execute(SERVICE.insert(), row)

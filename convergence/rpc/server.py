@@ -12,7 +12,8 @@ Each server has threads of its own: a cancel is heard while every thread of the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -202,6 +203,14 @@ class EngineServer(Server):
         endpoint = Endpoint(messages.ENGINE_VERSION, {**methods, Settle.METHOD: self._settle})
         super().__init__(transport, messages.ENGINE_TOPIC, host_id, endpoint, threads)
         self._service = service
+        self._lock = Lock()
+        self._busy = 0
+
+    @property
+    def busy(self) -> int:
+        """How many requests are being answered."""
+        with self._lock:
+            return self._busy
 
     def _operation(self, operation: Operation) -> Callable[[RequestContext, dict[str, Any]], Any]:
         def serve(context: RequestContext, document: dict[str, Any]) -> Any:
@@ -209,7 +218,8 @@ class EngineServer(Server):
                 method = getattr(self._service, operation.name, None)
                 if method is None:
                     raise errors.NotOffered(f'{operation.name} is not offered by this engine')
-                return method(context, **operation.decode(document))
+                with self._counted():
+                    return method(context, **operation.decode(document))
             except errors.ConvergenceError as error:
                 raise _expected(_plain(error)) from None
             except Exception:
@@ -218,6 +228,16 @@ class EngineServer(Server):
                 raise _expected(errors.ConvergenceError(text)) from None
 
         return serve
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy -= 1
 
     def _settle(self, context: RequestContext, document: dict[str, Any]) -> None:
         message = Settle.decode(document)

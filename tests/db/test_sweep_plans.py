@@ -1,0 +1,116 @@
+"""What a sweep costs does not grow with what is over: PostgreSQL answers its questions from indexes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert, text
+
+from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.db.apply import _values
+from convergence.db.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.purges import Keep
+from convergence.db.store import Store
+from convergence.db.sweeps import Sweeps
+from tests.contract import rows
+from tests.harness import database
+from tests.services import service
+
+FINISHED = 4000
+"""Stacks that are at rest. A handful is in progress."""
+
+TABLES = ('stack', 'traversal', 'sync_point', 'resource')
+
+
+@pytest.fixture
+def engine() -> Iterator[Any]:
+    """A database of many stacks, nearly all of them at rest."""
+    server = service('postgresql')
+    url = server.create()
+    engine = database(url)
+    fill(engine)
+    yield engine
+    engine.dispose()
+    server.drop(url.partition('?')[0].rpartition('/')[2])
+
+
+def fill(engine: Any) -> None:
+    """`FINISHED` stacks that are complete, some deleted, and five in progress."""
+    stacks, traversals, resources, nodes = [], [], [], []
+    for number in range(FINISHED + 5):
+        over = number < FINISHED
+        status = Status.COMPLETE if over else Status.IN_PROGRESS
+        stack = replace(rows.STACK, id=f'S{number}', name=f's{number}', status=status, traversal_id=f'V{number}',
+                        deleted_at=4e9 if over and number % 2 else None)
+        stacks.append({**_values(stack), 'live_name': stack.name})
+        ended = TraversalStatus.COMPLETE if over else TraversalStatus.RUNNING
+        traversal = replace(rows.TRAVERSAL, id=f'V{number}', stack_id=stack.id, status=ended)
+        traversals.append({**_values(traversal), 'swept': over})
+        for index, key in enumerate('abc'):
+            resources.append(_values(replace(
+                rows.FREE, id=f'R{number}{key}', stack_id=stack.id, name=key, action=Action.CREATE, status=status,
+                traversal_id=traversal.id,
+            )))
+            node = replace(
+                rows.NODES[0], traversal_id=traversal.id, number=index, phase=Phase.UPDATE,
+                status=NodeStatus.DONE if over else NodeStatus.READY, resource_id=f'R{number}{key}',
+            )
+            nodes.append({**_values(node), 'cast_at': 5.0})
+    with engine.connect() as connection:
+        for table, values in ((STACK, stacks), (TRAVERSAL, traversals), (RESOURCE, resources), (SYNC_POINT, nodes)):
+            for start in range(0, len(values), 2000):
+                connection.execute(insert(table), values[start : start + 2000])
+        connection.commit()
+        for name in TABLES:
+            connection.execute(text(f'ANALYZE {name}'))
+        connection.commit()
+
+
+def plans(engine: Any, ask: Any) -> list[str]:
+    """How PostgreSQL answers every question that `ask` asks."""
+    asked: list[tuple[str, Any]] = []
+
+    def listen(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+        if statement.lstrip().startswith('SELECT'):
+            asked.append((statement, parameters))
+
+    event.listen(engine, 'before_cursor_execute', listen)
+    try:
+        ask()
+    finally:
+        event.remove(engine, 'before_cursor_execute', listen)
+    explained = []
+    with engine.connect() as connection:
+        for statement, parameters in asked:
+            lines = connection.exec_driver_sql(f'EXPLAIN {statement}', parameters).scalars()
+            explained.append('\n'.join(lines))
+    return explained
+
+
+def test_no_question_of_a_sweep_reads_what_is_over(engine: Any) -> None:
+    sweeps = Sweeps(Store(engine), Keep(1000, 100, 3600.0))
+    questions = {
+        'orphaned': lambda: sweeps.orphaned(500),
+        'neglected': lambda: sweeps.neglected(500, 60.0),
+        'interrupted': lambda: sweeps.interrupted(500, 60.0),
+        'to be told': lambda: sweeps.to_be_told(500),
+        'overdue': lambda: sweeps.overdue(500),
+        'unsettled': lambda: sweeps.unsettled(500),
+        'unattended': lambda: sweeps.unattended(5.0, 500),
+        'standing still': lambda: sweeps.standing_still(500, 60.0),
+        'deleted stacks': lambda: sweeps.purge_stacks(500),
+        'nodes to purge': lambda: sweeps.purge_nodes(500),
+    }
+    answered = {name: plans(engine, ask) for name, ask in questions.items()}
+    assert all(answered.values()), 'every one asks something'
+    scans = {
+        name: plan
+        for name, all_plans in answered.items()
+        for plan, table in itertools.product(all_plans, TABLES)
+        if f'Seq Scan on {table}' in plan
+    }
+    assert scans == {}, '\n\n'.join(f'{name}:\n{plan}' for name, plan in scans.items())
