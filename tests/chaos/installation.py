@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sqlalchemy import update
+
 from convergence import errors
 from convergence.cmd.failpoints import VARIABLE, Rule
 from convergence.core.rows import Resource
 from convergence.core.rows import Stack as Row
+from convergence.db.columns import database_now
 from convergence.db.connection import connect
+from convergence.db.models import RESOURCE
 from convergence.db.queries import Reader
 from convergence.db.store import Store
 from tests.functional.cluster import Cluster, Process
@@ -29,7 +33,8 @@ from tests.services import SERVICES, unique_name
 PATIENCE_S = 90.0
 """For how long a stack that ought to end is waited for."""
 
-CALL_S = 5.0
+CALL_S = 3.0
+SEARCH_S = 2.0
 SHORT = {'heartbeat_interval_s': 0.5, 'lease_s': 2, 'cancel_grace_s': 2, 'park_after_s': 1, 'call_timeout_s': CALL_S}
 """Intervals with which a recovery takes seconds. `Cluster` sweeps every half second."""
 
@@ -80,6 +85,10 @@ class Cloud:
         """The resources whose call was entered and will not come back."""
         return [name for of, name, *_ in self._lines('stuck') if of == stack]
 
+    def cancelled(self, stack: str) -> list[str]:
+        """The resources that were told to stop what they do."""
+        return [name for of, name, *_ in self._lines('cancelled') if of == stack]
+
     def open(self, gate: str) -> None:
         """Let those through who wait at a gate."""
         (self._root / 'gates' / gate).touch()
@@ -120,10 +129,17 @@ class Installation:
 
     :param directory: for everything that is written.
     :param urls: of the database and the broker.
+    :param shortens: whether a search for what an interrupted creation has made is cut down from a minute to
+        `SEARCH_S`. In that minute nothing is wrong, but everything waits.
+    :param seen: URL by which this run looks into the database, where that is another one.
     :param options: of `Cluster`, beyond `SHORT`.
     """
 
-    def __init__(self, directory: Path, urls: tuple[str, str], **options: Any) -> None:
+    def __init__(
+        self, directory: Path, urls: tuple[str, str], *, shortens: bool = True, seen: str = '', **options: Any
+    ) -> None:
+        self._shortens = shortens
+        directory.mkdir(parents=True, exist_ok=True)
         exchange = unique_name()
         database_url, rabbit_url = urls
         self.cluster = Cluster(
@@ -135,7 +151,7 @@ class Installation:
         if synced.returncode:
             raise Broken(f'The database could not be prepared: {synced.stderr}')
         self.cloud = Cloud(self.cluster.reality.root)
-        self.reader = Reader(Store(connect(database_url, pool_size=4)))
+        self.reader = Reader(Store(connect(seen or database_url, pool_size=4)))
         self.deaths: Counter[str] = Counter()
         self._store = self.reader._store
         self._lock = threading.Lock()
@@ -150,6 +166,15 @@ class Installation:
         self._counts = {'engine': engines, 'worker': workers}
         self.cluster.fill(engines, workers)
         self._supervisor.start()
+
+    def add_worker(self) -> Process:
+        """One worker more, at work."""
+        with self._lock:
+            process = self.cluster.launch('worker')
+            self.cluster.workers.append(process)
+            self._counts['worker'] += 1
+        process.ready()
+        return process
 
     def processes(self) -> list[Process]:
         """Those that run now."""
@@ -182,7 +207,11 @@ class Installation:
         self._store.engine.dispose()
 
     def _supervise(self) -> None:
+        shortened = 0.0
         while not self._stopping.wait(0.05):
+            if self._shortens and time.monotonic() > shortened + 1.0:
+                shortened = time.monotonic()
+                self._shorten_searches()
             with self._lock:
                 for module, processes in (('engine', self.cluster.engines), ('worker', self.cluster.workers)):
                     dead = [each for each in processes if not each.running()]
@@ -217,7 +246,7 @@ class Installation:
                 return
             except AWAY:
                 # Whoever has it may still be at it: what is not there in a moment was lost.
-                ends = time.monotonic() + CALL_S
+                ends = time.monotonic() + 1.0
                 while time.monotonic() < ends:
                     if was_done():
                         return
@@ -264,6 +293,14 @@ class Installation:
         """Action and status, once it is not in progress any more."""
         until(lambda: not self.state(stack_id).endswith('IN_PROGRESS'), f'stack {stack_id} ends', limit_s)
         return self.state(stack_id)
+
+    def _shorten_searches(self) -> None:
+        """Have time pass for those who look for what an interrupted creation may still have made."""
+        least = database_now() + SEARCH_S
+        shorter = update(RESOURCE).where(RESOURCE.c.unsure_until > least).values(unsure_until=least)
+        with contextlib.suppress(*AWAY), self._store.writing() as connection:
+            connection.execute(shorter)
+            connection.commit()
 
     def make_late(self, stack_id: str) -> None:
         """Put the deadline of what is in progress into the past."""

@@ -80,7 +80,7 @@ class Counted(ResourceType[CountedProperties]):
 
     def find(self, call):
         made = sorted((self._root / 'counted' / call.stack_name / call.name).glob(f'{_mark(call)}-*.json'))
-        return self._go_on(call, f'{call.stack_name}/{call.name}/{made[0].stem}') if made else None
+        return self._wait(call, f'{call.stack_name}/{call.name}/{made[0].stem}') if made else None
 
     def cancel(self, call, action, progress):
         with (self._root / 'cancelled').open('a', encoding='utf-8') as cancelled:
@@ -96,6 +96,10 @@ class Counted(ResourceType[CountedProperties]):
             _be_stuck(wanted.stuck)
         if wanted.fail:
             raise FinalFailure(f'{call.name} was told to fail', physical_id=physical_id)
+        return self._wait(call, physical_id)
+
+    def _wait(self, call, physical_id):
+        wanted = call.properties
         if wanted.takes or wanted.until:
             return InProgress({'ready_at': time.time() + wanted.takes, 'until': wanted.until}, physical_id)
         return Done(physical_id)
