@@ -1,0 +1,186 @@
+"""What an environment does to a stack: types that stand for others, restrictions, immutable parameters, files."""
+
+from datetime import datetime
+
+import pytest
+
+from convergence import errors
+from tests.harness import hot
+
+TYPES = {'resource_registry': {'My::Thing': 'Test::Thing'}}
+
+
+def source(value, type_='My::Thing', **more):
+    return hot({'a': {'type': type_, 'value': value, **more}})
+
+
+def create(harness, template, environment=None, files=None, environment_files=None, **args):
+    identity = harness.stacks.create_stack(
+        harness.context, 's', template, environment, files, args, environment_files
+    )
+    return identity['stack_id']
+
+
+def update(harness, stack, template, environment=None, files=None, environment_files=None, **args):
+    harness.stacks.update_stack(
+        harness.context, {'stack_id': stack}, template, environment, files, args, environment_files
+    )
+
+
+def restricted(*actions):
+    return {'resource_registry': {'resources': {'a*': {'restricted_actions': list(actions)}}}}
+
+
+def test_a_type_that_stands_for_another_makes_what_that_makes(harness):
+    stack = create(harness, source('x'), TYPES)
+    harness.run()
+    harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')
+    row = harness.row(stack, 'a')
+    assert (row.type, row.shown_type) == ('Test::Thing', 'My::Thing')
+    assert {event.resource_type for event in harness.reader.events(stack) if event.resource_name} == {'My::Thing'}
+
+
+def test_another_name_for_the_same_type_changes_nothing_real(harness):
+    stack = create(harness, source('x'), TYPES)
+    harness.run()
+    before = harness.row(stack, 'a').physical_id
+    update(harness, stack, source('x', 'Test::Thing'))
+    harness.run()
+    assert harness.row(stack, 'a').physical_id == before
+    assert harness.row(stack, 'a').shown_type == 'Test::Thing'
+    assert harness.reality.order('update') == []
+
+
+def test_a_rollback_brings_the_environment_back(harness):
+    stack = create(harness, source('x'), TYPES, disable_rollback=False)
+    harness.run()
+    other = {'resource_registry': {'My::Thing': 'OS::Heat::TestResource'}}
+    update(harness, stack, hot({'a': {'type': 'My::Thing', 'value': 'y', 'fail': True}}), other, disable_rollback=False)
+    harness.run()
+    harness.assert_converged(stack, {'a': 'x'}, 'ROLLBACK_COMPLETE')
+    assert harness.row(stack, 'a').type == 'Test::Thing'
+
+
+def test_a_restricted_update_fails_and_leaves_the_resource_as_it_is(harness):
+    stack = create(harness, source('x', 'Test::Thing'), restricted('update'))
+    harness.run()
+    harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')
+    update(harness, stack, source('y', 'Test::Thing'), restricted('update'))
+    harness.run()
+    assert harness.state(stack) == 'UPDATE_FAILED'
+    assert harness.stack(stack).status_reason == (
+        'Resource UPDATE failed: resources.a: ResourceActionRestricted: update is restricted for resource.'
+    )
+    failed = [event for event in harness.reader.events(stack) if event.resource_name and event.status == 'FAILED']
+    assert [str(event.action) for event in failed] == ['UPDATE']
+    harness.assert_quiet()
+    update(harness, stack, source('y', 'Test::Thing'))
+    harness.run()
+    harness.assert_converged(stack, {'a': 'y'}, 'UPDATE_COMPLETE')
+
+
+def test_a_restricted_replacement_fails_and_an_update_does_not(harness):
+    stack = create(harness, source('x', 'Test::Thing'), restricted('replace'))
+    harness.run()
+    before = harness.row(stack, 'a').physical_id
+    update(harness, stack, source('y', 'Test::Thing'), restricted('replace'))
+    harness.run()
+    harness.assert_converged(stack, {'a': 'y'}, 'UPDATE_COMPLETE')
+    update(harness, stack, source('y', 'Test::Thing', key='another'), restricted('replace'))
+    harness.run()
+    assert harness.state(stack) == 'UPDATE_FAILED'
+    assert 'replace is restricted for resource.' in harness.stack(stack).status_reason
+    assert harness.row(stack, 'a').physical_id == before
+
+
+def test_a_restriction_holds_nobody_back_who_changes_nothing_or_deletes(harness):
+    stack = create(harness, source('x', 'Test::Thing'))
+    harness.run()
+    update(harness, stack, source('x', 'Test::Thing'), restricted('update', 'replace'))
+    harness.run()
+    harness.assert_converged(stack, {'a': 'x'}, 'UPDATE_COMPLETE')
+    update(harness, stack, hot({}), restricted('update', 'replace'))
+    harness.run()
+    harness.assert_converged(stack, {}, 'UPDATE_COMPLETE')
+
+
+def test_what_cannot_be_done_yet_is_refused(harness):
+    hooked = {'resource_registry': {'resources': {'a': {'hooks': 'pre-create'}}}}
+    with pytest.raises(errors.NotSupported, match=r'resources\.a: hooks \(pre-create\) are not supported yet'):
+        create(harness, source('x', 'Test::Thing'), hooked)
+    nested = {'resource_registry': {'My::Thing': 'inner.yaml'}}
+    inner = 'heat_template_version: newton\nparameters: {value: {type: string}}'
+    with pytest.raises(errors.NotSupported, match='nested stacks are not supported yet'):
+        create(harness, source('x'), nested, {'inner.yaml': inner})
+    with pytest.raises(errors.InvalidBreakPointHook):
+        create(harness, source('x', 'Test::Thing'), {'resource_registry': {'resources': {'a': {'hooks': 'pre'}}}})
+
+
+WITH_PARAMETERS = """
+heat_template_version: 2018-08-31
+parameters:
+  name: {type: string, default: x, immutable: IMMUTABLE}
+resources:
+  a: {type: Test::Thing, properties: {value: {get_param: name}}}
+"""
+
+
+def test_immutable_parameters_keep_their_values(harness):
+    template = WITH_PARAMETERS.replace('IMMUTABLE', 'true')
+    stack = create(harness, template, {'parameters': {'name': 'one'}})
+    harness.run()
+    message = '^The following parameters are immutable and may not be updated: name$'
+    for environment in ({'parameters': {'name': 'two'}}, {}):
+        with pytest.raises(errors.ImmutableParameterModified, match=message):
+            update(harness, stack, template, environment)
+    update(harness, stack, template, {'parameter_defaults': {'name': 'one'}})
+    harness.run()
+    harness.assert_converged(stack, {'a': 'one'}, 'UPDATE_COMPLETE')
+    update(harness, stack, WITH_PARAMETERS.replace('IMMUTABLE', 'false'), {'parameters': {'name': 'two'}})
+    harness.run()
+    harness.assert_converged(stack, {'a': 'two'}, 'UPDATE_COMPLETE')
+
+
+def test_environment_files_are_merged_and_stored(harness):
+    template = WITH_PARAMETERS.replace('IMMUTABLE', 'false')
+    files = {
+        'one.yaml': 'parameters: {name: a}',
+        'two.yaml': 'parameters: {name: b}\nparameter_merge_strategies: {name: merge}',
+    }
+    stack = create(harness, template, {'parameters': {'name': 'sent'}}, files, ['one.yaml', 'two.yaml'])
+    harness.run()
+    harness.assert_converged(stack, {'a': 'ab'}, 'CREATE_COMPLETE')
+    update(harness, stack, None, {'parameters': {}}, {'three.yaml': 'parameters: {name: c}'}, ['three.yaml'],
+           existing=True)
+    harness.run()
+    harness.assert_converged(stack, {'a': 'c'}, 'UPDATE_COMPLETE')
+    update(harness, stack, None, existing=True)
+    harness.run()
+    harness.assert_converged(stack, {'a': 'c'}, 'UPDATE_COMPLETE')
+
+
+class LongAfterwards(datetime):
+    @classmethod
+    def now(cls, zone=None):
+        return cls(3001, 1, 1, tzinfo=zone)
+
+
+def test_a_moment_that_was_in_the_future_is_not_questioned_by_a_rollback(harness, monkeypatch):
+    template = """
+heat_template_version: 2018-08-31
+parameters: {until: {type: string, constraints: [{custom_constraint: expiration}]}}
+resources: {a: {type: Test::Thing, properties: {value: {get_param: until}}}}
+"""
+    past, future = '2001-01-01T00:00:00Z', '2999-01-01T00:00:00Z'
+    with pytest.raises(errors.StackValidationFailed, match='Expiration time is out of date'):
+        create(harness, template, {'parameters': {'until': past}})
+    stack = create(harness, template, {'parameters': {'until': future}}, disable_rollback=False)
+    harness.run()
+    monkeypatch.setattr('convergence.resources.checks.moments.datetime', LongAfterwards)
+    harness.goals._compiled.clear()
+    with pytest.raises(errors.StackValidationFailed, match='Expiration time is out of date'):
+        update(harness, stack, template, {'parameters': {'until': future}})
+    failing = hot({'a': {'type': 'OS::Heat::TestResource', 'fail': True}})
+    update(harness, stack, failing, disable_rollback=False)
+    harness.run()
+    harness.assert_converged(stack, {'a': future}, 'ROLLBACK_COMPLETE')
