@@ -355,7 +355,7 @@ def hot(resources: Mapping[str, Any], **sections: Any) -> str:
         after = properties.pop('after', [])
         if after:
             entry['depends_on'] = list(after)
-        for key in ('deletion_policy', 'metadata'):
+        for key in ('deletion_policy', 'metadata', 'external_id', 'condition'):
             if key in properties:
                 entry[key] = properties.pop(key)
         body[name] = {**entry, 'properties': properties}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from convergence.core import failure, states
+from convergence.core.adoption import is_adopted, refusal
 from convergence.core.claim import MOST_LOSSES, Assess, Begun, Claim, Step, Unwantable, Wanted, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import (
@@ -78,7 +79,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
         # Never begun: nothing of it exists anywhere.
         return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence)])
     policy = resource.definition.deletion_policy if resource.definition else DeletionPolicy.DELETE
-    if policy is DeletionPolicy.RETAIN:
+    if policy is DeletionPolicy.RETAIN or is_adopted(resource):
         event = _event(view, worker, resource, Action.DELETE, Status.COMPLETE, 'retained')
         return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
     if _is_unwanted(view, resource) and resource.action is not Action.DELETE:
@@ -98,18 +99,22 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
 
 
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
+    if is_adopted(resource):
+        return _adopt(view, worker, resource, assess)
     if resource.action is not Action.DELETE and _is_unfinished(view, resource):
         return _resume(view, worker, resource)
     if resource.action is Action.DELETE:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
+    definition = view.node.definition
+    assert definition is not None
+    if definition.external_id is not None:
+        return _adopt(view, worker, resource, assess)
     wanted = assess(view)
     if isinstance(wanted, Unwantable):
         return _refuse(view, worker, resource, wanted.reason)
     pending = _pending(view, wanted)
     if resource.action is Action.INIT or not _may_exist(resource):
         return _create(view, worker, resource, pending)
-    definition = view.node.definition
-    assert definition is not None
     if resource.type != definition.type or wanted.change is Change.REPLACE:
         if Restriction.REPLACE in definition.restrictions:
             return _refuse(view, worker, resource, restricted(Restriction.REPLACE))
@@ -120,6 +125,11 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
         return _claim(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
     if wanted.change is Change.IN_PLACE:
         return _change_in_place(view, worker, resource, pending)
+    return _keep(view, worker, resource, pending)
+
+
+def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
+    """The object is as it is wanted. Read what others ask of it, unless that is known."""
     output = resource.output
     if output is None or any(key not in output.attributes for key in view.node.asked):
         return _claim(view, worker, Step.READ, resource.action, {}, pending)
@@ -133,6 +143,27 @@ def restricted(restriction: Restriction, cause: str = '') -> str:
     """Why an update fails: the environment does not let it do what it would have to."""
     because = f' ({cause})' if cause else ''
     return f'ResourceActionRestricted: {restriction} is restricted for resource.{because}'
+
+
+def _adopt(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
+    """Use an object that others have made; whatever the template says of it, it is not touched."""
+    definition = view.node.definition
+    assert definition is not None
+    reason = refusal(resource, definition)
+    if reason is not None:
+        return _refuse(view, worker, resource, reason)
+    if resource.losses >= MOST_LOSSES:
+        return _refuse_lethal(view, worker, resource)
+    if is_adopted(resource) and resource.type != definition.type:
+        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
+    wanted = assess(view)
+    if isinstance(wanted, Unwantable):
+        return _refuse(view, worker, resource, wanted.reason)
+    pending = _pending(view, wanted)
+    if is_adopted(resource) and resource.status is Status.COMPLETE:
+        return _keep(view, worker, resource, pending)
+    changes = {**_beginning(resource, pending), 'physical_id': definition.external_id}
+    return _claim(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
 
 
 def _pending(view: NodeView, wanted: Wanted) -> Pending:
@@ -161,7 +192,13 @@ def applied(pending: Pending) -> dict[str, object]:
 
 
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
-    changes = {
+    changes = {**_beginning(resource, pending), 'token': worker.new_id()}
+    return _claim(view, worker, Step.CREATE, Action.CREATE, changes, pending)
+
+
+def _beginning(resource: Resource, pending: Pending) -> dict[str, object]:
+    """The columns of a row whose creation begins."""
+    return {
         **states.resource_state(resource, Action.CREATE, Status.IN_PROGRESS, 'state changed'),
         'type': pending.definition.type,
         'definition': pending.definition,
@@ -169,9 +206,7 @@ def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending
         'pending': pending,
         'requires': pending.requires,
         'template_id': pending.template_id,
-        'token': worker.new_id(),
     }
-    return _claim(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 
 
 def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
@@ -307,7 +342,7 @@ def _claim(
         'traversal_id': view.traversal.id,
     }
     retry = resource.retry
-    if step in (Step.CREATE, Step.UPDATE, Step.DELETE):
+    if step in (Step.CREATE, Step.UPDATE, Step.DELETE) or (step is Step.ADOPT and retry is None):
         held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': 0}
     elif retry is not None:
         # From here on something may come of the call: only whoever makes it can say that nothing did.

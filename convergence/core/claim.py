@@ -19,6 +19,7 @@ class Step(StrEnum):
     NOTHING = 'NOTHING'
     FAIL = 'FAIL'
     CREATE = 'CREATE'
+    ADOPT = 'ADOPT'
     UPDATE = 'UPDATE'
     REPLACE = 'REPLACE'
     REPAIR = 'REPAIR'
@@ -30,7 +31,7 @@ class Step(StrEnum):
 
 
 ACTING = frozenset({
-    Step.CREATE, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.INTERRUPT, Step.DELETE
+    Step.CREATE, Step.ADOPT, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.INTERRUPT, Step.DELETE
 })  # fmt: skip
 """Steps for which the row has been claimed and a plugin is to be called."""
 

@@ -31,7 +31,9 @@ class Assessor:
             if not isinstance(properties, dict):
                 return Unwantable(f'properties must be a map, not {type(properties).__name__}')
             metadata = template.resolve(definition.metadata, view.inputs, self._yaql)
-            return Wanted(properties, self._change(view, resource, properties), metadata)
+            # Of an object that belongs to others the template need not say how it was made.
+            change = Change.NONE if definition.external_id else self._change(view, resource, properties)
+            return Wanted(properties, change, metadata)
         except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
             return Unwantable(text_of(error))
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from convergence.concurrency import StopReason, Task, TaskKilled
+from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.finish import Failed, Parked, Postponed, Result, Succeeded, Unsuitable
 from convergence.core.model import Action, Change, Json, Output
@@ -132,7 +133,7 @@ class Runner:
             subject,
             properties,
             previous=resource.properties if claim.action is Action.UPDATE else None,
-            strictness=Strictness.LENIENT if deleting else Strictness.STRICT,
+            strictness=Strictness.LENIENT if deleting or is_adopted(resource) else Strictness.STRICT,
             cancelled=task.cancelled.is_set,
         )
         return Course(
@@ -144,6 +145,8 @@ class Runner:
         match claim.step:
             case Step.CREATE:
                 return self._drive(course, lambda: kind.create(course.call))
+            case Step.ADOPT:
+                return self._adopt(course)
             case Step.UPDATE:
                 return self._drive(course, lambda: kind.update(course.call))
             case Step.DELETE:
@@ -171,6 +174,14 @@ class Runner:
             return self._drive(course, lambda: kind.delete(course.call))
         except ObjectNotFound:
             return Succeeded(None)
+
+    def _adopt(self, course: Course) -> Result:
+        """Look whether the object that others have made is there."""
+        try:
+            self._patiently(course, lambda: course.kind.observe(course.call))
+        except ObjectNotFound:
+            return Failed(f'there is no object with the external_id {course.physical_id}')
+        return Succeeded(self._output(course), course.physical_id, course.data)
 
     def _resume(self, course: Course) -> Result:
         """Go on where somebody stopped: by polling, or by finding out how far the action got."""

@@ -279,6 +279,7 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         Step.NOTHING: (node_view(), SAME),
         Step.FAIL: (node_view(), cannot),
         Step.CREATE: (node_view(resource=FRESH), SAME),
+        Step.ADOPT: (node_view(replace(NODE, definition=replace(DEFINITION, external_id='x')), FRESH), SAME),
         Step.UPDATE: (node_view(), wants(Change.IN_PLACE)),
         Step.REPLACE: (node_view(), wants(Change.REPLACE)),
         Step.REPAIR: (node_view(resource=replace(MADE, status=Status.FAILED)), SAME),
