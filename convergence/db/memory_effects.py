@@ -153,6 +153,18 @@ def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
     draft.put('traversal', effect.traversal_id, ended)
 
 
+def _stall_traversal(draft: Draft, effect: effects.StallTraversal) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None:
+        draft.put('traversal', effect.traversal_id, replace(traversal, stalled_at=effect.since))
+
+
+def _count_event(draft: Draft, effect: effects.CountEvent) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is not None:
+        draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
+
+
 def _insert_resources(draft: Draft, effect: effects.InsertResources) -> None:
     for row in effect.resources:
         draft.put('resource', row.id, row)
@@ -274,6 +286,8 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.StallTraversal: _stall_traversal,
+    effects.CountEvent: _count_event,
     effects.InsertResources: _insert_resources,
     effects.UpdateResource: _update_resource,
     effects.UpdateResources: _update_resources,

@@ -110,7 +110,7 @@ class MemoryRoster(Roster):
 
 
 def _held(row: Resource) -> HeldRow:
-    return HeldRow(row.id, row.name, row.fence, row.traversal_id)
+    return HeldRow(row.id, row.name, row.stack_id, row.traversal_id, row.owner, row.fence)
 
 
 def _longest_ready(found: tuple[float, ReadyNode]) -> tuple[float, int]:
@@ -165,13 +165,13 @@ class MemorySweeps(Sweeps):
         """Rows whose owner's lease has run out."""
         alive = self._roster.alive()
         held = [row for row in self._memory.tables.resource.values() if row.owner and row.owner not in alive]
-        return [HeldRow(row.id, row.owner or '', row.fence, row.traversal_id) for row in held[:limit]]
+        return [_held(row) for row in held[:limit]]
 
     def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended some time ago."""
         latest = self._memory.clock() - slack_s
         return [
-            HeldRow(row.id, row.owner, row.fence, row.traversal_id)
+            _held(row)
             for row in self._memory.tables.resource.values()
             if row.status is Status.IN_PROGRESS and row.owner and row.deadline is not None and row.deadline < latest
         ][:limit]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, or_, select, update
@@ -31,16 +31,18 @@ class ReadyNode:
 
 @dataclass(frozen=True, slots=True)
 class HeldRow:
-    """A resource row that somebody left in the middle of an action.
+    """A resource row that is in the middle of an action.
 
-    :param owner: the worker that held it, or the name of the resource where nobody does.
     :param traversal_id: the traversal for which it was last claimed.
+    :param owner: the worker that holds it; None while nobody does.
     """
 
     resource_id: str
-    owner: str
+    name: str
+    stack_id: str
+    traversal_id: str | None
+    owner: str | None
     fence: int
-    traversal_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Standing:
     started_at: float
     finished_at: float | None
     began_at: float | None
-    now: float
+    now: float = field(compare=False)
 
     @property
     def progressed_at(self) -> float:
@@ -130,14 +132,15 @@ _ALIVE = (
     .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
     .exists()
 )
+_HELD = tuple(RESOURCE.c[each.name if each.name != 'resource_id' else 'id'] for each in fields(HeldRow))
 _ORPHANED = (
-    select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence, RESOURCE.c.traversal_id)
+    select(*_HELD)
     .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
     .limit(bindparam('limit'))
 )
 # Past its own deadline, and its worker, although alive, does nothing about it: somebody else is to see to it.
 _NEGLECTED = (
-    select(RESOURCE.c.id, RESOURCE.c.owner, RESOURCE.c.fence, RESOURCE.c.traversal_id)
+    select(*_HELD)
     .where(
         RESOURCE.c.status == Status.IN_PROGRESS,
         RESOURCE.c.owner.is_not(None),
@@ -146,7 +149,7 @@ _NEGLECTED = (
     .limit(bindparam('limit'))
 )
 _INTERRUPTED = (
-    select(RESOURCE.c.id, RESOURCE.c.name, RESOURCE.c.fence, RESOURCE.c.traversal_id)
+    select(*_HELD)
     .join(STACK, STACK.c.id == RESOURCE.c.stack_id)
     .where(
         RESOURCE.c.status == Status.IN_PROGRESS, RESOURCE.c.owner.is_(None), STACK.c.status != Status.IN_PROGRESS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from convergence import logs
 from convergence.concurrency import Event, start_thread
 from convergence.core.claim import Worker
 from convergence.core.finish import release
@@ -135,23 +136,24 @@ class Sweeper:
         for found in find(self._options.limit + len(setbacks)):
             if setbacks.is_passed_over(found):
                 continue
-            try:
-                attend(found)
-            except DatabaseUnavailable:
-                raise
-            except Exception:
-                LOG.exception('Sweeping: %s: %s is left for later', name, found)
-                setbacks.failed(found)
-            else:
-                setbacks.succeeded(found)
-                attended += 1
+            with logs.bind(stack=found.stack_id, traversal=found.traversal_id):
+                try:
+                    attend(found)
+                except DatabaseUnavailable:
+                    raise
+                except Exception:
+                    LOG.exception('Sweeping: %s: %s is left for later', name, found)
+                    setbacks.failed(found)
+                else:
+                    setbacks.succeeded(found)
+                    attended += 1
         return attended
 
     def _take_over(self) -> int:
         """Rows of dead workers become free, and whoever waits for them is woken."""
 
         def take(row: HeldRow) -> None:
-            LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.resource_id)
+            LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.name)
             self._release(row, lost=True)
 
         return self._each('take over', self._sweeps.orphaned, take)
@@ -160,7 +162,7 @@ class Sweeper:
         """Rows whose action should have ended long ago become free, so that another worker puts an end to it."""
 
         def take(row: HeldRow) -> None:
-            LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.resource_id)
+            LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.name)
             self._release(row, lost=False)
 
         return self._each('expire', lambda limit: self._sweeps.neglected(limit, self._options.neglect_s), take)
@@ -185,7 +187,7 @@ class Sweeper:
 
     def _time_out(self) -> int:
         def end(overdue: EndedTraversal) -> None:
-            LOG.warning('Traversal %s is past its deadline', overdue.traversal_id)
+            LOG.warning('The operation is past its deadline')
             self._traversals.time_out(overdue.stack_id, overdue.traversal_id)
 
         return self._each('time out', self._sweeps.overdue, end)

@@ -264,13 +264,13 @@ class Traversals:
                 StackAlone(still.stack_id), lambda view: stalled(view, still.traversal_id, since, text, self._new_id)
             )
             if committed is not None and committed.verdict:
-                LOG.warning('Stack %s makes no progress since %s', still.stack_id, text)
+                LOG.warning('The stack makes no progress since %s', text)
             return
         committed = self._store.transact(
             StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
         )
         if committed is not None and committed.verdict:
-            LOG.info('Stack %s makes progress again', still.stack_id)
+            LOG.info('The stack makes progress again')
 
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
         """Stop the running traversal without a rollback; the traversal that was stopped."""

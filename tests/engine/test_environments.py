@@ -5,6 +5,8 @@ from datetime import datetime
 import pytest
 
 from convergence import errors
+from convergence.engine.goals import Submission
+from convergence.engine.preview import Previews
 from tests.harness import hot
 
 TYPES = {'resource_registry': {'My::Thing': 'Test::Thing'}}
@@ -93,6 +95,19 @@ def test_a_restricted_replacement_fails_and_an_update_does_not(harness):
     assert harness.row(stack, 'a').physical_id == before
 
 
+def test_a_preview_tells_what_is_restricted(harness):
+    preview = Previews(harness.reader, harness.registry, harness.stacks).preview_update_stack
+    stack = create(harness, source('x', 'Test::Thing'))
+    harness.run()
+    given = restricted('update', 'replace')
+    with pytest.raises(errors.StackValidationFailed, match=r'update is restricted for resource\. \(value changes\)'):
+        preview(harness.context, {'stack_id': stack}, source('y', 'Test::Thing'), given)
+    with pytest.raises(errors.StackValidationFailed, match=r'replace is restricted for resource\. \(key changes\)'):
+        preview(harness.context, {'stack_id': stack}, source('x', 'Test::Thing', key='k'), given)
+    unchanged = preview(harness.context, {'stack_id': stack}, source('x', 'Test::Thing'), given)['unchanged']
+    assert [resource['resource_name'] for resource in unchanged] == ['a']
+
+
 def test_a_restriction_holds_nobody_back_who_changes_nothing_or_deletes(harness):
     stack = create(harness, source('x', 'Test::Thing'))
     harness.run()
@@ -150,6 +165,9 @@ def test_environment_files_are_merged_and_stored(harness):
     stack = create(harness, template, {'parameters': {'name': 'sent'}}, files, ['one.yaml', 'two.yaml'])
     harness.run()
     harness.assert_converged(stack, {'a': 'ab'}, 'CREATE_COMPLETE')
+    assert Submission.from_content(harness.reader.template(harness.stack(stack).template_id).content) == Submission(
+        template, {'parameters': {'name': 'ab'}}, {}
+    )
     update(harness, stack, None, {'parameters': {}}, {'three.yaml': 'parameters: {name: c}'}, ['three.yaml'],
            existing=True)
     harness.run()
