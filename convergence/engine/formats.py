@@ -170,6 +170,8 @@ def _constraint(kind: str, argument: Json) -> Document:
 def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None) -> Document:
     """An environment with all of its sections; the values of hidden parameters are masked.
 
+    Those that it calls encrypted are, too: whoever says so means a secret.
+
     :param parameters: what the template declares; where that is not known (None), every value is masked.
     """
     shown: Document = {**{name: empty for name, empty in _SECTIONS.items()}, **sections}
@@ -177,6 +179,7 @@ def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.
         values = shown[section]
         if isinstance(values, dict):
             shown[section] = {name: _shown(name, value, parameters) for name, value in values.items()}
+            shown[section].update({name: MASK for name in shown['encrypted_param_names'] if name in values})
     return shown
 
 

@@ -90,6 +90,8 @@ class Goals:
                 require_parameters=template.Require.NONE,
             ).parameters
             environment = merge_environments(environment_files, files, environment, declared, self._limits)
+            # They have said what they had to say. What is kept of files is shown to everybody; secrets are not masked.
+            files = {name: text for name, text in files.items() if name not in environment_files}
         return Submission(source, environment, files)
 
     def compile(self, stack: Stack, submission: Submission) -> template.Compiled:

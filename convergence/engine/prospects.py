@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Any
 
 from convergence import errors, template
-from convergence.core import graph, plan
-from convergence.core.model import Action, Change, Definition, Json, Output, Status
+from convergence.core import adoption, graph, plan
+from convergence.core.check import restricted
+from convergence.core.model import Action, Change, Definition, Json, Output, Restriction, Status
 from convergence.core.rows import Resource, Stack
 from convergence.expressions import evaluator
 from convergence.resources.comparison import compare
@@ -27,6 +28,9 @@ class Fate(StrEnum):
     REPLACED = 'replaced'
     ADDED = 'added'
     DELETED = 'deleted'
+
+
+_RESTRICTIONS: Mapping[Fate, Restriction] = {Fate.UPDATED: Restriction.UPDATE, Fate.REPLACED: Restriction.REPLACE}
 
 
 class Certainty(StrEnum):
@@ -96,18 +100,33 @@ class Prospects:
         try:
             kind = self._registry.get(definition.type)
             wanted = template.preview(definition.properties, self._inputs, evaluator())
-            if self._is_wrong(definition, kind, wanted):
+            reason = adoption.refusal(row, definition) if row is not None else None
+            if reason is not None:
+                self._problem(definition, reason)
+                return Prospect(Fate.UPDATED)
+            if definition.external_id is not None and row is not None and adoption.is_adopted(row):
+                return Prospect(Fate.UNCHANGED, output=row.output, wanted=wanted)
+            if definition.external_id is None and self._is_wrong(definition, kind, wanted):
                 return Prospect(Fate.UPDATED)
             if row is None or row.action is Action.INIT or (row.token is None and row.physical_id is None):
                 return Prospect(Fate.ADDED, wanted=wanted)
             if row.type != definition.type:
-                return Prospect(Fate.REPLACED, reason=f'its type was {row.type}', wanted=wanted)
-            return _unsettled(row, self._compared(definition, kind, row, wanted))
+                other = Prospect(Fate.REPLACED, reason=f'its type was {row.type}', wanted=wanted)
+                return self._permitted(definition, other)
+            return self._permitted(definition, _unsettled(row, self._compared(definition, kind, row, wanted)))
         except errors.ConvergenceError as error:
             self._problem(definition, str(error))
         except Exception as error:  # noqa: BLE001 - a type's own code was asked
             self._problem(definition, f'{type(error).__name__}: {error}')
         return Prospect(Fate.UPDATED)
+
+    def _permitted(self, definition: Definition, prospect: Prospect) -> Prospect:
+        """The prospect; if it is certain, and the environment does not let it happen, that is noted."""
+        restriction = _RESTRICTIONS.get(prospect.fate)
+        certain = prospect.certainty is Certainty.CERTAIN
+        if certain and restriction is not None and restriction in definition.restrictions:
+            self._problem(definition, restricted(restriction, prospect.reason))
+        return prospect
 
     def _is_wrong(self, definition: Definition, kind: ResourceType[Any], wanted: Any) -> bool:
         """Whether the properties, as far as they are known, are not allowed; the reasons are noted."""

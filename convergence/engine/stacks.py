@@ -286,9 +286,8 @@ class Stacks:
         if row is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
         present = Submission.from_content(row.content)
-        sent = self.submission(
-            present.template if source is None else source, params, {**present.files, **(files or {})}, environment_files
-        )
+        everything = {**present.files, **(files or {})}
+        sent = self.submission(present.template if source is None else source, params, everything, environment_files)
         whole = merged(present, sent if source is not None else None, sent.environment)
         parameters = whole.environment.get('parameters')
         kept = {
@@ -297,7 +296,7 @@ class Stacks:
             if name not in options.clear_parameters
         }
         environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
-        return Submission(whole.template, environment, {**whole.files, **(files or {})})
+        return Submission(whole.template, environment, sent.files)
 
     def _operation(
         self,

@@ -1,7 +1,7 @@
 """What a property's value must satisfy beyond its type: the constraints that parameters of templates have, too.
 
-`Length`, `Range`, `Modulo`, `AllowedValues`, `AllowedPattern` and `custom` are for the authors of resource types. What they
-say about a property never repeats its value: it may be a secret.
+`Length`, `Range`, `Modulo`, `AllowedValues`, `AllowedPattern` and `custom` are for the authors of resource types.
+What they say about a property never repeats its value: it may be a secret.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ SHOWN = 100
 """Characters of a value that an error repeats."""
 
 Check: TypeAlias = Callable[[Json], str | None]
-"""What a custom constraint does: what is wrong with a value, as a sentence that does not repeat it; None if it is right."""
+"""What a custom constraint does: what is wrong with a value, as a sentence that does not repeat it, or None."""
 
 
 class Checks(Protocol):

@@ -1,4 +1,4 @@
-"""The section `resource_registry` of an environment: which type stands for which, and what holds for single resources."""
+"""The section `resource_registry` of an environment: which type stands for which, what holds for single resources."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Mappings:
         """The type, or the path of the template, that a resource really is; None if that never comes to an end.
 
         :param type_: as the template writes it.
-        :param files: what was sent with the template. A path that is not there, but is under the `base_url`, means that.
+        :param files: what was sent with the template. A path that is not there, but is there under the `base_url`,
+            means that.
         """
         overrides = list(self.of(name))
         tables = [*(override.types for override in overrides), self.types]

@@ -25,7 +25,8 @@ class FileProperties:
     )
     content: str = prop('', update_allowed=True, description='Text of the file.')
     mode: str = prop(
-        '0644', update_allowed=True, constraints=[AllowedPattern('0?[0-7]{3}')], description='Permissions, octal: "0600".'
+        '0644', update_allowed=True, constraints=[AllowedPattern('0?[0-7]{3}')],
+        description='Permissions, octal: "0600".',
     )
 
     def __post_init__(self) -> None:
