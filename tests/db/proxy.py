@@ -52,7 +52,11 @@ class Proxy:
                 near, _ = listener.accept()
             except OSError:
                 return
-            far = socket.create_connection(self._target)
+            try:
+                far = socket.create_connection(self._target)
+            except OSError:  # the server itself is away: so is what is behind us
+                near.close()
+                continue
             self._connections += [near, far]
             if self._listener is not listener:
                 near.close()
