@@ -118,6 +118,8 @@ class Definitions:
         return ''
 
     def _external_id(self, value: Json, path: Path, scope: Compiling) -> str | None:
+        if value is None:
+            return None
         encoded = self.folder.value(value, path, dataclasses.replace(scope, requires=set(), asked=set()))
         if encoded is None or (is_call(encoded) and not any(references(encoded))):
             return None
@@ -176,6 +178,8 @@ class Definitions:
                 self.document.problem(str(error), place, InvalidTemplateReference)
 
     def _deletion_policy(self, policy: Json, path: Path, scope: Compiling) -> DeletionPolicy:
+        if policy is None:
+            return DeletionPolicy.DELETE
         encoded = self.folder.value(policy, path, dataclasses.replace(scope, requires=set(), asked=set()))
         if encoded is None or (is_call(encoded) and not any(references(encoded))):
             return DeletionPolicy.DELETE

@@ -27,6 +27,8 @@ class ListJoin(Function):
 
     def check(self, argument: Json) -> None:
         """A delimiter and a list."""
+        if is_call(argument):
+            return
         if not isinstance(argument, list) or not self._right_length(len(argument)):
             raise EvaluationFailed(self.form)
         delimiter, *lists = argument
@@ -90,6 +92,8 @@ class StringReplace(Function):
 
     def check(self, argument: Json) -> None:
         """A map of template and params."""
+        if is_call(argument):
+            return
         entries = entries_of(argument)
         if entries is None or set(entries) != {'template', 'params'}:
             raise EvaluationFailed(f'{self.name} needs a map with exactly the keys template and params.')
