@@ -3,6 +3,7 @@
 # make lint      style, types, import contracts
 # make bench     figures of this machine
 # make simulate  random orders of events, with faults, for a minute; ARGUMENTS="--time 600" for longer
+# make chaos     kill, freeze, cut off and restart real processes and servers; ARGUMENTS="--only storm --time 600"
 # make mutants   break the engine on purpose, and see that it is noticed
 # make config    write etc/convergence/convergence.conf.sample anew
 # make clean     remove what the others have made, but for convergence-data
@@ -14,7 +15,7 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test lint demo bench simulate mutants config clean
+.PHONY: help test lint demo bench simulate chaos mutants config clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -35,6 +36,10 @@ bench: $(VENV)/installed
 simulate: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.simulate --time 60 --jobs 2 --alternate \
 		--drop 0.02 --double 0.02 --crash 0.002 $(ARGUMENTS) tests/scenarios
+
+chaos: $(VENV)/installed
+	@$(VENV)/bin/python $(PIP) --editable '.[test]'
+	@$(VENV)/bin/python -W ignore -m tests.chaos $(ARGUMENTS)
 
 mutants: $(VENV)/installed
 	@$(VENV)/bin/python -m tests.simulation.mutants $(ARGUMENTS)

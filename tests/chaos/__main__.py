@@ -1,0 +1,165 @@
+"""``make chaos``: break a real installation in every way there is, and see that nothing is lost. See docs/failures.rst.
+
+Engines and workers are processes of their own, on RabbitMQ and a database: found as the tests find them
+(tests/services.py); where servers are restarted, on servers of the run's own. Exit code: 0 if everything held, 1 if
+something did not, 2 for a wrong command line or a server that is not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.chaos import cancelling, loss, storm
+from tests.chaos.crash_sweep import CrashSweep, table
+from tests.chaos.installation import Broken, installed
+from tests.services import SERVICES, Missing
+
+PARTS = ('crashes', 'messages', 'cancel', 'storm')
+DATABASES = ('postgresql', 'mariadb')
+GRACE_AND_SWEEP_S = 2.5
+"""What a cancel may take in these runs: the grace period and a sweep."""
+
+
+@dataclass
+class Run:
+    """What was asked for, and what came of it so far."""
+
+    options: argparse.Namespace
+    directory: Path
+    began: float = field(default_factory=time.monotonic)
+    problems: list[str] = field(default_factory=list)
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def say(self, text: str) -> None:
+        """Tell what goes on."""
+        print(f'{time.monotonic() - self.began:7.1f}  {text}', flush=True)
+
+    def failed(self, what: str, problem: str) -> None:
+        """Something did not hold."""
+        if problem:
+            self.problems.append(f'{what}: {problem}')
+
+
+def crashes(run: Run, database: str) -> None:
+    """A process dies at each commit and each send of each operation."""
+    with installed(run.directory / f'crashes-{database}', database) as installation:
+        installation.start()
+        sweep = CrashSweep(installation, run.say, run.options.seed)
+        trials = sweep.record()
+        for place in sweep.missing():
+            run.failed('crashes', f'{place} is passed by no operation')
+        ends = time.monotonic() + run.options.time if run.options.time else None
+        if ends is not None:
+            random.Random(run.options.seed).shuffle(trials)
+        outcomes = sweep.run(trials, ends)
+        delays = [each.seconds - sweep.baseline[each.operation] for each in outcomes if each.fired and not each.problem]
+        print(table(sweep, outcomes))
+        for each in outcomes:
+            run.failed(f'{each.place}, {each.operation}', each.problem)
+        run.figures[f'crashes {database}'] = {
+            'places': len({each.place for each in outcomes}), 'trials': len(trials), 'run': len(outcomes),
+            'killed': sum(each.fired for each in outcomes), 'not reached': sum(not each.fired for each in outcomes),
+            'longest_delay_s': round(max(delays, default=0.0), 1), 'deaths': dict(installation.deaths),
+            'median_delay_s': round(sorted(delays)[len(delays) // 2], 1) if delays else 0.0,
+        }  # fmt: skip
+
+
+def messages(run: Run, database: str) -> None:
+    """Messages are lost."""
+    with installed(run.directory / f'messages-{database}', database) as installation:
+        installation.start()
+        found = loss.run(installation, run.say)
+        for each in found:
+            run.failed(f'{each.share:.0%} of the messages lost, {each.operation}', each.problem)
+        run.figures[f'messages {database}'] = [asdict(each) for each in found]
+
+
+def cancel(run: Run, database: str) -> None:
+    """Stuck calls are cancelled."""
+    with installed(run.directory / f'cancel-{database}', database, threads=10) as installation:
+        installation.start(engines=2, workers=3)
+        found = cancelling.run(installation, run.say)
+        run.failed('cancel', found.problem)
+        if max(found.ended_s, found.free_s) > GRACE_AND_SWEEP_S:
+            run.failed('cancel', f'it took {max(found.ended_s, found.free_s):.1f} s, not {GRACE_AND_SWEEP_S} s')
+        if found.replaced:
+            run.failed('cancel', f'{found.replaced} resources were replaced without a reason')
+        run.figures[f'cancel {database}'] = asdict(found)
+
+
+def blow(run: Run, database: str) -> None:
+    """Everything at once."""
+    with storm.surroundings(run.directory / f'storm-{database}', database, run.say) as around:
+        around.installation.start(engines=2, workers=3)
+        found = storm.run(
+            around, run.say, seed=run.options.seed, seconds=run.options.time or 120, size=run.options.size
+        )
+        for problem in found.problems:
+            run.failed(f'storm of seed {found.seed}', problem)
+        run.figures[f'storm {database}'] = asdict(found)
+
+
+RUNS: dict[str, Callable[[Run, str], None]] = {
+    'crashes': crashes, 'messages': messages, 'cancel': cancel, 'storm': blow,
+}  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run all that was asked for; the exit code."""
+    options = _arguments(argv)
+    logging.disable(logging.CRITICAL)  # the client's own complaints; what the programs log is kept in files
+    directory = Path(tempfile.mkdtemp(prefix='convergence-chaos-'))
+    directory.chmod(0o755)
+    run = Run(options, directory)
+    print(f'seed {options.seed}; logs in {directory}', flush=True)
+    try:
+        for database in options.database:
+            for part in options.only:
+                run.say(f'--- {part}, {database}')
+                try:
+                    RUNS[part](run, database)
+                except Broken as broken:
+                    run.failed(f'{part}, {database}', str(broken))
+    except Missing as missing:
+        print(f'chaos: {missing}', file=sys.stderr)
+        return 2
+    finally:
+        SERVICES.close()
+    if options.json:
+        options.json.write_text(json.dumps(run.figures, indent=1) + '\n', encoding='utf-8')
+    for problem in run.problems:
+        print(f'DID NOT HOLD  {problem}')
+    if run.problems:
+        return 1
+    print('Everything held.')
+    shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='make chaos', description='Break a real installation in every way there is.')
+    parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='parts to run')
+    parser.add_argument('--database', nargs='+', choices=DATABASES, default=DATABASES)
+    parser.add_argument(
+        '--time', type=float, metavar='SECONDS',
+        help='length of each storm (120), and of each sweep of crashes: a choice of places by the seed (all of them)',
+    )  # fmt: skip
+    parser.add_argument('--seed', type=int, default=random.randrange(1_000_000), help='of all choices (any)')
+    parser.add_argument('--size', type=int, default=1000, metavar='N', help='resources of the large stack in a storm')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')
+    return parser.parse_args(argv)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""A part of ``make chaos`` that fits among the other tests: the same, on fewer places, smaller and shorter."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import cancelling, loss, storm
+from tests.chaos.crash_sweep import CrashSweep
+from tests.chaos.installation import installed
+from tests.chaos.operations import OPERATIONS
+from tests.services import service
+
+EVERYDAY = ('create', 'update', 'rollback', 'delete')
+SAMPLE = 10
+
+
+@pytest.fixture
+def database() -> str:
+    """The kind of database; without it, or a broker, the test is skipped."""
+    service('postgresql')
+    service('rabbit')
+    return 'postgresql'
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[str]:
+    """What goes on; shown where a test fails."""
+    return []
+
+
+def test_a_process_may_die_at_any_place(tmp_path, database, logs):
+    """At ten of all places, always the same ones; ``make chaos`` tries all."""
+    with installed(tmp_path / 'installation', database) as installation:
+        installation.start()
+        sweep = CrashSweep(installation, logs.append, seed=1)
+        trials = sweep.record([each for each in OPERATIONS if each.name in EVERYDAY])
+        # Whichever places there are: one for each letter of the draw, whatever their order.
+        chosen = random.Random(1).sample(sorted(trials, key=lambda trial: (trial[1], trial[0].name)), SAMPLE)
+        outcomes = sweep.run(chosen)
+    assert [each for each in outcomes if each.problem] == [], '\n'.join(logs)
+    assert sum(each.fired for each in outcomes) > SAMPLE // 2, '\n'.join(logs)
+
+
+def test_a_stack_gets_done_without_any_message(tmp_path, database, logs):
+    with installed(tmp_path / 'installation', database) as installation:
+        installation.start(engines=1, workers=2)
+        found = loss.run(installation, logs.append, size=10, shares=[1.0])
+    assert [each.problem for each in found] == ['', '', ''], '\n'.join(logs)
+
+
+def test_a_cancel_ends_what_hears_nothing_and_disturbs_nobody_else(tmp_path, database, logs):
+    with installed(tmp_path / 'installation', database, threads=5) as installation:
+        installation.start(engines=1, workers=2)
+        found = cancelling.run(installation, logs.append, size=10)
+    assert (found.problem, found.replaced) == ('', 0), '\n'.join(logs)
+
+
+def test_everything_may_go_wrong_at_once(tmp_path_factory, database, logs):
+    directory = tmp_path_factory.mktemp('storm')
+    for each in (directory, *directory.parents[:2]):
+        each.chmod(0o755)  # private servers may run as another account
+    with storm.surroundings(directory, database, logs.append) as around:
+        around.installation.start(engines=2, workers=2)
+        found = storm.run(around, logs.append, seed=1, seconds=8, size=60)
+    assert found.problems == [], '\n'.join(logs)
+    assert found.faults.total() > 1, '\n'.join(logs)
+
+
+def test_failpoints_are_off_unless_the_test_run_has_asked_for_them(tmp_path):
+    from convergence.cmd import failpoints
+    from convergence.errors import ConfigurationError
+
+    assert failpoints.from_environment({}) is None
+    with pytest.raises(ConfigurationError, match='Unset it'):
+        failpoints.from_environment({failpoints.VARIABLE: str(tmp_path / 'nowhere')})
+
