@@ -19,6 +19,8 @@ from oslo_context import context as request_context
 from oslo_log import log
 from oslo_utils import strutils
 
+from convergence.errors import ConfigurationError
+
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
 """What a line can be about, in the order in which it is shown."""
 
@@ -91,8 +93,12 @@ def set_up(conf: cfg.ConfigOpts, process: str) -> None:
 
     :param conf: filled by `convergence.config.load`.
     :param process: name of the program.
+    :raises ConfigurationError: the log cannot be written.
     """
-    log.setup(conf, process)
+    try:
+        log.setup(conf, process)
+    except OSError as error:
+        raise ConfigurationError(f'The log cannot be written: {error}. Check log_file and log_dir.') from error
     for handler in logging.getLogger().handlers:
         handler.setFormatter(SafeFormatter(handler.formatter or logging.Formatter(LINE_FORMAT)))
 

@@ -144,3 +144,21 @@ def test_the_sample_is_current(tmp_path):
         check=True,
     )
     assert (ROOT / 'etc/convergence/convergence.conf.sample').read_text() == written.read_text()
+
+
+def test_an_option_that_nobody_knows_is_named_with_the_one_that_was_meant(tmp_path):
+    path = tmp_path / 'convergence.conf'
+    path.write_text('[engine]\nsweep_intervall_s = 3\n[worker]\nthreads = 2\n[a_library]\nanything = 1\n')
+    conf = cfg.ConfigOpts()
+    config.load([], process='convergence-test', conf=conf, config_files=[str(path)])
+    (problem,) = config.unknown_options(conf)
+    assert problem.endswith('[engine] sweep_intervall_s is not known and has no effect; is sweep_interval_s meant?')
+    assert str(path) in problem
+
+
+def test_nothing_is_said_about_what_is_known(tmp_path):
+    path = tmp_path / 'convergence.conf'
+    path.write_text((ROOT / 'etc' / 'convergence' / 'convergence.conf.sample').read_text())
+    conf = cfg.ConfigOpts()
+    config.load([], process='convergence-test', conf=conf, config_files=[str(path)])
+    assert config.unknown_options(conf) == []

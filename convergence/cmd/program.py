@@ -149,6 +149,8 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
     try:
         concurrency.install(settings.executor)
         logs.set_up(cfg.CONF, program.name)
+        for problem in config.unknown_options(cfg.CONF):
+            LOG.warning(problem)
         service = program.build(settings)
         with _signals(link) as signals:
             service.start()

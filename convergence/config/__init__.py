@@ -9,7 +9,7 @@ from convergence.config.api import ApiSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
-from convergence.config.loading import OPTIONS, Defaults, Settings, list_opts, load, register, settings
+from convergence.config.loading import OPTIONS, Defaults, Settings, list_opts, load, register, settings, unknown_options
 from convergence.config.local_provider import LocalProviderSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -29,4 +29,5 @@ __all__ = (
     'load',
     'register',
     'settings',
+    'unknown_options',
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from oslo_config import cfg
 
-from convergence import logs
+from convergence import __version__, logs
 from convergence.concurrency import Executor
 from convergence.config import api, database, engine, general, limits, local_provider, transport, worker
 from convergence.config.api import ApiSettings
@@ -94,10 +95,38 @@ def load(
     for (group, name), value in (defaults or {}).items():
         conf.set_default(name, value, group=None if group == 'DEFAULT' else group)
     try:
-        conf(list(argv), project='convergence', prog=process, default_config_files=config_files)
+        conf(
+            list(argv), project='convergence', prog=process, version=f'{process} {__version__}\n',
+            default_config_files=config_files,
+        )  # fmt: skip
         return settings(conf)
     except cfg.Error as error:
         raise ConfigurationError(f'The configuration cannot be used: {error}') from error
+
+
+def unknown_options(conf: cfg.ConfigOpts) -> list[str]:
+    """What the configuration files of a filled `conf` say in vain: a sentence for each option that nobody knows.
+
+    Sections of libraries are left alone: their options become known only when they are used.
+    """
+    problems = []
+    for path in conf.config_file or ():
+        sections: dict[str, dict[str, list[str]]] = {}
+        cfg.ConfigParser(str(path), sections).parse()
+        for group, options in OPTIONS.items():
+            known = [option.dest for option in options]
+            if group != 'DEFAULT':
+                problems += [
+                    f'{path}: [{group}] {name} is not known and has no effect{_meant(name, known)}'
+                    for name in sections.get(group, {})
+                    if name.replace('-', '_') not in conf[group]
+                ]
+    return problems
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f'; is {near[0]} meant?' if near else ''
 
 
 def settings(conf: cfg.ConfigOpts) -> Settings:

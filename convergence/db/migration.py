@@ -47,9 +47,11 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
 
     :returns: the revision that it has now.
     :raises Invalid: there is no such revision.
+    :raises DatabaseUnavailable: the schema was made by a newer version of the program.
     """
     if revision not in ('head', 'base'):
         _require_known(revision)
+    _refuse_newer(version(engine))
     with engine.connect() as connection:
         config = _config(connection)
         if revision == 'head' or _is_newer(version(engine), revision):
@@ -65,8 +67,21 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
     return version(engine)
 
 
+def _known() -> list[str]:
+    """The revisions that this code knows, the newest first."""
+    return [each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()]
+
+
+def _refuse_newer(present: str | None) -> None:
+    if present is not None and present not in _known():
+        raise DatabaseUnavailable(
+            f'The database schema is at {present}, which this program does not know: a newer version has made it. '
+            'Upgrade this program, or use the newer one to take the schema back.'
+        )
+
+
 def _require_known(revision: str) -> None:
-    known = [each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()]
+    known = _known()
     if revision not in known:
         raise Invalid(f'There is no revision {revision} of the schema; there are {", ".join(reversed(known))}.')
 
@@ -113,6 +128,7 @@ def require_newest(engine: Engine) -> None:
     :raises DatabaseUnavailable: the text says what to run.
     """
     present, wanted = version(engine), newest()
+    _refuse_newer(present)
     if present != wanted:
         raise DatabaseUnavailable(
             f'The database schema is at {present or "no version"}, this program needs {wanted}. '

@@ -74,6 +74,18 @@ def test_a_schema_is_made_compared_and_taken_back(manage):
     assert manage('db', 'version') == (0, [f'no revision (newest: {newest})'])
 
 
+@ONLY_SQLITE
+def test_a_schema_of_a_newer_version_is_left_alone(program, database):
+    assert program('db', 'sync').returncode == 0
+    with database.begin() as connection:
+        connection.execute(sqlalchemy.text("UPDATE alembic_version SET version_num = '9999'"))
+    for command in (('db', 'sync'), ('service', 'list')):
+        done = program(*command)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert 'is at 9999, which this program does not know: a newer version has made it' in line
+
+
 def test_differences_are_named(manage, database):
     manage('db', 'sync')
     with database.begin() as connection:
