@@ -16,7 +16,9 @@ from convergence.config import WorkerSettings
 from convergence.resources import contract
 from convergence.resources.constraints import AllowedPattern, AllowedValues, Length, Modulo, Range
 from convergence.resources.contract import ResourceType
+from convergence.resources.custom import NAMESPACE, CustomConstraints
 from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema
 from convergence.resources.validation import validate
 from convergence.template import Identity, compile
 from convergence.testing import conformance
@@ -77,6 +79,26 @@ def test_the_arguments_of_the_constraints_are_right(guide, kind):
     *arguments, last = (entry.name for entry in dataclasses.fields(kind) if entry.init)
     assert f'``{kind.__name__}({", ".join(arguments)})``' in guide
     assert last == 'description'
+
+
+def test_the_rules_for_old_names_do_what_is_said(guide, monkeypatch):
+    module = types.ModuleType('server_of_the_guide')
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(block(guide, '.. code-block:: python\n   :name: translations\n'), vars(module))  # noqa: S102 - as above
+    schema = PropertySchema.of(module.ServerProperties)
+    old = {'flavour': 'small', 'group': 'web', 'legacy_flag': True, 'state': 'OFF'}
+    new = {'flavor': 'small', 'groups': ['web'], 'state': 'off'}
+    assert schema.changed(old, new) == frozenset()
+    assert schema.parse(old) == schema.parse(new)
+
+
+def test_the_constraint_of_the_guide_is_one(guide):
+    module = types.ModuleType('constraint_of_the_guide')
+    exec(block(guide, '.. code-block:: python\n   :name: constraint\n'), vars(module))  # noqa: S102 - as above
+    checks = CustomConstraints({'example.odd': module.check_odd})
+    assert checks.check('example.odd', 3) is None
+    assert checks.check('example.odd', 4) == 'it must be odd'
+    assert f'group ``{NAMESPACE}``' in guide
 
 
 def test_the_number_of_attempts_is_that_of_the_option(guide):
