@@ -5,7 +5,7 @@
 # make simulate  random orders of events, with faults, for a minute; ARGUMENTS="--time 600" for longer
 # make chaos     kill, freeze, cut off and restart real processes and servers; ARGUMENTS="--only storm --time 600"
 # make mutants   break the engine on purpose, and see that it is noticed
-# make config    write etc/convergence/convergence.conf.sample anew
+# make config    write etc/convergence/convergence.conf.sample and policy.yaml.sample anew
 # make clean     remove what the others have made, but for convergence-data
 
 PYTHON ?= python3
@@ -46,6 +46,7 @@ mutants: $(VENV)/installed
 
 config: $(VENV)/installed
 	@$(VENV)/bin/oslo-config-generator --config-file etc/convergence/generator.conf
+	@$(VENV)/bin/oslopolicy-sample-generator --config-file etc/convergence/policy-generator.conf
 
 clean:
 	rm -rf .tox $(VENV)/installed build dist *.egg-info

@@ -48,8 +48,8 @@ outputs:
 
 
 def waiting(seconds: float) -> dict[str, Any]:
-    """A template whose resource takes its time."""
-    properties = {'wait_secs': seconds}
+    """A template whose resource takes its time to be made, and none to be removed."""
+    properties = {'action_wait_secs': {'create': seconds}}
     resources = {'slow': {'type': 'OS::Heat::TestResource', 'properties': properties}}
     return {'heat_template_version': '2018-08-31', 'resources': resources}
 

@@ -1,0 +1,171 @@
+"""The clients that people have already, unchanged, against a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import openstack
+import pytest
+from heatclient import client as heatclient
+from heatclient import exc
+
+from convergence.cmd.api_process import ApiProcess
+from convergence.config import ApiSettings
+from tests.api.installation import LONG_S, TEMPLATE, empty_conf, waiting
+
+
+@pytest.fixture(scope='module')
+def url(api):
+    """A project of a server."""
+    process = ApiProcess(ApiSettings(port=0), api.embedded.parts.transport, stop_s=LONG_S, conf=empty_conf())
+    process.start()
+    yield f'{process.address}/v1/clients'
+    process.stop()
+
+
+# --- python-openstackclient with python-heatclient -------------------------------------------------------------
+
+
+@pytest.fixture
+def run(url, tmp_path):
+    """Runs ``openstack …``; its answer as JSON where it was asked for that."""
+    (tmp_path / 'one.yaml').write_text(TEMPLATE)
+    (tmp_path / 'slow.yaml').write_text(json.dumps(waiting(600)))
+
+    def openstack_client(*words: str, code: int = 0, how: tuple[str, ...] = ('none',)) -> object:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+        environment |= {'OS_AUTH_TYPE': how[0], 'OS_ENDPOINT': url, 'HOME': str(tmp_path)}
+        if how[0] == 'admin_token':
+            environment['OS_TOKEN'] = 'any'
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name('openstack')), *words], cwd=tmp_path, env=environment,
+            capture_output=True, text=True, timeout=4 * LONG_S, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr
+        return json.loads(done.stdout) if 'json' in words else done.stdout + done.stderr
+
+    return openstack_client
+
+
+@pytest.mark.parametrize('how', ['none', 'admin_token'])
+def test_openstack_connects_without_keystone(run, how):
+    assert isinstance(run('stack', 'list', '-f', 'json', how=(how,)), list)
+
+
+def test_the_life_of_a_stack_with_openstack(run):
+    said = run('stack', 'create', '-t', 'one.yaml', '--wait', '--tags', 'a,b', 'cli')
+    assert 'CREATE_COMPLETE  Stack CREATE completed successfully' in said
+    shown = run('stack', 'show', 'cli', '-f', 'json')
+    assert (shown['stack_status'], shown['tags']) == ('CREATE_COMPLETE', ['a', 'b'])
+    assert shown['parameters']['secret'] == '******'
+    planned = run('stack', 'create', '-t', 'one.yaml', '--dry-run', 'cli-2')
+    assert 'OS::Heat::TestResource' in planned
+    assert 'updated' in run('stack', 'update', '-t', 'one.yaml', '--parameter', 'text=b', '--dry-run', 'cli')
+    run('stack', 'update', '--existing', '--parameter', 'text=b', '--wait', 'cli')
+    assert run('stack', 'output', 'show', 'cli', 'shown', '-f', 'json')['output_value'] == 'b'
+    (listed,) = run('stack', 'list', '--tags', 'a', '--property', 'status=UPDATE_COMPLETE', '-f', 'json')
+    assert listed['Stack Name'] == 'cli'
+    assert run('stack', 'list', '--property', 'name=nothing', '-f', 'json') == []
+    names = [each['resource_name'] for each in run('stack', 'resource', 'list', 'cli', '-f', 'json')]
+    assert names == ['first', 'second']
+    assert run('stack', 'resource', 'show', 'cli', 'first', '-f', 'json')['attributes']['output'] == 'b'
+    assert 'UPDATE_COMPLETE' in run('stack', 'event', 'list', 'cli')
+    assert 'heat_template_version' in run('stack', 'template', 'show', 'cli')
+    assert '******' in run('stack', 'show', 'cli')
+    run('stack', 'environment', 'show', 'cli')
+    run('stack', 'failures', 'list', 'cli')
+    run('stack', 'delete', '--yes', '--wait', 'cli')
+    assert 'Stack not found: cli' in run('stack', 'show', 'cli', code=1)
+
+
+def test_an_operation_is_cancelled_with_openstack(run):
+    run('stack', 'create', '-t', 'slow.yaml', 'slow')
+    assert 'CREATE_FAILED' in run('stack', 'cancel', '--no-rollback', '--wait', 'slow', code=1)
+    run('stack', 'delete', '--yes', '--wait', 'slow')
+
+
+def test_what_concerns_no_stack_with_openstack(run):
+    assert run('orchestration', 'build', 'info', '-f', 'json')['api'] == run(
+        'orchestration', 'build', 'info', '-f', 'json'
+    )['engine']
+    services = run('orchestration', 'service', 'list', '-f', 'json')
+    assert {each['Status'] for each in services} == {'up'}
+    types = run('orchestration', 'resource', 'type', 'list', '-f', 'json')
+    assert 'OS::Heat::Value' in {each['Resource Type'] for each in types}
+    assert 'properties' in run('orchestration', 'resource', 'type', 'show', 'OS::Heat::Value')
+    assert 'two resources' in run('orchestration', 'template', 'validate', '-t', 'one.yaml')
+
+
+# --- python-heatclient as a library ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def heat(url):
+    """The client library."""
+    return heatclient.Client('1', endpoint=url, token='any')
+
+
+def test_the_life_of_a_stack_with_heatclient(api, heat):
+    made = heat.stacks.create(stack_name='library', template=TEMPLATE, files={}, parameters={'text': 'one'})
+    stack_id = made['stack']['id']
+    api.wait('library', stack_id, 'clients')
+    stack = heat.stacks.get('library')
+    assert (stack.stack_status, stack.outputs[0]['output_value']) == ('CREATE_COMPLETE', 'one')
+    changes = heat.stacks.preview_update(stack_id, template=TEMPLATE, parameters={'text': 'two'})
+    assert {each['resource_name'] for each in changes['resource_changes']['updated']} == {'first', 'second'}
+    heat.stacks.update(stack_id, template=TEMPLATE, parameters={'text': 'two'})
+    api.wait('library', stack_id, 'clients')
+    assert heat.stacks.output_show('library', 'shown')['output']['output_value'] == 'two'
+    assert [each.stack_name for each in heat.stacks.list(filters={'name': 'library'}, limit=1)] == ['library']
+    assert {each.resource_name for each in heat.resources.list('library')} == {'first', 'second'}
+    events = heat.events.list('library')
+    assert heat.events.get(stack_id, 'first', heat.events.list(stack_id, 'first')[0].id).resource_name == 'first'
+    assert heat.events.list('library', marker=events[0].id, limit=1)[0].id == events[1].id
+    assert heat.stacks.template('library')['heat_template_version'] == '2018-08-31'
+    with pytest.raises(exc.HTTPConflict, match='already exists'):
+        heat.stacks.create(stack_name='library', template=TEMPLATE)
+    with pytest.raises(exc.HTTPBadRequest, match='colour'):
+        heat.stacks.create(stack_name='wrong', template=TEMPLATE, parameters={'colour': 'blue'})
+    heat.stacks.delete(stack_id)
+    api.wait('library', stack_id, 'clients')
+    with pytest.raises(exc.HTTPNotFound):
+        heat.stacks.get('library')
+
+
+def test_pages_are_read_to_the_end_by_heatclient(heat):
+    for number in range(3):
+        heat.stacks.create(stack_name=f'page-{number}', template=TEMPLATE, tags='page')
+    found = heat.stacks.list(limit=3, page_size=1, tags='page', sort_keys=['stack_name'], sort_dir='asc')
+    assert [each.stack_name for each in found] == ['page-0', 'page-1', 'page-2']
+
+
+# --- openstacksdk ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('how', ['none', 'admin_token'])
+def test_the_life_of_a_stack_with_the_sdk(url, how):
+    auth = {'endpoint': url, **({'token': 'any'} if how == 'admin_token' else {})}
+    cloud = openstack.connection.Connection(auth_type=how, auth=auth)
+    orchestration = cloud.orchestration
+    name = f'sdk-{how.replace("_", "-")}'
+    stack = orchestration.create_stack(name=name, template=TEMPLATE, parameters={'text': 'one'})
+    stack = orchestration.wait_for_status(stack, 'CREATE_COMPLETE', failures=['CREATE_FAILED'], interval=1, wait=LONG_S)
+    assert {each.name for each in orchestration.resources(stack)} == {'first', 'second'}
+    assert orchestration.find_stack(name).outputs[0]['output_value'] == 'one'
+    previewed = orchestration.create_stack(preview=True, name=f'{name}-2', template=TEMPLATE)
+    assert previewed.status is None
+    changes = orchestration.update_stack(stack.id, preview=True, template=TEMPLATE, parameters={'text': 'two'})
+    assert changes is not None
+    orchestration.update_stack(stack.id, template=TEMPLATE, parameters={'text': 'two'})
+    orchestration.wait_for_status(stack, 'UPDATE_COMPLETE', failures=['UPDATE_FAILED'], interval=1, wait=LONG_S)
+    assert name in {each.name for each in orchestration.stacks()}
+    assert orchestration.get_stack_template(stack)['heat_template_version'] == '2018-08-31'
+    assert orchestration.validate_template(TEMPLATE)['Description'] == 'two resources, one after the other'
+    assert next(each.resource_name for each in orchestration.stack_events(stack)) == name
+    orchestration.delete_stack(stack)
+    orchestration.wait_for_delete(stack, interval=1, wait=LONG_S)
+    assert orchestration.find_stack(name) is None
