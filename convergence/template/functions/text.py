@@ -235,7 +235,10 @@ class Digest(Function):
         assert isinstance(argument, list)
         algorithm, text = str(argument[0]), str(argument[1])
         scope.budget.spend_steps(len(text) // CHARACTERS_PER_STEP, self.name)
-        return hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
+        try:
+            return hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
+        except (TypeError, ValueError):
+            raise EvaluationFailed(f'digest: this machine does not offer {algorithm}; use another algorithm.') from None
 
 
 def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
