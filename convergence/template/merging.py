@@ -43,9 +43,11 @@ def merge_environments(
                 kind=InvalidTemplateReference,
             )
     problems.raise_any()
+    environments = [read_environment(files[name], limits, problems, name) for name in names]
+    problems.raise_any()
     merging = _Merging(declared, limits)
-    for name in names:
-        merging.add(read_environment(files[name], limits, problems, name))
+    for environment in environments:
+        merging.add(environment)
     problems.raise_any()
     return laid_over(given, merging.sections)
 
@@ -63,7 +65,7 @@ def laid_over(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str,
 
 
 class _Merging:
-    """The sections of the files so far."""
+    """The sections of the files so far. Each of them is right in itself."""
 
     def __init__(self, declared: Mapping[str, Parameter], limits: Limits) -> None:
         self.sections: dict[str, Json] = {}

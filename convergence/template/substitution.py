@@ -36,11 +36,11 @@ def substitute(
         elif is_template(type_) and type_ not in files:
             message = f'The template "{type_}" of the resource {name} is not among the files that were sent.'
             template.problem(message, ('resources', name, 'type'))
-        result[name] = replace(
-            definition,
-            type=type_,
-            written_type='' if type_ == definition.type else definition.type,
-            hooks=mappings.hooks(name),
-            restrictions=mappings.restrictions(name),
-        )
+        written = '' if type_ == definition.type else definition.type
+        hooks, restrictions = mappings.hooks(name), mappings.restrictions(name)
+        if written or hooks or restrictions:
+            definition = replace(
+                definition, type=type_, written_type=written, hooks=hooks, restrictions=restrictions
+            )
+        result[name] = definition
     return result

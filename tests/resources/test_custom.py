@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from convergence.errors import StackValidationFailed
 from convergence.resources.checks import BUILTIN
@@ -73,6 +75,22 @@ def test_bad_values_are_not_repeated(name, bad):
     assert found
     assert 'broken' not in found
     assert not (isinstance(bad, str) and len(bad) > 8 and bad in found)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+LIKELY = st.text(alphabet='0123456789abcdefZT:./-+* ,@LW#', max_size=40)
+
+
+@pytest.mark.parametrize('name', BUILTIN)
+@settings(derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(value=JSON | LIKELY)
+def test_no_value_breaks_a_constraint(name, value):
+    found = BUILTIN[name](value)
+    assert found is None or (isinstance(found, str) and found)
 
 
 def template(name, description=None):

@@ -1,12 +1,15 @@
 """Environments: which type stands for which, what holds for single resources, several files in one."""
 
+import json
+
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from convergence.core.model import Definition
 from convergence.errors import (
     ConflictingMergeStrategyForParam,
+    ConvergenceError,
     Invalid,
     InvalidBreakPointHook,
     InvalidTemplateReference,
@@ -15,6 +18,7 @@ from convergence.errors import (
     StackValidationFailed,
 )
 from convergence.template import Installation, Limits
+from convergence.template.environment import SECTIONS
 from convergence.template.limits import STANDARD
 from convergence.template.mappings import fits
 from convergence.template.merging import merge_environments
@@ -142,6 +146,42 @@ def test_an_environment_made_to_exhaust_is_refused():
     }
     with pytest.raises(RequestLimitExceeded, match='max_steps'):
         compiled(template, environment={'resource_registry': registry}, installation=Installation(Limits()))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='ab*-.yl', max_size=8)
+    | st.sampled_from(['web', 'T', 'T*', 'pre-create', 'update', 'merge', 'a.yaml']),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(['web', 'w*', 'T', '*', 'hooks', 'restricted_actions', 'base_url', 'resources', 'default', 'p']),
+        inner, max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+ENVIRONMENT = st.dictionaries(st.sampled_from([*SECTIONS, 'x']), JSON, max_size=4)
+TEMPLATE = {'heat_template_version': 'newton', 'parameters': {'p': {'type': 'json', 'default': {}}},
+            'resources': {'web': {'type': 'T'}}}
+
+
+@settings(derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(ENVIRONMENT)
+def test_whatever_an_environment_says_it_is_read_or_refused(environment):
+    try:
+        found = compiled(TEMPLATE, environment=environment, files={'a.yaml': ''})
+    except ConvergenceError:
+        return
+    assert isinstance(found.goal.definitions['web'].type, str)
+
+
+@settings(derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ENVIRONMENT, max_size=3), ENVIRONMENT)
+def test_whatever_files_say_they_are_merged_or_refused(environments, given_besides):
+    files = {str(number): json.dumps(environment) for number, environment in enumerate(environments)}
+    try:
+        found = merge_environments(list(files), files, given_besides, DECLARED, STANDARD)
+    except ConvergenceError:
+        return
+    json.dumps(found)
+    assert set(found) <= {*given_besides, *(section for environment in environments for section in environment)}
 
 
 # --- several files --------------------------------------------------------------------------------------------
