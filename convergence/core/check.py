@@ -6,33 +6,24 @@ The store calls `begin` with the node's row locked and everything else read afte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from convergence.core import failure, states
+from convergence.core import states
 from convergence.core.adoption import is_adopted, refusal
-from convergence.core.claim import MOST_LOSSES, Assess, Begun, Claim, Step, Unwantable, Wanted, Worker
+from convergence.core.claim import MOST_LOSSES, Assess, Begun, Step, Unwantable, Wanted, Worker
 from convergence.core.digest import digest
-from convergence.core.effects import (
-    Decision,
-    DeleteResource,
-    Effect,
-    FinishNode,
-    InsertEvents,
-    TellNode,
-    UpdateResource,
-)
+from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
 from convergence.core.model import (
     Action,
     Change,
     DeletionPolicy,
     NodeStatus,
-    Output,
     Phase,
     Restriction,
     Status,
 )
-from convergence.core.rows import Event, Node, Pending, Resource
+from convergence.core.rows import Pending, Resource
+from convergence.core.verdicts import claim_row, event_of, leave_to_others, nothing_to_do, refuse, refuse_lethal
 from convergence.core.views import NodeView
 
 
@@ -42,19 +33,12 @@ def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
     if not view.may_start or node.status is not NodeStatus.READY:
         return Decision(Begun(Step.DROP))
     if resource is None:
-        return _nothing(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
+        return nothing_to_do(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
     if resource.owner is not None or _sleeps(view, resource):
-        return _wait(node)
+        return leave_to_others(node)
     if node.phase is Phase.CLEANUP:
         return _cleanup(view, worker, resource)
     return _update(view, worker, resource, assess)
-
-
-def _wait(node: Node) -> Decision[Begun]:
-    """Somebody else will see to the row. The node behind the window need not wait for that."""
-    if node.wakes is None:
-        return Decision(Begun(Step.WAIT))
-    return Decision(Begun(Step.WAIT), (TellNode(node.traversal_id, node.wakes),), _follower(node))
 
 
 def _sleeps(view: NodeView, resource: Resource) -> bool:
@@ -74,25 +58,25 @@ def _sleeps(view: NodeView, resource: Resource) -> bool:
 
 def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
     if view.chosen_id == resource.id:
-        return _nothing(view, worker, [])
+        return nothing_to_do(view, worker, [])
     if resource.token is None and resource.physical_id is None:
         # Never begun: nothing of it exists anywhere.
-        return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence)])
+        return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence)])
     policy = resource.definition.deletion_policy if resource.definition else DeletionPolicy.DELETE
     if policy is DeletionPolicy.RETAIN or is_adopted(resource):
-        event = _event(view, worker, resource, Action.DELETE, Status.COMPLETE, 'retained')
-        return _nothing(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
+        event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, 'retained')
+        return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
     if _is_unwanted(view, resource) and resource.action is not Action.DELETE:
-        return _claim(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
+        return claim_row(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
     if resuming and resource.losses >= MOST_LOSSES:
-        return _refuse_lethal(view, worker, resource)
+        return refuse_lethal(view, worker, resource)
     changes = {} if resuming else {
         **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
         'progress': None,
     }
     step = Step.RESUME if resuming else Step.DELETE
-    return _claim(view, worker, step, Action.DELETE, changes)
+    return claim_row(view, worker, step, Action.DELETE, changes)
 
 
 # --- update ---------------------------------------------------------------------------------------------------
@@ -111,18 +95,18 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
         return _adopt(view, worker, resource, assess)
     wanted = assess(view)
     if isinstance(wanted, Unwantable):
-        return _refuse(view, worker, resource, wanted.reason)
+        return refuse(view, worker, resource, wanted.reason)
     pending = _pending(view, wanted)
     if resource.action is Action.INIT or not _may_exist(resource):
         return _create(view, worker, resource, pending)
     if resource.type != definition.type or wanted.change is Change.REPLACE:
         if Restriction.REPLACE in definition.restrictions:
-            return _refuse(view, worker, resource, restricted(Restriction.REPLACE))
+            return refuse(view, worker, resource, restricted(Restriction.REPLACE))
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
     if wanted.change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
-        return _refuse(view, worker, resource, restricted(Restriction.UPDATE))
+        return refuse(view, worker, resource, restricted(Restriction.UPDATE))
     if resource.status is not Status.COMPLETE:
-        return _claim(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
+        return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
     if wanted.change is Change.IN_PLACE:
         return _change_in_place(view, worker, resource, pending)
     return _keep(view, worker, resource, pending)
@@ -132,9 +116,9 @@ def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) 
     """The object is as it is wanted. Read what others ask of it, unless that is known."""
     output = resource.output
     if output is None or any(key not in output.attributes for key in view.node.asked):
-        return _claim(view, worker, Step.READ, resource.action, {}, pending)
+        return claim_row(view, worker, Step.READ, resource.action, {}, pending)
     changes = applied(pending)
-    return _nothing(
+    return nothing_to_do(
         view, worker, [UpdateResource(resource.id, None, resource.fence, changes)], output
     )
 
@@ -151,19 +135,19 @@ def _adopt(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -
     assert definition is not None
     reason = refusal(resource, definition)
     if reason is not None:
-        return _refuse(view, worker, resource, reason)
+        return refuse(view, worker, resource, reason)
     if resource.losses >= MOST_LOSSES:
-        return _refuse_lethal(view, worker, resource)
+        return refuse_lethal(view, worker, resource)
     if is_adopted(resource) and resource.type != definition.type:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
     wanted = assess(view)
     if isinstance(wanted, Unwantable):
-        return _refuse(view, worker, resource, wanted.reason)
+        return refuse(view, worker, resource, wanted.reason)
     pending = _pending(view, wanted)
     if is_adopted(resource) and resource.status is Status.COMPLETE:
         return _keep(view, worker, resource, pending)
     changes = {**_beginning(resource, pending), 'physical_id': definition.external_id}
-    return _claim(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
+    return claim_row(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
 
 
 def _pending(view: NodeView, wanted: Wanted) -> Pending:
@@ -193,7 +177,7 @@ def applied(pending: Pending) -> dict[str, object]:
 
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
     changes = {**_beginning(resource, pending), 'token': worker.new_id()}
-    return _claim(view, worker, Step.CREATE, Action.CREATE, changes, pending)
+    return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 
 
 def _beginning(resource: Resource, pending: Pending) -> dict[str, object]:
@@ -210,7 +194,7 @@ def _beginning(resource: Resource, pending: Pending) -> dict[str, object]:
 
 
 def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
-    return _claim(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
+    return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
 
 
 def updating(resource: Resource, pending: Pending) -> dict[str, object]:
@@ -267,127 +251,11 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begu
     assert definition is not None
     same = pending is not None and pending.digest == digest(definition, view.inputs)
     if resource.losses >= MOST_LOSSES:
-        return _refuse_lethal(view, worker, resource)
+        return refuse_lethal(view, worker, resource)
     if not same and _is_unwanted(view, resource):
-        return _claim(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
+        return claim_row(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)
     changes = {} if resource.status is Status.IN_PROGRESS else states.resource_state(
         resource, resource.action, Status.IN_PROGRESS, 'resumed')
-    return _claim(view, worker, Step.RESUME, resource.action, changes, pending, completes_node=same)
-
-
-def _refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
-    """The node fails before anything was done; a resource that works is left as it is."""
-    new = resource.token is None and resource.physical_id is None
-    action = Action.CREATE if new else Action.UPDATE
-    effects: list[Effect] = []
-    if new:
-        changes = states.resource_state(resource, Action.CREATE, Status.FAILED, reason)
-        effects.append(UpdateResource(resource.id, None, resource.fence, changes))
-    effects.append(InsertEvents((_event(view, worker, resource, action, Status.FAILED, reason),)))
-    effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
-    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
-
-
-def _refuse_lethal(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
-    """Whoever goes on with the action dies: it fails, before it has taken every worker with it."""
-    reason = (
-        f'{resource.losses} workers in a row have died in the middle of {resource.action}; '
-        'see their logs, then update or delete the stack to try again'
-    )
-    changes = {
-        **states.resource_state(resource, resource.action, Status.FAILED, reason), 'losses': 0, 'deadline': None
-    }  # fmt: skip
-    effects: list[Effect] = [
-        UpdateResource(resource.id, None, resource.fence, changes),
-        InsertEvents((_event(view, worker, resource, resource.action, Status.FAILED, reason),)),
-        *failure.node_failed(view.traversal, view.node, resource.action, resource.name, reason, view.now),
-    ]
-    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
-
-
-# --- shared ---------------------------------------------------------------------------------------------------
-
-
-def _nothing(
-    view: NodeView, worker: Worker, effects: list[Effect], output: Output | None = None
-) -> Decision[Begun]:
-    node = view.node
-    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.wakes)
-    return Decision(Begun(Step.NOTHING), (*effects, finish), _follower(node))
-
-
-def _follower(node: Node) -> tuple[tuple[str, int], ...]:
-    return ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
-
-
-def _claim(
-    view: NodeView,
-    worker: Worker,
-    step: Step,
-    action: Action,
-    changes: Mapping[str, object],
-    pending: Pending | None = None,
-    *,
-    completes_node: bool = True,
-) -> Decision[Begun]:
-    resource = view.resource
-    assert resource is not None
-    held = {
-        **changes,
-        'owner': worker.id,
-        'fence': resource.fence + 1,
-        'wake_at': None,
-        'traversal_id': view.traversal.id,
-    }
-    retry = resource.retry
-    if step in (Step.CREATE, Step.UPDATE, Step.DELETE) or (step is Step.ADOPT and retry is None):
-        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': 0}
-    elif retry is not None:
-        # From here on something may come of the call: only whoever makes it can say that nothing did.
-        held['retry'] = replace(retry, clean=False)
-    effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
-    if 'status' in changes:
-        effects.append(InsertEvents((_event(view, worker, resource, action, Status.IN_PROGRESS, 'state changed'),)))
-    claim = Claim(
-        step=step,
-        action=action,
-        resource=replace(resource, **held),  # type: ignore[arg-type]
-        node=view.node,
-        stack=view.stack,
-        traversal=view.traversal,
-        completes_node=completes_node,
-        pending=pending,
-        at=view.now,
-        clean=retry is not None and retry.clean,
-    )
-    return Decision(Begun(step, claim), tuple(effects))
-
-
-def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:
-    """When an action that begins now has taken too long."""
-    resource = view.resource
-    assert resource is not None
-    definition = resource.definition if action is Action.DELETE else view.node.definition
-    limit_s = definition.time_limits.get(action) if definition is not None else None
-    if limit_s is None:
-        limit_s = worker.time_limit(definition.type if definition is not None else resource.type, action)
-    return view.now + limit_s if limit_s is not None else None
-
-
-def _event(
-    view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str
-) -> Event:
-    definition = view.node.definition
-    return Event(
-        id=worker.new_id(),
-        stack_id=resource.stack_id,
-        action=action,
-        status=status,
-        reason=reason,
-        at=view.now,
-        resource_name=resource.name,
-        resource_type=definition.shown_type if definition else resource.type,
-        physical_id=resource.physical_id,
-    )
+    return claim_row(view, worker, Step.RESUME, resource.action, changes, pending, completes_node=same)

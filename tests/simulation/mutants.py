@@ -57,6 +57,7 @@ class Mutant:
 
 
 CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory'
+VERDICTS = 'convergence.core.verdicts'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory_effects'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.traversals:Traversals'
@@ -67,7 +68,7 @@ MUTANTS = (
         (
             Edit(f'{CHECK}:begin', 'if resource.owner is not None or _sleeps(view, resource):', 'if False:'),
             Edit(
-                f'{CHECK}:_claim',
+                f'{VERDICTS}:claim_row',
                 '[UpdateResource(resource.id, None, resource.fence, held)]',
                 '[UpdateResource(resource.id, resource.owner, resource.fence, held)]',
             ),
@@ -108,7 +109,7 @@ MUTANTS = (
         'no wake-up when a time limit has passed',
         (
             Edit(f'{TRAVERSALS}.time_out', 'self.settle(stack_id, traversal_id)', 'pass'),
-            Edit('convergence.engine.sweeper:Sweeper._settle', 'self._sweeps.unsettled', 'lambda limit: []'),
+            Edit('convergence.engine.chores:Chores.settle', 'self._sweeps.unsettled', 'lambda limit: []'),
         ),
         ('create_exceeds_its_time', 'update_exceeds_its_time_and_is_rolled_back'),
     ),
@@ -152,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         'count a predecessor before its commit',
-        (Edit(f'{CHECK}:_claim', 'return Decision(Begun(step, claim), tuple(effects))',
+        (Edit(f'{VERDICTS}:claim_row', 'return Decision(Begun(step, claim), tuple(effects))',
               'return Decision(Begun(step, claim), (*effects, FinishNode(view.node.traversal_id, view.node.number, '
               'view.node.required_by)))'),),
         ('basic_create',),
@@ -204,12 +205,13 @@ MUTANTS = (
     ),
     Mutant(
         'the sweeper does not take over from the dead',
-        (Edit('convergence.engine.sweeper:Sweeper._take_over', 'self._sweeps.orphaned', 'lambda limit: []'),),
+        (Edit('convergence.engine.chores:Chores.take_over', 'self._sweeps.orphaned', 'lambda limit: []'),),
         ('worker_dies_while_creating',),
     ),
     Mutant(
         'never resume',
-        (Edit(f'{CHECK}:_update', 'if resource.action is not Action.DELETE and (', 'if False and ('),),
+        (Edit(f'{CHECK}:_update', 'if resource.action is not Action.DELETE and _is_unfinished(view, resource):',
+              'if False:'),),
         ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
     ),
     Mutant(

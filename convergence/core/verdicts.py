@@ -1,0 +1,144 @@
+"""What can be decided about a node: that there is nothing to do, that its row is taken, that it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from convergence.core import failure, states
+from convergence.core.claim import Begun, Claim, Step, Worker
+from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, TellNode, UpdateResource
+from convergence.core.model import Action, Output, Status
+from convergence.core.rows import Event, Node, Pending, Resource
+from convergence.core.views import NodeView
+
+
+def leave_to_others(node: Node) -> Decision[Begun]:
+    """Somebody else will see to the row. The node behind the window need not wait for that."""
+    if node.wakes is None:
+        return Decision(Begun(Step.WAIT))
+    return Decision(Begun(Step.WAIT), (TellNode(node.traversal_id, node.wakes),), _follower(node))
+
+
+def nothing_to_do(
+    view: NodeView, worker: Worker, effects: list[Effect], output: Output | None = None
+) -> Decision[Begun]:
+    """The node is done, with nothing more than some effects.
+
+    :param output: what it hands to those that require it.
+    """
+    node = view.node
+    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.wakes)
+    return Decision(Begun(Step.NOTHING), (*effects, finish), _follower(node))
+
+
+def claim_row(
+    view: NodeView,
+    worker: Worker,
+    step: Step,
+    action: Action,
+    changes: Mapping[str, object],
+    pending: Pending | None = None,
+    *,
+    completes_node: bool = True,
+) -> Decision[Begun]:
+    """Take the row, to call its type.
+
+    :param changes: columns that change with the claim.
+    :param pending: what will have become true when the step has succeeded.
+    :param completes_node: whether success finishes the node.
+    """
+    resource = view.resource
+    assert resource is not None
+    held = {
+        **changes,
+        'owner': worker.id,
+        'fence': resource.fence + 1,
+        'wake_at': None,
+        'traversal_id': view.traversal.id,
+    }
+    retry = resource.retry
+    if step in (Step.CREATE, Step.UPDATE, Step.DELETE) or (step is Step.ADOPT and retry is None):
+        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': 0}
+    elif retry is not None:
+        # From here on something may come of the call: only whoever makes it can say that nothing did.
+        held['retry'] = replace(retry, clean=False)
+    effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
+    if 'status' in changes:
+        effects.append(InsertEvents((event_of(view, worker, resource, action, Status.IN_PROGRESS, 'state changed'),)))
+    claim = Claim(
+        step=step,
+        action=action,
+        resource=replace(resource, **held),  # type: ignore[arg-type]
+        node=view.node,
+        stack=view.stack,
+        traversal=view.traversal,
+        completes_node=completes_node,
+        pending=pending,
+        at=view.now,
+        clean=retry is not None and retry.clean,
+    )
+    return Decision(Begun(step, claim), tuple(effects))
+
+
+def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
+    """The node fails before anything was done; a resource that works is left as it is."""
+    new = resource.token is None and resource.physical_id is None
+    action = Action.CREATE if new else Action.UPDATE
+    effects: list[Effect] = []
+    if new:
+        changes = states.resource_state(resource, Action.CREATE, Status.FAILED, reason)
+        effects.append(UpdateResource(resource.id, None, resource.fence, changes))
+    effects.append(InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),)))
+    effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
+    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
+
+
+def refuse_lethal(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+    """Whoever goes on with the action dies: it fails, before it has taken every worker with it."""
+    reason = (
+        f'{resource.losses} workers in a row have died in the middle of {resource.action}; '
+        'see their logs, then update or delete the stack to try again'
+    )
+    changes = {
+        **states.resource_state(resource, resource.action, Status.FAILED, reason), 'losses': 0, 'deadline': None
+    }  # fmt: skip
+    effects: list[Effect] = [
+        UpdateResource(resource.id, None, resource.fence, changes),
+        InsertEvents((event_of(view, worker, resource, resource.action, Status.FAILED, reason),)),
+        *failure.node_failed(view.traversal, view.node, resource.action, resource.name, reason, view.now),
+    ]
+    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
+
+
+def event_of(
+    view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str
+) -> Event:
+    """What is told of the row of a node."""
+    definition = view.node.definition
+    return Event(
+        id=worker.new_id(),
+        stack_id=resource.stack_id,
+        action=action,
+        status=status,
+        reason=reason,
+        at=view.now,
+        resource_name=resource.name,
+        resource_type=definition.shown_type if definition else resource.type,
+        physical_id=resource.physical_id,
+    )
+
+
+def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:
+    """When an action that begins now has taken too long."""
+    resource = view.resource
+    assert resource is not None
+    definition = resource.definition if action is Action.DELETE else view.node.definition
+    limit_s = definition.time_limits.get(action) if definition is not None else None
+    if limit_s is None:
+        limit_s = worker.time_limit(definition.type if definition is not None else resource.type, action)
+    return view.now + limit_s if limit_s is not None else None
+
+
+def _follower(node: Node) -> tuple[tuple[str, int], ...]:
+    return ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
