@@ -25,9 +25,10 @@ from convergence.db.roster import Roster
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
+from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
 from convergence.engine.stacks import StackLimits, Stacks
-from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
 from convergence.resources.registry import Registry
 from convergence.simulator.groups import InlineGroups

@@ -22,6 +22,7 @@ from convergence.db.roster import Roster
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
+from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
 from convergence.engine.preview import Previews
 from convergence.engine.reads import (
@@ -34,7 +35,7 @@ from convergence.engine.reads import (
 )
 from convergence.engine.service import EngineService
 from convergence.engine.stacks import StackLimits, Stacks
-from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.builtin.local.provider import LocalProvider

@@ -18,8 +18,9 @@ from convergence.core.effects import Decision
 from convergence.core.model import Status
 from convergence.db.memory import MemoryStore
 from convergence.dispatch import Dispatcher
+from convergence.engine.chores import SweepOptions
 from convergence.engine.stacks import StackLimits, Stacks
-from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
 from convergence.errors import DatabaseUnavailable
 from convergence.resources.registry import Registry

@@ -12,7 +12,8 @@ from convergence.db.queries import Reader
 from convergence.db.scopes import HeldResource, LastNode
 from convergence.db.setbacks import LONGEST, Setbacks
 from convergence.db.sweeps import Sweeps
-from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.chores import SweepOptions
+from convergence.engine.sweeper import Sweeper
 from convergence.resources.contract import FinalFailure
 from tests.harness import Harness, things
 from tests.reality import fails, meanwhile

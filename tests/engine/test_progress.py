@@ -7,8 +7,9 @@ import logging
 import pytest
 
 from convergence.core.claim import Worker
+from convergence.engine.chores import SweepOptions
 from convergence.engine.reads import ExplainReads
-from convergence.engine.sweeper import Sweeper, SweepOptions
+from convergence.engine.sweeper import Sweeper
 from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
 from tests.harness import Harness
 from tests.reality import fails
