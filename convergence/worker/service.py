@@ -124,6 +124,7 @@ class WorkerService:
 
         :param hops: how many workers without a free thread have handed it on.
         """
+        self._upkeep.heard()
         check = Check(traversal_id, node, hops)
         if hops < HOPS and self._upkeep.is_jammed():
             self._upkeep.hand_on(check)

@@ -26,6 +26,12 @@ LOG = logging.getLogger(__name__)
 HOPS = 3
 """How often workers without a free thread hand a check on before they leave it to the sweeper."""
 
+SILENT_ROUNDS = 3
+"""After so many rounds without any message a worker does not wait for one."""
+
+BETWEEN_SWEEPS = 6
+"""This part of `Duties.older_than_s`, which is three sweeps, is half a sweep."""
+
 
 class Fitness(StrEnum):
     """Whether a worker can go on."""
@@ -92,6 +98,7 @@ class Upkeep:
         self._duties = duties
         self._take = take
         self._stop = stop
+        self._silence = 0
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self) -> None:
@@ -173,14 +180,25 @@ class Upkeep:
                 Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row)
             )  # fmt: skip
 
+    def heard(self) -> None:
+        """A message has come."""
+        self._silence = 0
+
     def help_out(self) -> None:
-        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""
+        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not.
+
+        While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
+        its nodes as told with each sweep. So these are taken between two sweeps, too.
+        """
+        self._silence += 1
         sweeps, idle = self._rows.sweeps, self._groups.idle
         if sweeps is None or not idle:
             return
-        found = sweeps.unattended(self._duties.older_than_s, idle, self._duties.window)
+        hears_nothing = self._silence > SILENT_ROUNDS
+        older_than_s = self._duties.older_than_s / (BETWEEN_SWEEPS if hears_nothing else 1)
+        found = sweeps.unattended(older_than_s, idle, self._duties.window)
         if found:
-            LOG.warning('%d nodes were ready and nobody was told of them; this worker takes them', len(found))
+            LOG.warning('%d nodes were ready and this worker was not told of them; it takes them', len(found))
         for node in found:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])

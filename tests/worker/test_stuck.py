@@ -183,6 +183,23 @@ def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> No
     assert harness.messages.checks == []
 
 
+def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(harness: Harness) -> None:
+    """F015: all messages vanish on their way and nobody notices. Each sweep counts the nodes as told of."""
+    options = WorkerOptions('host', '1', unattended_s=0.9)
+    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
+    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
+    harness.messages.lost = True
+    stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
+
+    def done() -> bool:
+        worker.reconcile()
+        harness.sweeps.unattended(0.25, 100)  # the sweep of an engine
+        return harness.state(stack_id) == 'CREATE_COMPLETE'
+
+    eventually(done)
+
+
 def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Harness) -> None:
     """F102, F106: the stack was cancelled without a rollback while an action was parked; its type is told."""
     told: list[str] = []
