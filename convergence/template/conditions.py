@@ -99,7 +99,7 @@ class Conditions:
         try:
             condition = self.read(node, path, scope)
             if not isinstance(condition, bool) and not scope.inspecting:
-                raise EvaluationFailed('Invalid condition: it has an expression, and expressions are not evaluated here.')
+                raise EvaluationFailed('Invalid condition: expressions are not evaluated here.')
             return condition is not False
         except Refused:
             return True

@@ -78,7 +78,21 @@ values = st.recursive(
     max_leaves=12,
 )
 late_values = st.recursive(
-    scalars, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)), max_leaves=6
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+document_keys = st.sampled_from([
+    'heat_template_version', 'AWSTemplateFormatVersion', 'parameters', 'Parameters', 'resources', 'Resources',
+    'outputs', 'conditions', 'Conditions', 'Mappings', 'type', 'Type', 'properties', 'Properties', 'condition',
+    'depends_on', 'DependsOn', 'external_id', 'value', 'default', 'constraints', 'a', 'b', *KNOWN,
+])  # fmt: skip
+documents = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(document_keys, inner, max_size=4)),
+    max_leaves=25,
 )
 
 
@@ -192,12 +206,7 @@ def test_however_a_template_is_written_down_it_means_the_same(value):
 
 
 @SAME
-@given(st.recursive(scalars, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(
-    st.sampled_from([
-        'heat_template_version', 'AWSTemplateFormatVersion', 'parameters', 'Parameters', 'resources', 'Resources',
-        'outputs', 'conditions', 'Conditions', 'Mappings', 'type', 'Type', 'properties', 'Properties', 'condition',
-        'depends_on', 'DependsOn', 'external_id', 'value', 'default', 'constraints', 'a', 'b', *KNOWN,
-    ]), inner, max_size=4)), max_leaves=25), st.sampled_from([(key, name) for key, found in DIALECTS.items() for name in found]))
+@given(documents, st.sampled_from([(key, name) for key, found in DIALECTS.items() for name in found]))
 def test_whatever_the_sections_hold_there_is_a_template_or_an_error_of_the_language(content, version):
     key, name = version
     document = {**(content if isinstance(content, dict) else {'resources': content}), key: name}
@@ -208,7 +217,8 @@ def test_whatever_the_sections_hold_there_is_a_template_or_an_error_of_the_langu
 
 
 PIECES = [
-    'heat_template_version: wallaby\n', 'resources:\n', '  a: ', '- ', '{', '}', '[', ']', ': ', ', ', '&x ', '*x', '<<: ',
+    'heat_template_version: wallaby\n', 'resources:\n', '  a: ', '- ', '{', '}', '[', ']', ': ', ', ', '&x ', '*x',
+    '<<: ',
     '!!str ', '!!binary ', '|\n', '>-\n', '"', "'", '# c\n', '? ', '\t', '\r\n', '\n', '---\n', '...\n', '%YAML 1.1\n',
     '\ufeff', '\x00', '\x85', '\u2028', '\ud800', 'é', '0x_', '1e999', '.nan', '12:30:45', '2016-10-14', '~', 'yes',
     '{get_attr: [a, b]}', '{if: [', '$fn', 'type: T\n', '\\', '\U0001f600', ' ' * 3,

@@ -64,7 +64,10 @@ def amazon(value, kind='AWSTemplateFormatVersion', **sections):
     dates = {'AWSTemplateFormatVersion': '2010-09-09', 'HeatTemplateFormatVersion': '2012-12-12'}
     template = {
         kind: dates[kind],
-        'Parameters': {'Word': {'Type': 'String', 'Default': 'text'}, 'List': {'Type': 'CommaDelimitedList', 'Default': 'a,b'}},
+        'Parameters': {
+            'Word': {'Type': 'String', 'Default': 'text'},
+            'List': {'Type': 'CommaDelimitedList', 'Default': 'a,b'},
+        },
         'Resources': {'r': {'Type': 'T', 'Properties': {'x': value}}, 'db': {'Type': 'T'}},
         **sections,
     }
@@ -177,7 +180,7 @@ def test_functions(value, expected, kind):
         ({'Fn::Select': [0]}, 'Fn::Select needs a list'),
         ({'Fn::Select': [[], ['a']]}, 'the index must be a number or a string'),
         ({'Fn::Select': ['x', ['a']]}, 'the index into a list must be a whole number'),
-        ({'Fn::Select': ['x', 7]}, 'of a list or a map, not a number'),
+        ({'Fn::Select': ['x', 7]}, 'of a list or a map, not of a number'),
         ({'Fn::Select': ['x', 'text']}, 'the text to select from is not JSON'),
         ({'Fn::Replace': ['x', 'y']}, 'params must be a map'),
         ({'Fn::Base64': ['x']}, 'Fn::Base64 needs a string'),
@@ -217,7 +220,7 @@ def test_the_older_format_has_no_conditions():
         ('Outputs:\n  o: {Value: 1, Val: 2}', '"Val" is not a valid keyword inside an output', (3, 17), 'Outputs.o.Val'),
         ('Conditions:\n  c: {Condition: d}', 'Invalid condition "d"', (3, 18), 'Conditions.c.Condition'),
         ('Resources:\n  a: {Type: T, DependsOn: b}', '"b"', (3, 27), 'Resources.a.DependsOn'),
-        ('Resources:\n  a: {Type: T, DeletionPolicy: retain}', 'Write Retain', (3, 32), 'Resources.a.DeletionPolicy'),
+        ('Resources:\n  a: {Type: T, DeletionPolicy: retain}', 'Write Ret', (3, 32), 'Resources.a.DeletionPolicy'),
     ],
 )
 def test_a_problem_shows_the_place_as_the_author_wrote_it(text, message, position, path):

@@ -182,7 +182,8 @@ def test_what_is_known_late_gives_the_same_as_what_is_known_early(value, expecte
 def _parts_late(argument):
     """The argument with each of its parts known only later."""
     if isinstance(argument, dict):
-        return {key: {'get_attr': ['db', key or 'x']} for key in argument}, {key or 'x': argument[key] for key in argument}
+        calls = {key: {'get_attr': ['db', key or 'x']} for key in argument}
+        return calls, {key or 'x': argument[key] for key in argument}
     if isinstance(argument, list):
         parts = {str(index): part for index, part in enumerate(argument)}
         return [{'get_attr': ['db', name]} for name in parts], parts

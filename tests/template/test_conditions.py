@@ -174,7 +174,8 @@ def test_if_chooses_and_may_leave_out(value, expected):
 
 
 def test_a_property_may_be_left_out():
-    template = compiled('resources: {r: {type: T, properties: {a: {if: [false, 1]}, b: 2}, metadata: {if: [false, {}]}}}\n')
+    body = '{type: T, properties: {a: {if: [false, 1]}, b: 2}, metadata: {if: [false, {}]}}'
+    template = compiled(f'resources: {{r: {body}}}\n')
     assert template.goal.definitions['r'].properties == {'b': 2}
     assert template.goal.definitions['r'].metadata == {}
 

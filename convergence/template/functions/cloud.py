@@ -127,7 +127,7 @@ class Select(Function):
         if not (is_call(key) or isinstance(key, str | int)):
             raise EvaluationFailed(f'Fn::Select: the index must be a number or a string, not {type_name(key)}.')
         if not (source is None or isinstance(source, dict | list | str)):
-            raise EvaluationFailed(f'Fn::Select: something can be selected of a list or a map, not {type_name(source)}.')
+            raise EvaluationFailed(f'Fn::Select: one can select of a list or a map, not of {type_name(source)}.')
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """What was selected. A text is read as JSON."""

@@ -58,7 +58,8 @@ class Repeat(Function):
         assert isinstance(argument, dict)
         for_each = argument['for_each']
         assert isinstance(for_each, dict)
-        lists: list[Sequence[Json]] = [[*items] if isinstance(items, dict | list) else [] for items in for_each.values()]
+        sources = for_each.values()
+        lists: list[Sequence[Json]] = [[*items] if isinstance(items, dict | list) else [] for items in sources]
         combinations: Iterable[tuple[Json, ...]]
         if self._permutations(argument):
             count = math.prod(map(len, lists))
