@@ -20,6 +20,8 @@ BROKEN = {
     'unknown database': ('[database]\nconnection = oracle://u:hunter2@127.0.0.1/c\n', 2, 'oracle'),
     'a transport for one process': ('[transport]\nurl = memory://\n', 2, 'convergence-all-in-one'),
     'an impossible value': ('[engine]\nthreads = none\n', 2, 'threads'),
+    'too many followers': ('[api]\nthreads = 4\nmax_followers = 4\n', 2, 'max_followers'),
+    'an open door': ('[api]\nhost = 0.0.0.0\n', 2, 'authentication = keystone'),
     'a lease too short': ('[engine]\nlease_s = 1\nheartbeat_interval_s = 1\n', 2, 'lease_s'),
 }
 
@@ -83,7 +85,7 @@ def test_several_processes_that_cannot_start_end_together(tmp_path):
     assert 'convergence-manage db sync' in ended.stderr
 
 
-@pytest.mark.parametrize('module', ['engine', 'worker', 'all_in_one', 'manage'])
+@pytest.mark.parametrize('module', ['engine', 'worker', 'api', 'all_in_one', 'manage'])
 @pytest.mark.parametrize(
     ('arguments', 'code'), [(('--no-such-option',), 2), (('--help',), 0), (('--config-file', '/nowhere/c.conf'), 2)]
 )
@@ -163,7 +165,7 @@ def test_processes_whose_supervisor_was_killed_end_in_good_order(small):
 
 def test_everything_in_one_process_needs_no_configuration(tmp_path):
     small = Cluster(tmp_path, database_url='unused', rabbit_url='memory:///unused', exchange='unused')
-    small.configuration.write_text('')
+    small.configuration.write_text('[api]\nport = 0\n')  # the usual one may be taken on a machine that runs tests
     process = small.launch('all_in_one')
     process.ready()
     listed = run('manage', 'service', 'list', directory=tmp_path)

@@ -1,0 +1,67 @@
+"""Two API processes before two engines and three workers, on RabbitMQ and PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+
+import pytest
+import requests
+
+from tests.functional.cluster import LONG_S, Cluster, Process, eventually, template
+
+DATABASE = 'postgresql'
+
+
+@pytest.fixture
+def apis(cluster: Cluster):
+    """The processes, at work."""
+    processes = [cluster.launch('api') for _ in range(2)]
+    for process in processes:
+        process.ready()
+    yield processes
+    for process in processes:
+        if process.running():
+            assert process.end(signal.SIGTERM) == 0, process.text()
+
+
+def address(process: Process) -> str:
+    """Where a process listens."""
+    found = eventually(lambda: re.search(r'The API listens on (\S+)', process.text()), 'the API listens')
+    return f'{found[1]}/v1/functional'
+
+
+def test_what_one_has_accepted_the_other_shows_when_the_first_is_killed(cluster, apis, name):
+    first, second = (address(process) for process in apis)
+    body = {'stack_name': name, 'template': json.loads(template(a={'value': 'x', 'until': name}))}
+    made = requests.post(f'{first}/stacks', json=body, timeout=LONG_S, headers={'Idempotency-Key': name})
+    assert made.status_code == 201, made.text
+    cluster.reality.called(name, 'a', 'create')
+    apis[0].end(signal.SIGKILL)
+    again = requests.post(f'{second}/stacks', json=body, timeout=LONG_S, headers={'Idempotency-Key': name})
+    assert again.json()['stack']['id'] == made.json()['stack']['id']
+    with requests.get(f'{second}/stacks/{name}', timeout=LONG_S) as shown:
+        assert shown.json()['stack']['stack_status'] == 'CREATE_IN_PROGRESS'
+        url = shown.url
+    with requests.get(f'{url}/events?follow', stream=True, timeout=LONG_S) as stream:
+        cluster.reality.open(name)
+        assert any('CREATE_COMPLETE' in line and f'"resource_name": "{name}"' in line
+                   for line in stream.iter_lines(decode_unicode=True))  # fmt: skip
+    assert requests.delete(url, timeout=LONG_S).status_code == 204
+
+
+def test_a_project_sees_its_own_stacks_only_on_postgresql_too(apis, cluster, name):
+    first = address(apis[0])
+    made = requests.post(f'{first}/stacks', json={'stack_name': name, 'template': template(a={})}, timeout=LONG_S)
+    assert made.status_code == 201, made.text
+    other = first.replace('/functional', '/another')
+    assert requests.get(f'{other}/stacks/{name}', timeout=LONG_S).status_code == 404
+    assert requests.get(f'{other}/stacks', timeout=LONG_S).json() == {'stacks': []}
+    requests.delete(made.headers['Location'], timeout=LONG_S)
+
+
+def test_the_probes_of_an_installation(apis):
+    base = address(apis[1]).partition('/v1/')[0]
+    assert requests.get(f'{base}/health/ready', timeout=LONG_S).status_code == 200
+    assert eventually(lambda: requests.get(f'{base}/health/progress', timeout=LONG_S).json()['workers'] == 3, 'workers')
