@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import keyword
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, make_dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ from convergence.resources.contract import (
 )
 from convergence.resources.handlers import Handlers, Snippet
 from convergence.resources.schema import PropertySchema, prop
+from convergence.resources.support import SUPPORTED, Status, SupportStatus
+from convergence.resources.translation import Rule
 
 _TYPES: dict[str, Any] = {
     'string': str,
@@ -59,7 +61,9 @@ class AdaptedType(ResourceType[Any]):
         # A class of its own, so that any plain class will do and what it does not define has a default.
         self._plugin: type[Any] = type(plugin.__name__, (plugin, Handlers), {})
         schema = getattr(plugin, 'properties_schema', {})
-        self.Properties = _properties_class(plugin.__name__, schema)  # type: ignore[misc]
+        rules = tuple(getattr(plugin, 'TRANSLATIONS', ()))
+        self.Properties = _properties_class(plugin.__name__, schema, rules)  # type: ignore[misc]
+        self.support = support_of(getattr(plugin, 'support_status', None))  # type: ignore[misc]
         self.Attributes = _attributes_class(plugin)  # type: ignore[misc]
 
     def create(self, call: Call[Any]) -> Answer:
@@ -178,9 +182,9 @@ def _difference(call: Call[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return after, {name: value for name, value in after.items() if name not in before or before[name] != value}
 
 
-def _properties_class(name: str, schema: Mapping[str, Any]) -> type[Any]:
+def _properties_class(name: str, schema: Mapping[str, Any], rules: Sequence[Rule] = ()) -> type[Any]:
     entries = [(_identifier(key), _annotation(entry), _declared(key, entry)) for key, entry in schema.items()]
-    return make_dataclass(f'{name}Properties', entries, frozen=True)
+    return make_dataclass(f'{name}Properties', entries, frozen=True, namespace={'TRANSLATIONS': rules})
 
 
 def _attributes_class(plugin: type[Any]) -> type[Any]:
@@ -200,6 +204,7 @@ def _declared(key: str, entry: Any) -> Any:
         'immutable': bool(_told(entry, 'immutable', False)),
         'constraints': [_constraint(key, one) for one in _told(entry, 'constraints', ()) or ()],
         'name': key,
+        'support': support_of(_told(entry, 'support_status', None)),
     }
     if not _told(entry, 'required', False):
         options['default'] = _told(entry, 'default', None)
@@ -240,6 +245,19 @@ def _constraint(key: str, entry: Any) -> Constraint:
         return custom(entry['custom_constraint'], description)
     raise TypeError(
         f'{key}: a constraint is one of length, range, modulo, allowed_values, allowed_pattern, custom_constraint'
+    )
+
+
+def support_of(told: Any) -> SupportStatus:
+    """The status that a plugin tells, as a mapping or an object; supported where it tells none."""
+    if told is None:
+        return SUPPORTED
+    previous = _told(told, 'previous_status', None)
+    return SupportStatus(
+        Status(str(_told(told, 'status', Status.SUPPORTED))),
+        _told(told, 'version', None),
+        _told(told, 'message', None),
+        None if previous is None else support_of(previous),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -14,6 +15,8 @@ from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound
 from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema
+from convergence.resources.translation import Rename
 from convergence.testing import Fixture, Recovery, conformance
 from tests.resources.calls import Row
 
@@ -250,3 +253,34 @@ def test_whether_an_action_can_be_stopped_depends_on_its_handler():
     assert kind.can_cancel(Action.CREATE)
     assert not kind.can_cancel(Action.UPDATE)
     assert not kind.can_cancel(Action.DELETE)
+
+
+class Renamed:
+    """A plugin with a past."""
+
+    support_status: ClassVar = {'status': 'DEPRECATED', 'version': '2', 'previous_status': {'status': 'SUPPORTED'}}
+    TRANSLATIONS = (Rename(('flavour',), 'flavor'),)
+    properties_schema: ClassVar = {
+        'flavor': {'type': 'string', 'required': True, 'constraints': [{'custom_constraint': 'dns_name'}]},
+        'step': {'type': 'integer', 'default': 5, 'constraints': [{'modulo': {'step': 5, 'offset': 0}}]},
+        'secret': {'type': 'string', 'support_status': {'status': 'HIDDEN'}},
+    }
+
+
+def test_support_and_old_names_are_those_of_the_plugin():
+    kind = adapt(Renamed)
+    described = Registry({'Example::Renamed': kind}).describe('Example::Renamed')
+    assert described['support_status']['status'] == 'DEPRECATED'
+    assert described['support_status']['previous_status']['status'] == 'SUPPORTED'
+    assert list(described['properties']) == ['flavor', 'step']
+    schema = PropertySchema.of(kind.Properties)
+    assert schema.changed({'flavour': 'small'}, {'flavor': 'small'}) == frozenset()
+    with pytest.raises(StackValidationFailed) as caught:
+        schema.parse({'flavor': 'a_b', 'step': 7})
+    assert len(caught.value.problems) == 2
+
+
+def test_a_support_status_that_does_not_exist_leaves_the_type_out(caplog):
+    odd = type('Odd', (Renamed,), {'support_status': {'status': 'GOOD'}})
+    assert Registry({'Example::Odd': lambda: adapt(odd)}).names() == ()
+    assert 'Example::Odd is unusable' in caplog.text
