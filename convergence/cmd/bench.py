@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LARGE = 4000
+PARKED = 1000
 SIMULATED = 200
 SIZES = (100, 1000)
+SLOW_S = 60.0
 _FORMAT = '{:<6} {:>5}  {:<12}  {:>7}  {:>11}  {:>10}  {:>7}  {:>8}'
 
 
@@ -58,9 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.captureWarnings(True)  # libraries warn while they are imported; nobody is told
     measurements: list[Measurement] = []
     try:
-        for name in _installations(options.transport, console):
+        names = _installations(options.transport, console)
+        for name in names:
             measurements += _measure(name, options, console)
         compiling = _compile(options.large, console) if options.large else {}
+        parking = _park(options.parked, options.parked_s, console) if options.parked and 'real' in names else {}
         simulating = _simulate(options.simulated, console) if options.simulated else {}
     except ConvergenceError as error:
         print(f'bench: {error}', file=sys.stderr)
@@ -72,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             'machine': _machine(),
             'measurements': [asdict(each) for each in measurements],
             'large': compiling,
+            'parked': parking,
             'simulated': simulating,
         }
         options.json.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
@@ -90,6 +95,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument('--large', type=int, default=LARGE, metavar='N', help='resources to compile and plan; 0: none')
     parser.add_argument('--simulated', type=int, default=SIMULATED, metavar='N', help='simulated runs; 0: none')
+    parser.add_argument(
+        '--parked', type=int, default=PARKED, metavar='N',
+        help='slow resources, on real processes where those are measured; 0: none',
+    )  # fmt: skip
+    parser.add_argument('--parked-s', type=float, default=SLOW_S, metavar='S', help='seconds that each of them takes')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')
     return parser.parse_args(argv)
 
@@ -177,6 +187,17 @@ def _compile(size: int, console: Console) -> dict[str, float]:
     for part, seconds in parts.items():
         console.print(f'{part:<40}{seconds:8.2f} s')
     return parts
+
+
+def _park(resources: int, each_s: float, console: Console) -> dict[str, float]:
+    """How many actions that take their time are under way at once, with 16 threads."""
+    from convergence.cmd.benchmark.parked import wait
+
+    console.print(Text(f'\n{resources} resources that take {each_s:g} s each, 2 workers of 8 threads', 'bold'))
+    waited = wait(resources, each_s)
+    console.print(f'{"under way at the same time, at most":<40}{waited.most:8d}')
+    console.print(f'{"until all were complete":<40}{waited.seconds:8.1f} s')
+    return asdict(waited)
 
 
 def _simulate(runs: int, console: Console) -> dict[str, float]:

@@ -130,11 +130,16 @@ def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
     figures, _ = run(
         tmp_path,
         *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0', '--simulated', '0'),
+        *('--parked', '20', '--parked-s', '1'),
         CONVERGENCE_TEST_POSTGRESQL_URL=postgresql.url,
         CONVERGENCE_TEST_RABBIT_URL=rabbit_url,
     )
     check(figures, 'real', 12)
     assert figures['large'] == {}
+    parked = figures['parked']
+    assert (parked['resources'], parked['each_s']) == (20, 1.0)
+    assert 0 < parked['most'] <= 20
+    assert parked['seconds'] >= 1.0
 
 
 def test_a_server_that_was_asked_for_and_does_not_answer_is_named(monkeypatch, capsys):

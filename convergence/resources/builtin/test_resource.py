@@ -16,6 +16,10 @@ from convergence.resources.schema import prop
 NOT_NEGATIVE = (Range(minimum=0),)
 
 
+STEP_S = 1.0
+"""Those who test with this type expect to see it polled."""
+
+
 @dataclass(frozen=True)
 class ActionWait:
     """Seconds to wait in each action; None leaves it to ``wait_secs``."""
@@ -94,7 +98,7 @@ class TestResource(ResourceType[TestProperties]):
 
     def poll(self, call: Call[TestProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Wait on, then fail if that is wanted."""
-        waiting = still_waiting(self._clock, progress)
+        waiting = still_waiting(self._clock, progress, step_s=STEP_S)
         if waiting is not None:
             return waiting
         return self._end(call, action, call.physical_id, None)
@@ -119,7 +123,7 @@ class TestResource(ResourceType[TestProperties]):
     ) -> Answer:
         seconds = _wait_of(call.properties, action)
         if seconds > 0:
-            return wait(self._clock, seconds, physical_id, data)
+            return wait(self._clock, seconds, physical_id, data, step_s=STEP_S)
         return self._end(call, action, physical_id, data)
 
     def _end(

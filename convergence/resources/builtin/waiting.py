@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,26 +16,32 @@ Clock = Callable[[], float]
 
 system_clock: Clock = time.time
 
-POLL_INTERVAL_S = 1.0
-
 
 def wait(
-    clock: Clock, seconds: float, physical_id: str | None = None, data: Mapping[str, Json] | None = None
+    clock: Clock,
+    seconds: float,
+    physical_id: str | None = None,
+    data: Mapping[str, Json] | None = None,
+    *,
+    step_s: float = math.inf,
 ) -> InProgress:
-    """An answer that begins a wait. The wait is over when `still_waiting` says None."""
+    """An answer that begins a wait. The wait is over when `still_waiting` says None.
+
+    :param step_s: how often it is looked at. Without it only at its end: so ten thousand waits cost ten thousand looks.
+    """
     progress: dict[str, Json] = {'until': clock() + seconds, 'seconds': seconds}
-    return InProgress(progress, physical_id, data, poll_after_s=min(POLL_INTERVAL_S, seconds))
+    return InProgress(progress, physical_id, data, poll_after_s=min(step_s, seconds))
 
 
-def still_waiting(clock: Clock, progress: Mapping[str, Json]) -> InProgress | None:
-    """The answer to a poll while the wait goes on; None when it is over."""
+def still_waiting(clock: Clock, progress: Mapping[str, Json], *, step_s: float = math.inf) -> InProgress | None:
+    """The answer to a poll while the wait goes on; None when it is over. `step_s` is that of the beginning."""
     left_s = _number(progress['until']) - clock()
     # A clock that was set back must not make the wait longer than it was meant to be.
     if left_s > _number(progress['seconds']):
-        return wait(clock, _number(progress['seconds']))
+        return wait(clock, _number(progress['seconds']), step_s=step_s)
     if left_s <= 0:
         return None
-    return InProgress(progress, poll_after_s=min(POLL_INTERVAL_S, left_s))
+    return InProgress(progress, poll_after_s=min(step_s, left_s))
 
 
 def physical_name(call: Call[Any]) -> str:
