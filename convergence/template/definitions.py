@@ -149,13 +149,9 @@ class Definitions:
             self.document.key_problem(message, (*path, key), InvalidTemplateSection)
 
     def _map(self, body: Mapping[str, Json], key: str, path: Path, scope: Compiling) -> Json:
-        """A section of the resource, encoded. A function is fine if its value is known in advance."""
+        """A section of the resource, encoded: a map, or a call that may give one when other resources are there."""
         encoded = self.folder.value(body.get(key), (*path, key), scope)
         if encoded is None:
-            return {}
-        if is_call(encoded):
-            if any(references(encoded)):
-                self.document.problem(f'The {key} cannot depend on another resource as a whole.', (*path, key))
             return {}
         if not isinstance(encoded, dict):
             self.document.problem(f'The {key} must be a map.', (*path, key))

@@ -217,7 +217,7 @@ def test_the_older_format_has_no_conditions():
         ('Parameters:\n  p: {Type: Text}', 'must be one of String, Number', (3, 13), 'Parameters.p.Type'),
         ('Parameters:\n  p: {Type: String, Min: 1}', '"Min" is not a valid keyword', (3, 21), 'Parameters.p.Min'),
         ('Parameters:\n  p: {Type: String, MinLength: x}', 'not a number', (3, 32), 'Parameters.p'),
-        ('Outputs:\n  o: {Value: 1, Val: 2}', '"Val" is not a valid keyword inside an output', (3, 17), 'Outputs.o.Val'),
+        ('Outputs:\n  o: {Value: 1, Val: 2}', '"Val" is not a valid keyword inside an', (3, 17), 'Outputs.o.Val'),
         ('Conditions:\n  c: {Condition: d}', 'Invalid condition "d"', (3, 18), 'Conditions.c.Condition'),
         ('Resources:\n  a: {Type: T, DependsOn: b}', '"b"', (3, 27), 'Resources.a.DependsOn'),
         ('Resources:\n  a: {Type: T, DeletionPolicy: retain}', 'Write Ret', (3, 32), 'Resources.a.DeletionPolicy'),

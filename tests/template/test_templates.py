@@ -172,12 +172,14 @@ def test_deletion_policies_in_lower_case_came_with_newton():
     assert '2016-10-14' in problems(old)[0].message
 
 
-def test_properties_may_be_a_parameter_as_a_whole_but_not_an_attribute():
+def test_properties_may_be_a_parameter_or_an_attribute_as_a_whole():
     text = 'parameters: {p: {type: json, default: {$x: 1}}}\n'
     text += 'resources: {a: {type: T, properties: {get_param: p}}, b: {type: T}}\n'
     assert resolve(compiled(text).goal.definitions['a'].properties, {}) == {'$x': 1}
     late = text.replace('{get_param: p}', '{get_attr: [b, x]}')
-    assert 'cannot depend on another resource as a whole' in problems(late)[0].message
+    definition = compiled(late).goal.definitions['a']
+    assert (definition.requires, definition.uses) == (('b',), {'b': ('x',)})
+    assert resolve(definition.properties, {'b': Output('1', attributes={'x': {'y': 2}})}) == {'y': 2}
 
 
 def test_circles_are_named_with_their_lines():

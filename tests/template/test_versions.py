@@ -125,7 +125,11 @@ def test_a_name_is_data_in_versions_that_do_not_have_the_function(name, version)
         ({'parameters': {'p': {'type': 'string', 'default': '', 'tags': ['t']}}}, '2018-03-02'),
         ({'resources': {'a': {'type': 'T', 'deletion_policy': 'retain'}}}, '2016-10-14'),
         (
-            {'parameters': {'p': {'type': 'number', 'constraints': [{'modulo': {'step': 2, 'offset': 0}}], 'default': 2}}},
+            {
+                'parameters': {
+                    'p': {'type': 'number', 'default': 2, 'constraints': [{'modulo': {'step': 2, 'offset': 0}}]}
+                }
+            },
             '2017-02-24',
         ),
     ],
