@@ -18,6 +18,7 @@ from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
 from convergence.resources.contract import ResourceType
+from convergence.resources.custom import installed_checks
 from convergence.resources.plugins import load
 from convergence.resources.reading import did_you_mean
 from convergence.resources.schema import PropertySchema
@@ -47,6 +48,7 @@ class Registry:
         :param local: enables the types of the local provider, which touch this machine.
         """
         loaded = load(namespace, 'resource type')
+        installed_checks()  # Properties are checked in transactions, where nothing should be loaded any more.
         return cls({**loaded, **(local_types(local) if local else {})})
 
     @classmethod

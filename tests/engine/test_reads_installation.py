@@ -81,6 +81,9 @@ def test_values_are_shown_but_no_secret(harness, reads):
     secret = described['Parameters']['secret']
     assert (secret['NoEcho'], secret['Default'], secret['Value']) == ('true', '******', '******')
     assert described['Environment']['parameters'] == {'name': 'abc', 'secret': '******'}
+    mapped = {'resource_registry': {'A': 'B'}}
+    registry = reads.validate_template(harness.context, TEMPLATE, mapped)['Environment']['resource_registry']
+    assert registry == {'A': 'B', 'resources': {}}
     listed = {'parameters': {'name': 'abc', 'colour': 'red'}, 'encrypted_param_names': ['name', 'other']}
     shown = reads.validate_template(harness.context, TEMPLATE, listed)['Environment']
     assert shown['parameters'] == {'name': '******', 'colour': 'red'}
