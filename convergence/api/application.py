@@ -30,7 +30,9 @@ from convergence.api.routes import ROUTES, Route
 LOG = logging.getLogger(__name__)
 
 REQUEST_ID = 'x-openstack-request-id'
-_ARN = re.compile(r'(?P<root>/v1/(?P<project>[^/]+)/stacks/)arn:openstack:heat::(?P=project):stacks/[^/]+/(?P<id>[^/]+)')
+_ARN = re.compile(
+    r'(?P<root>/v1/(?P<project>[^/]+)/stacks/)arn:openstack:heat::(?P=project):stacks/[^/]+/(?P<id>[^/]+)'
+)
 """A stack named as the field's RPC does, in one piece."""
 _OTHER_VERSION = re.compile(r'/v(?!1(?:/|$))[^/]*')
 
@@ -57,9 +59,7 @@ class Application:
     :param followers: those who follow events; stop them when the process ends.
     """
 
-    def __init__(
-        self, engine: Engine, policy: Policy, options: Options, followers: Followers | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, policy: Policy, options: Options, followers: Followers | None = None) -> None:
         self._followers = followers or Followers()
         self._engine = engine
         self._policy = policy
@@ -189,7 +189,7 @@ class _Envelope:
         request.context.began = time.monotonic()
         named = _ARN.match(request.path)
         if named is not None:
-            request.path = f'{named["root"]}{unquote(named["id"])}{request.path[named.end():]}'
+            request.path = f'{named["root"]}{unquote(named["id"])}{request.path[named.end() :]}'
 
     def process_response(
         self, request: falcon.Request, response: falcon.Response, resource: object, succeeded: bool

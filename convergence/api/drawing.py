@@ -66,10 +66,14 @@ def svg(graph: Graph) -> str:
         for column, name in enumerate(layer)
     }
     lines = [
-        (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="11">'),
-        ('<defs><marker id="arrow" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
-        '<path d="M0,0 L8,4 L0,8 z" fill="#666"/></marker></defs>'),
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            'font-family="sans-serif" font-size="11">'
+        ),
+        (
+            '<defs><marker id="arrow" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
+            '<path d="M0,0 L8,4 L0,8 z" fill="#666"/></marker></defs>'
+        ),
     ]
     lines += [_line(places[edge['from']], places[edge['to']]) for edge in graph['edges']]
     lines += [_box(node, places[node['name']]) for node in graph['nodes']]

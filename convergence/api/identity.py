@@ -1,9 +1,9 @@
 """Who asks.
 
-With Keystone, keystonemiddleware stands before the application and says so in headers, which it removes when they come
-from outside. Without, the project is the one of the URL, and only this machine is let in: the client's address must be a
-loopback address, and the request must have been meant for this machine. A page in a browser can send requests to it
-too, but it cannot give them another origin or the name of another host.
+With Keystone, keystonemiddleware stands before the application and says so in headers, which it removes when they
+come from outside. Without, the project is the one of the URL, and only this machine is let in: the client's address
+must be a loopback address, and the request must have been meant for this machine. A page in a browser can send
+requests to it too, but it cannot give them another origin or the name of another host.
 """
 
 from __future__ import annotations

@@ -8,9 +8,6 @@ from typing import Any
 from convergence import errors
 from convergence.api.faults import bad_request
 from convergence.api.queries import flag, number
-from convergence.template.limits import Limits
-from convergence.template.problems import Problems
-from convergence.template.sources import read
 
 Body = Mapping[str, Any]
 
@@ -36,8 +33,6 @@ def template(body: Body, *, required: bool = True) -> Any:
 def arguments(body: Body) -> dict[str, Any]:
     """What comes with a template: `params`, `files` and `environment_files`.
 
-    :raises HttpProblem: 400, a section of the environment makes no sense.
-    :raises StackValidationFailed: the environment is no document.
     :raises NotOffered: files are to be fetched from somewhere else.
     """
     if body.get('files_container'):
@@ -51,24 +46,13 @@ def arguments(body: Body) -> dict[str, Any]:
     }
 
 
-def environment(body: Body) -> dict[str, Any] | None:
-    """The environment of a body, with its parameters put in; None where there is neither."""
-    sent = body.get('environment')
-    if isinstance(sent, str):
-        problems = Problems()
-        sent = read(sent, 'environment', Limits(), problems).root if sent.strip() else {}
-        problems.raise_any()
-        if not isinstance(sent, dict):
-            raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
-    parameters = body.get('parameters')
-    if not parameters:
-        return dict(sent) if sent else None
-    merged = dict(sent or {})
-    present = merged.get('parameters') or {}
-    if not isinstance(present, dict):
-        raise bad_request('environment: parameters must be a map.')
-    merged['parameters'] = {**present, **parameters}
-    return merged
+def environment(body: Body) -> Any:
+    """The environment of a body with its parameters laid over it; None where there is neither."""
+    sent, parameters = body.get('environment'), body.get('parameters')
+    layers = [sent] if sent else []
+    if parameters:
+        layers.append({'parameters': parameters})
+    return layers or None
 
 
 def options(body: Body, **more: Any) -> dict[str, Any] | None:

@@ -42,7 +42,8 @@ def make_application(
             '[api] authentication = keystone needs keystonemiddleware: pip install convergence[keystone].'
         ) from None
     # The application itself says 401: some of it is for anybody.
-    return AuthProtocol(application, {'oslo_config_config': conf, 'delay_auth_decision': True})  # type: ignore[no-any-return]
+    verified: WsgiApplication = AuthProtocol(application, {'oslo_config_config': conf, 'delay_auth_decision': True})
+    return verified
 
 
 class ApiProcess:

@@ -151,7 +151,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
             root=Path(conf.local_provider.root or state_dir / 'local').expanduser().absolute(),
             programs={name: Path(path) for name, path in conf.local_provider.programs.items()},
         ),
-        api=ApiSettings(**{name: '' if value is None else value for name, value in _own(conf.api, api.OPTIONS).items()}),
+        api=ApiSettings(**_texts(_own(conf.api, api.OPTIONS))),
     )
     _check(made)
     return made
@@ -160,6 +160,11 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
 def _own(group: Mapping[str, Any], options: Sequence[cfg.Opt]) -> dict[str, Any]:
     """The values of our own options: a library may have registered more in the same group."""
     return {option.dest: group[option.dest] for option in options}
+
+
+def _texts(values: dict[str, Any]) -> dict[str, Any]:
+    """An empty text for what is not set."""
+    return {name: '' if value is None else value for name, value in values.items()}
 
 
 def _limits(values: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,9 @@ from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
+Environment = Mapping[str, Json] | str
+"""What a user sends as an environment: a map, or its text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
@@ -69,17 +72,17 @@ class Goals:
     def submission(
         self,
         source: str | Mapping[str, Json],
-        params: Mapping[str, Json] | None = None,
+        params: Environment | Sequence[Environment] | None = None,
         files: Mapping[str, str] | None = None,
         environment_files: Sequence[str] | None = None,
     ) -> Submission:
         """What a request says a stack should be.
 
-        :param params: an environment.
+        :param params: an environment, or several: each is laid over those before.
         :param environment_files: names among the `files`; what they say, merged, wins over `params`.
         :raises StackValidationFailed: carries what is wrong with the environment files.
         """
-        environment, files = dict(params or {}), dict(files or {})
+        environment, files = self._environment(params or {}), dict(files or {})
         if environment_files:
             # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
             declared = template.analyse(
@@ -156,6 +159,20 @@ class Goals:
         root = read(source, 'template', self._limits, problems).root
         problems.raise_any()
         return dict(root) if isinstance(root, dict) else {}
+
+    def _environment(self, params: Environment | Sequence[Environment]) -> dict[str, Json]:
+        whole: dict[str, Json] = {}
+        for layer in [params] if isinstance(params, (str, Mapping)) else params:
+            whole = laid_over(whole, self._sections(layer) if isinstance(layer, str) else layer)
+        return whole
+
+    def _sections(self, text: str) -> dict[str, Json]:
+        problems = Problems()
+        root = read(text, 'environment', self._limits, problems).root if text.strip() else {}
+        problems.raise_any()
+        if not isinstance(root, dict):
+            raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
+        return dict(root)
 
     def remember(self, template_id: str, compiled: template.Compiled) -> None:
         """Keep a compiled template that has been stored under an id."""

@@ -92,7 +92,7 @@ class ProgressReads:
         if found.running and 'worker' not in up:
             reasons.append(f'{found.running} operations are in progress and no worker is up; start convergence-worker.')
         if found.late:
-            reasons.append(f'{found.late} operations are past their deadline and were not ended; is an engine sweeping?')
+            reasons.append(f'{found.late} operations are past their deadline and go on; is an engine sweeping?')
         if found.stalled:
             reasons.append(f'{found.stalled} operations make no progress; ask for the explanation of their stacks.')
         return {

@@ -1,4 +1,4 @@
-"""What a caller makes a condition of its request: that it is carried out once, or only if nothing has happened since."""
+"""What a caller makes a condition of its request: that it is carried out once, or that nothing has happened since."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class RequestMark:
     digest: str | None = None
 
     @classmethod
-    def of(cls, key: str | None, stack_name: str, submission: Submission, args: Mapping[str, Any] | None) -> RequestMark:
+    def of(
+        cls, key: str | None, stack_name: str, submission: Submission, args: Mapping[str, Any] | None
+    ) -> RequestMark:
         """The mark of a request for a stack."""
         if key is None:
             return cls()

@@ -135,7 +135,9 @@ OPERATIONS: Mapping[str, Operation] = {
             'preview_update_stack', (*_IDENTITY, 'template'), _TEMPLATE,
             about='What an update would do: unchanged, updated, replaced, added, deleted, each a list of resources.',
         ),
-        Operation('delete_stack', _IDENTITY, ('expected_traversal',), about='Begin to delete a stack, in whatever state it is.'),
+        Operation(
+            'delete_stack', _IDENTITY, ('expected_traversal',), about='Begin to delete a stack, in whatever state it is.'
+        ),
         Operation(
             'stack_cancel_update', _IDENTITY, ('cancel_with_rollback',),
             about='Stop the operation in progress and, if so wanted, go back to the last good template.',
@@ -188,7 +190,9 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
         # Templates and the installation
         Operation(
-            'validate_template', ('template',), ('params', 'files', 'environment_files', 'show_nested', 'ignorable_errors'),
+            'validate_template',
+            ('template',),
+            ('params', 'files', 'environment_files', 'show_nested', 'ignorable_errors'),
             about='What a template declares, or what is wrong with it.',
         ),
         Operation(

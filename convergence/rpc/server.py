@@ -188,7 +188,7 @@ class CancelServer(Server):
 
 
 class EngineServer(Server):
-    """Answers the operations of `convergence.rpc.operations.OPERATIONS` with the methods of `service` of the same names.
+    """Answers each of `convergence.rpc.operations.OPERATIONS` with the method of `service` that has its name.
 
     An operation gets the context and its arguments by name: those the caller gave, so the method has defaults for the
     optional ones. `list_stacks`, `count_stacks` and `list_events` get their filters as one value called `query`.

@@ -89,9 +89,10 @@ def test_an_operation_is_cancelled_with_openstack(run):
 
 
 def test_what_concerns_no_stack_with_openstack(run):
-    assert run('orchestration', 'build', 'info', '-f', 'json')['api'] == run(
-        'orchestration', 'build', 'info', '-f', 'json'
-    )['engine']
+    assert (
+        run('orchestration', 'build', 'info', '-f', 'json')['api']
+        == run('orchestration', 'build', 'info', '-f', 'json')['engine']
+    )
     services = run('orchestration', 'service', 'list', '-f', 'json')
     assert {each['Status'] for each in services} == {'up'}
     types = run('orchestration', 'resource', 'type', 'list', '-f', 'json')

@@ -32,7 +32,12 @@ def verified(api, project='p', roles='member', **more):
 
 @pytest.mark.parametrize(
     'headers',
-    [{'Host': 'evil.example'}, {'Origin': 'http://evil.example'}, {'Origin': 'null'}, {'Host': '127.0.0.1.evil.example'}],
+    [
+        {'Host': 'evil.example'},
+        {'Origin': 'http://evil.example'},
+        {'Origin': 'null'},
+        {'Host': '127.0.0.1.evil.example'},
+    ],
 )
 def test_without_keystone_a_page_of_somebody_else_is_not_served(api, headers):
     """A browser on this machine sends what any page tells it to, but says for which host and from where."""

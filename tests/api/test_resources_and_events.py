@@ -62,9 +62,7 @@ def test_events_are_listed_in_pages_and_by_filters(api):
         {'href': url, 'rel': 'stack'},
     ]
     assert events[0]['physical_resource_id'] == path.split('/')[2]
-    ids = lambda query: [
-        each['id'] for each in api.ask('GET', f'{path}/events', query_string=query).json['events']
-    ]
+    ids = lambda query: [each['id'] for each in api.ask('GET', f'{path}/events', query_string=query).json['events']]
     every = [each['id'] for each in events]
     assert ids('limit=2') == every[:2]
     assert ids(f'marker={every[1]}&limit=2') == every[2:4]

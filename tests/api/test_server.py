@@ -86,9 +86,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(api, serve):
         taken.bind(('127.0.0.1', 0))
         taken.listen()
         port = taken.getsockname()[1]
-        process = ApiProcess(
-            replace(SETTINGS, port=port), api.embedded.parts.transport, stop_s=1.0, conf=empty_conf()
-        )
+        process = ApiProcess(replace(SETTINGS, port=port), api.embedded.parts.transport, stop_s=1.0, conf=empty_conf())
         log: list[str] = []
         with pytest.raises(errors.ConfigurationError, match=f'cannot listen on 127.0.0.1 port {port}'):
             Together(Noted(log), process).start()

@@ -40,9 +40,7 @@ def resource_types(call: Call) -> Answer:
 def resource_type(call: Call) -> Answer:
     """Properties and attributes of a resource type."""
     with_description = call.query.flag('with_description')
-    return Answer(
-        call.ask('resource_schema', type_name=call.path['type_name'], with_description=with_description)
-    )
+    return Answer(call.ask('resource_schema', type_name=call.path['type_name'], with_description=with_description))
 
 
 def type_template(call: Call) -> Answer:

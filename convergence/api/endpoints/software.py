@@ -23,7 +23,8 @@ def configs(call: Call) -> Answer:
 
 def create_config(call: Call) -> Answer:
     """Keep a software configuration."""
-    made = call.ask('create_software_config', **_fields(call, 'group', 'name', 'config', 'inputs', 'outputs', 'options'))
+    fields = _fields(call, 'group', 'name', 'config', 'inputs', 'outputs', 'options')
+    made = call.ask('create_software_config', **fields)
     return Answer({'software_config': made})
 
 
