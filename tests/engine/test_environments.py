@@ -202,3 +202,20 @@ resources: {a: {type: Test::Thing, properties: {value: {get_param: until}}}}
     update(harness, stack, failing, disable_rollback=False)
     harness.run()
     harness.assert_converged(stack, {'a': future}, 'ROLLBACK_COMPLETE')
+
+
+def test_a_failed_resource_that_may_not_be_replaced_fails_again_and_can_be_released(harness):
+    failing = {'type': 'OS::Heat::TestResource', 'value': 'x', 'fail': True}
+    stack = create(harness, hot({'a': failing}), restricted('replace'))
+    harness.run()
+    assert harness.state(stack) == 'CREATE_FAILED'
+    working = hot({'a': {**failing, 'fail': False}})
+    update(harness, stack, working, restricted('replace'))
+    harness.run()
+    assert harness.state(stack) == 'UPDATE_FAILED'
+    assert 'replace is restricted for resource. (it failed' in harness.stack(stack).status_reason
+    harness.assert_quiet()
+    update(harness, stack, working)
+    harness.run()
+    assert harness.state(stack) == 'UPDATE_COMPLETE'
+    harness.assert_quiet()
