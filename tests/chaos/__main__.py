@@ -12,6 +12,7 @@ import json
 import logging
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ from tests.services import SERVICES, Missing
 
 PARTS = ('crashes', 'messages', 'cancel', 'storm')
 DATABASES = ('postgresql', 'mariadb')
+INTERRUPTED = 130
 GRACE_AND_SWEEP_S = 2.5
 """What a cancel may take in these runs: the grace period and a sweep."""
 
@@ -107,7 +109,11 @@ def blow(run: Run, database: str) -> None:
         )
         for problem in found.problems:
             run.failed(f'storm of seed {found.seed}', problem)
-        run.figures[f'storm {database}'] = asdict(found)
+        run.figures[f'storm {database}'] = vars(found)
+        run.say(
+            f'{found.faults.total()} faults, {found.updates} updates, {found.made} objects made; '
+            f'at rest {found.calm_s:.1f} s after the last fault'
+        )
 
 
 RUNS: dict[str, Callable[[Run, str], None]] = {
@@ -118,6 +124,7 @@ RUNS: dict[str, Callable[[Run, str], None]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all that was asked for; the exit code."""
     options = _arguments(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end what was started, however we are ended
     logging.disable(logging.CRITICAL)  # the client's own complaints; what the programs log is kept in files
     directory = Path(tempfile.mkdtemp(prefix='convergence-chaos-'))
     directory.chmod(0o755)
@@ -134,12 +141,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Missing as missing:
         print(f'chaos: {missing}', file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return INTERRUPTED
     finally:
         SERVICES.close()
-    if options.json:
-        options.json.write_text(json.dumps(run.figures, indent=1) + '\n', encoding='utf-8')
     for problem in run.problems:
         print(f'DID NOT HOLD  {problem}')
+    if options.json:
+        options.json.write_text(json.dumps(run.figures, indent=1) + '\n', encoding='utf-8')
     if run.problems:
         return 1
     print('Everything held.')

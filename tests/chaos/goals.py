@@ -74,7 +74,8 @@ def differences(installation: Installation, stack_id: str, goal: Goal | None) ->
     found += [f'{each.name} ({each.id}) exists and no row knows of it' for each in objects if each.id not in known]
     found += [f'{row.name} is held by {row.owner}' for row in rows if row.owner is not None]
     if goal is None:
-        return sorted(found)
+        # What was in the middle is told that nobody wants it any more; until then a later operation would take it up.
+        return sorted([*found, *(f'{row.name} is in progress' for row in rows if row.status.value == 'IN_PROGRESS')])
     existing = {each.id for each in objects}
     found += [f'{row.name} has a row and no object' for row in rows if row.physical_id not in existing]
     found += [f'{row.name} is {row.action.value}_{row.status.value}' for row in rows if row.status.value != 'COMPLETE']

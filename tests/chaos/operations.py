@@ -102,8 +102,8 @@ OPERATIONS = (
 """The four of everyday life, and six in which more has gone wrong already when a process dies."""
 
 REQUIRED = {
-    'planning': 'commit of Traversals.start:CREATE',
-    'planning a rollback': 'commit of Traversals.start:ROLLBACK',
+    'planning': 'commit of Traversals._start:CREATE',
+    'planning a rollback': 'commit of Traversals._start:ROLLBACK',
     'checking': 'commit of Steps.begin:CREATE',
     'finishing': 'commit of Steps.finish:DONE',
     'replacing': 'commit of Steps.replace',

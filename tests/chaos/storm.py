@@ -199,7 +199,7 @@ def run(
     weather.start()
     generation = 0
     while time.monotonic() - began < seconds:
-        time.sleep(chance.uniform(1.0, max(2.0, size / 100)))
+        time.sleep(chance.uniform(1.0, max(2.0, size / 200)))
         generation += 1
         name = 'large' if chance.random() < 0.6 else f'small-{chance.randrange(3)}'
         goals[name] = goal_of(size if name == 'large' else 12, chance, generation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.chaos.operations import OPERATIONS
 from tests.services import service
 
 EVERYDAY = ('create', 'update', 'rollback', 'delete')
-SAMPLE = 10
+SAMPLE = 6
 
 
 @pytest.fixture
@@ -32,12 +33,11 @@ def logs(tmp_path: Path) -> list[str]:
 
 
 def test_a_process_may_die_at_any_place(tmp_path, database, logs):
-    """At ten of all places, always the same ones; ``make chaos`` tries all."""
+    """At some of all places, always the same ones; ``make chaos`` tries all."""
     with installed(tmp_path / 'installation', database) as installation:
         installation.start()
         sweep = CrashSweep(installation, logs.append, seed=1)
         trials = sweep.record([each for each in OPERATIONS if each.name in EVERYDAY])
-        # Whichever places there are: one for each letter of the draw, whatever their order.
         chosen = random.Random(1).sample(sorted(trials, key=lambda trial: (trial[1], trial[0].name)), SAMPLE)
         outcomes = sweep.run(chosen)
     assert [each for each in outcomes if each.problem] == [], '\n'.join(logs)
@@ -58,22 +58,12 @@ def test_a_cancel_ends_what_hears_nothing_and_disturbs_nobody_else(tmp_path, dat
     assert (found.problem, found.replaced) == ('', 0), '\n'.join(logs)
 
 
-def test_everything_may_go_wrong_at_once(tmp_path_factory, database, logs):
-    directory = tmp_path_factory.mktemp('storm')
-    for each in (directory, *directory.parents[:2]):
-        each.chmod(0o755)  # private servers may run as another account
-    with storm.surroundings(directory, database, logs.append) as around:
-        around.installation.start(engines=2, workers=2)
-        found = storm.run(around, logs.append, seed=1, seconds=8, size=60)
+def test_everything_may_go_wrong_at_once(database, logs):
+    with tempfile.TemporaryDirectory(prefix='convergence-chaos-', ignore_cleanup_errors=True) as named:
+        directory = Path(named)
+        directory.chmod(0o755)  # private servers may run as another account
+        with storm.surroundings(directory / 'storm', database, logs.append) as around:
+            around.installation.start(engines=2, workers=2)
+            found = storm.run(around, logs.append, seed=1, seconds=8, size=60)
     assert found.problems == [], '\n'.join(logs)
     assert found.faults.total() > 1, '\n'.join(logs)
-
-
-def test_failpoints_are_off_unless_the_test_run_has_asked_for_them(tmp_path):
-    from convergence.cmd import failpoints
-    from convergence.errors import ConfigurationError
-
-    assert failpoints.from_environment({}) is None
-    with pytest.raises(ConfigurationError, match='Unset it'):
-        failpoints.from_environment({failpoints.VARIABLE: str(tmp_path / 'nowhere')})
-
