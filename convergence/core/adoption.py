@@ -1,8 +1,12 @@
-"""Resources whose object others have made: `external_id` names it. It is read, but never changed and never deleted."""
+"""Objects that were there before their rows.
+
+What `external_id` names belongs to others: it is read, but never changed and never deleted. What a stack was adopted with
+belongs to the stack from then on.
+"""
 
 from __future__ import annotations
 
-from convergence.core.model import Definition
+from convergence.core.model import Action, Definition, Status
 from convergence.core.rows import Resource
 
 
@@ -23,3 +27,14 @@ def refusal(resource: Resource, wanted: Definition) -> str | None:
         'external_id cannot be added, changed or removed by an update; '
         'give the resource another name to use another object'
     )
+
+
+def is_offered(resource: Resource) -> bool:
+    """Whether a row stands for an object that was there before its stack, and that has not been taken over yet.
+
+    It has a physical id from the beginning and never gets a token: nothing can ever be created for it.
+    """
+    if resource.token is not None or resource.physical_id is None:
+        return False
+    begun = resource.action is Action.CREATE and resource.status is Status.IN_PROGRESS
+    return resource.action is Action.INIT or begun

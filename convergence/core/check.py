@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from convergence.core import states
-from convergence.core.adoption import is_adopted, refusal
+from convergence.core.adoption import is_adopted, is_offered, refusal
 from convergence.core.claim import MOST_LOSSES, Assess, Begun, Step, Unwantable, Wanted, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
 from convergence.core.model import (
+    PERFORMED,
     Action,
     Change,
     DeletionPolicy,
@@ -22,6 +23,7 @@ from convergence.core.model import (
     Restriction,
     Status,
 )
+from convergence.core.perform import is_asleep, let_go_of_snapshot, perform, wake_up
 from convergence.core.rows import Pending, Resource
 from convergence.core.verdicts import claim_row, event_of, leave_to_others, nothing_to_do, refuse, refuse_lethal
 from convergence.core.views import NodeView
@@ -36,6 +38,8 @@ def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
         return nothing_to_do(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
     if resource.owner is not None or _sleeps(view, resource):
         return leave_to_others(node)
+    if view.traversal.action in PERFORMED:
+        return perform(view, worker, resource)
     if node.phase is Phase.CLEANUP:
         return _cleanup(view, worker, resource)
     return _update(view, worker, resource, assess)
@@ -62,9 +66,9 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
     if resource.token is None and resource.physical_id is None:
         # Never begun: nothing of it exists anywhere.
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence)])
-    policy = resource.definition.deletion_policy if resource.definition else DeletionPolicy.DELETE
-    if policy is DeletionPolicy.RETAIN or is_adopted(resource):
-        event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, 'retained')
+    stays = _why_it_stays(view, resource)
+    if stays is not None:
+        event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, stays)
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
     if _is_unwanted(view, resource) and resource.action is not Action.DELETE:
         return claim_row(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
@@ -79,13 +83,26 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
     return claim_row(view, worker, step, Action.DELETE, changes)
 
 
+def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
+    """Why a row goes and its object does not; None where the object is deleted."""
+    if view.traversal.retains:
+        return 'abandoned'
+    policy = resource.definition.deletion_policy if resource.definition else DeletionPolicy.DELETE
+    if policy is DeletionPolicy.RETAIN or is_adopted(resource):
+        return 'retained'
+    return 'never adopted' if is_offered(resource) else None
+
+
 # --- update ---------------------------------------------------------------------------------------------------
 
 
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
     if is_adopted(resource):
         return _adopt(view, worker, resource, assess)
-    if resource.action is not Action.DELETE and _is_unfinished(view, resource):
+    first = _before_anything(view, worker, resource)
+    if first is not None:
+        return first
+    if resource.action is not Action.DELETE and not is_offered(resource) and _is_unfinished(view, resource):
         return _resume(view, worker, resource)
     if resource.action is Action.DELETE:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
@@ -97,17 +114,40 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     if isinstance(wanted, Unwantable):
         return refuse(view, worker, resource, wanted.reason)
     pending = _pending(view, wanted)
+    if is_offered(resource):
+        return claim_row(view, worker, Step.ADOPT, Action.CREATE, _beginning(resource, pending), pending)
     if resource.action is Action.INIT or not _may_exist(resource):
         return _create(view, worker, resource, pending)
-    if resource.type != definition.type or wanted.change is Change.REPLACE:
+    return _change(view, worker, resource, wanted.change, pending)
+
+
+def _before_anything(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun] | None:
+    """What the state of the row demands, whatever is wanted of it; None for nothing."""
+    if is_asleep(resource):
+        return wake_up(view, worker, resource)
+    if resource.action is Action.SNAPSHOT and resource.status is Status.IN_PROGRESS:
+        return let_go_of_snapshot(view, worker, resource)
+    if view.traversal.action is Action.ADOPT and resource.action is Action.INIT and not is_offered(resource):
+        return refuse(view, worker, resource, 'Resource ID was not provided.')
+    return None
+
+
+def _change(
+    view: NodeView, worker: Worker, resource: Resource, change: Change, pending: Pending
+) -> Decision[Begun]:
+    """Get from what is there to what is wanted."""
+    definition, state = pending.definition, (resource.action, resource.status)
+    if state == (Action.SNAPSHOT, Status.FAILED) and change is Change.NONE:
+        change = Change.IN_PLACE  # nobody has changed the object; to apply its properties again makes sure of it
+    if resource.type != definition.type or change is Change.REPLACE or state == (Action.CHECK, Status.FAILED):
         if Restriction.REPLACE in definition.restrictions:
             return refuse(view, worker, resource, restricted(Restriction.REPLACE))
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
-    if wanted.change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
+    if change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
         return refuse(view, worker, resource, restricted(Restriction.UPDATE))
-    if resource.status is not Status.COMPLETE:
+    if resource.status is not Status.COMPLETE and resource.action is not Action.SNAPSHOT:
         return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
-    if wanted.change is Change.IN_PLACE:
+    if change is Change.IN_PLACE:
         return _change_in_place(view, worker, resource, pending)
     return _keep(view, worker, resource, pending)
 

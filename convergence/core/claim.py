@@ -24,6 +24,7 @@ class Step(StrEnum):
     REPLACE = 'REPLACE'
     REPAIR = 'REPAIR'
     READ = 'READ'
+    PERFORM = 'PERFORM'
     RESUME = 'RESUME'
     CANCEL = 'CANCEL'
     INTERRUPT = 'INTERRUPT'
@@ -31,7 +32,8 @@ class Step(StrEnum):
 
 
 ACTING = frozenset({
-    Step.CREATE, Step.ADOPT, Step.UPDATE, Step.REPAIR, Step.READ, Step.RESUME, Step.CANCEL, Step.INTERRUPT, Step.DELETE
+    Step.CREATE, Step.ADOPT, Step.UPDATE, Step.REPAIR, Step.READ, Step.PERFORM, Step.RESUME, Step.CANCEL,
+    Step.INTERRUPT, Step.DELETE,
 })  # fmt: skip
 """Steps for which the row has been claimed and a plugin is to be called."""
 
@@ -45,6 +47,11 @@ def no_limit(type_name: str, action: Action) -> float | None:
     return None
 
 
+def keeps_none(type_name: str) -> bool:
+    """The default of `Worker.keeps_snapshots`."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """Who asks, and what a claim needs from outside.
@@ -53,12 +60,14 @@ class Worker:
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.wakes`.
     :param time_limit: seconds that an action of a resource type may take, where the template sets no limit.
+    :param keeps_snapshots: whether resources of a type have something to be kept for a snapshot of their stack.
     """
 
     id: str
     new_id: Callable[[], str]
     window: int = 64
     time_limit: Callable[[str, Action], float | None] = no_limit
+    keeps_snapshots: Callable[[str], bool] = keeps_none
 
 
 @dataclass(frozen=True, slots=True)

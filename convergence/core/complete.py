@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from convergence.core import states
+from convergence.core import failure, states
 from convergence.core.effects import (
     Decision,
     Effect,
@@ -15,7 +15,7 @@ from convergence.core.effects import (
     PurgeTemplates,
     UpdateStack,
 )
-from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Event
 from convergence.core.views import NodeView
 
@@ -29,6 +29,8 @@ def conclude(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
         return Decision(False)
     if view.node.phase is Phase.IN_SERVICE:
         return _in_service(view)
+    if view.traversal.failed_name is not None:
+        return _failed(view, new_id)
     return _complete(view, new_id)
 
 
@@ -36,10 +38,26 @@ def _in_service(view: NodeView) -> Decision[bool]:
     """Everything wanted is up: from now on this is what a rollback comes back to."""
     node, stack, template_id = view.node, view.stack, view.traversal.template_id
     effects: list[Effect] = []
-    if template_id is not None:
+    if template_id is not None and view.traversal.action not in PERFORMED:
         effects.append(UpdateStack(stack.id, view.traversal.id, {'last_good_template_id': template_id}))
     effects.append(FinishNode(node.traversal_id, node.number, node.required_by))
     return Decision(True, tuple(effects))
+
+
+def _failed(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
+    """Everything was visited, and something has failed."""
+    node, traversal = view.node, view.traversal
+    end = EndTraversal(
+        traversal.id, TraversalStatus.FAILED, view.now, traversal.reason, Phase.UPDATE, traversal.failed_name
+    )
+    return Decision(
+        True,
+        (
+            *failure.stop(view.stack, traversal, traversal.reason, view.now, new_id),
+            end,
+            FinishNode(node.traversal_id, node.number, node.required_by),
+        ),
+    )
 
 
 def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
@@ -48,7 +66,7 @@ def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     reason = f'Stack {traversal.action} completed successfully'
     changes: dict[str, Any] = {
         **states.stack_state(stack, traversal.action, Status.COMPLETE, reason),
-        'updated_at': stack.updated_at if traversal.action is Action.CREATE else view.now,
+        'updated_at': stack.updated_at if traversal.action in (Action.CREATE, Action.ADOPT) else view.now,
     }
     if traversal.action is Action.DELETE:
         changes['deleted_at'] = view.now

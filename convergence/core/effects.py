@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from convergence.core.model import Output, Phase, TraversalStatus
-from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.rows import Event, Node, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 
 V = TypeVar('V')
+
+MUCH_SAID = 2000
+"""Characters of a traversal's reason after which further failures are not added to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ class InsertTraversal:
 
 @dataclass(frozen=True, slots=True)
 class EndTraversal:
-    """Take a traversal out of `expected`. If it is in another state already, nothing happens: the first one counts."""
+    """Take a traversal out of `expected`. If it is in another state already, nothing happens: the first one counts.
+
+    The snapshot that the traversal was to take has ended with it.
+    """
 
     traversal_id: str
     status: TraversalStatus
@@ -67,6 +73,19 @@ class EndTraversal:
     failed_phase: Phase | None = None
     failed_name: str | None = None
     expected: TraversalStatus = TraversalStatus.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFailure:
+    """A node of a running traversal has failed, and the others go on: what it said is added to the traversal's reason.
+
+    :param name: the resource; the one that is noted first stays the traversal's `failed_name`.
+    :param said: of that resource.
+    """
+
+    traversal_id: str
+    name: str
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +199,31 @@ class InsertEvents:
     events: tuple[Event, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class InsertSnapshot:
+    """A new snapshot."""
+
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSnapshots:
+    """From now on snapshots of a stack are being deleted.
+
+    :param snapshot_id: only this one; None: all of them.
+    """
+
+    stack_id: str
+    snapshot_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepItem:
+    """Write what is known of what a type keeps for a snapshot, whatever was known before."""
+
+    item: SnapshotItem
+
+
 Effect: TypeAlias = (
     InsertStack
     | UpdateStack
@@ -187,6 +231,7 @@ Effect: TypeAlias = (
     | PurgeTemplates
     | InsertTraversal
     | EndTraversal
+    | NoteFailure
     | StallTraversal
     | CountEvent
     | InsertResources
@@ -199,6 +244,9 @@ Effect: TypeAlias = (
     | TellNode
     | AppendCleanup
     | InsertEvents
+    | InsertSnapshot
+    | DeleteSnapshots
+    | KeepItem
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from convergence.core import states
-from convergence.core.effects import Decision, Effect, EndTraversal, FailNode, InsertEvents, UpdateStack
+from convergence.core.effects import Decision, Effect, EndTraversal, FailNode, InsertEvents, NoteFailure, UpdateStack
 from convergence.core.model import Action, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Stack, Traversal
 from convergence.core.views import PlanView
@@ -31,9 +31,19 @@ def node_failed(
     ]
 
 
+def goes_on(traversal: Traversal | None) -> bool:
+    """Whether the other nodes of a traversal are visited although one has failed: a check looks at everything."""
+    return traversal is not None and traversal.action is Action.CHECK
+
+
+def noted(traversal: Traversal, action: Action, name: str, reason: str) -> Effect:
+    """A node has failed, and the traversal goes on; it will have failed when everything has been visited."""
+    return NoteFailure(traversal.id, name, f'Resource {action} failed: resources.{name}: {reason}')
+
+
 def after(traversal: Traversal | None, name: str) -> str:
     """What is said of a resource that fails, or is stopped, when another one of its traversal has failed before."""
-    if traversal is None or traversal.failed_name in (None, name):
+    if traversal is None or goes_on(traversal) or traversal.failed_name in (None, name):
         return ''
     return f' (after {traversal.failed_name} had failed)'
 
@@ -76,7 +86,7 @@ def fail_stack(view: PlanView, new_id: Callable[[], str], no_way_back: str = '')
         return Decision(Outcome.NOTHING)
     impossible = wanted is Outcome.ROLL_BACK
     reason = f'{traversal.reason}; it cannot be rolled back: {no_way_back}' if impossible else traversal.reason
-    return Decision(Outcome.FAIL, tuple(_stop(stack, traversal, reason, view.now, new_id)))
+    return Decision(Outcome.FAIL, tuple(stop(stack, traversal, reason, view.now, new_id)))
 
 
 def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:
@@ -88,12 +98,13 @@ def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | No
     if stack is None or traversal is None or stack.status is not Status.IN_PROGRESS:
         return Decision(None)
     reason = f'Stack {traversal.action} cancelled'
-    effects = _stop(stack, traversal, reason, view.now, new_id)
+    effects = stop(stack, traversal, reason, view.now, new_id)
     effects.insert(1, EndTraversal(traversal.id, TraversalStatus.CANCELLED, view.now, reason))
     return Decision(traversal.id, tuple(effects))
 
 
-def _stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Callable[[], str]) -> list[Effect]:
+def stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Callable[[], str]) -> list[Effect]:
+    """The stack is in the failed state of its traversal's action from now on."""
     state = states.stack_state(stack, traversal.action, Status.FAILED, reason)
     event = Event(
         id=new_id(),

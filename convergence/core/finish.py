@@ -20,21 +20,27 @@ from convergence.core.effects import (
     Effect,
     FinishNode,
     InsertEvents,
+    KeepItem,
     TellNode,
     UpdateResource,
 )
-from convergence.core.model import Action, Json, NodeStatus, Output, Restriction, Status
+from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Restriction, Status
+from convergence.core.perform import item_of
 from convergence.core.rows import Event, Resource, Retry
 from convergence.core.views import FinishView
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The action is complete; `output` is what dependents get (None after a delete)."""
+    """The action is complete; `output` is what dependents get (None after a delete).
+
+    :param kept: here and below, what the type keeps for a snapshot; None where that is not known.
+    """
 
     output: Output | None
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
+    kept: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class Failed:
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     progress: Mapping[str, Json] | None = None
+    kept: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Parked:
     after_s: float
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
+    kept: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,7 @@ class Postponed:
     progress: Mapping[str, Json] | None = None
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
+    kept: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
     if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
         return Decision(False)
     changes = {**_known(answer.physical_id, answer.data), 'progress': answer.progress}
-    return Decision(True, (UpdateResource(resource.id, resource.owner, resource.fence, changes),))
+    return Decision(True, (UpdateResource(resource.id, resource.owner, resource.fence, changes), *_kept(claim, answer)))
 
 
 def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
@@ -191,6 +200,9 @@ def _succeeded(
     physical_id = result.physical_id or resource.physical_id
     if claim.action is Action.DELETE:
         effects.append(DeleteResource(resource.id, *held))
+    elif claim.action in PERFORMED:
+        effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
+        effects += _kept(claim, result)
     else:
         changes = {**_rest(), **_known(result.physical_id, result.data), 'output': result.output}
         if claim.pending is not None:
@@ -205,6 +217,18 @@ def _succeeded(
         event = _event(view, worker, resource, claim.action, Status.COMPLETE, 'state changed', physical_id)
         effects.append(InsertEvents((event,)))
     return _onward(view, claim, effects, result.output, worker)
+
+
+def _performed(view: FinishView, resource: Resource, claim: Claim, result: Succeeded) -> dict[str, object]:
+    """What the resource was made from, and what it hands to others, is what it was."""
+    state = states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
+    return {**_rest(), **_known(result.physical_id, result.data), **state, 'updated_at': view.now}
+
+
+def _kept(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list[Effect]:
+    if claim.action is not Action.SNAPSHOT or result.kept is None:
+        return []
+    return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
 
 
 def _complete(resource: Resource, claim: Claim) -> dict[str, object]:
@@ -248,6 +272,7 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
         InsertEvents(
             (_event(view, worker, resource, claim.action, Status.FAILED, result.reason, result.physical_id),)
         ),
+        *_kept(claim, result),
     ]
     node, traversal = view.node, view.traversal
     if not view.is_current or node is None or traversal is None:
@@ -257,6 +282,9 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     if not view.is_running or node.status is not NodeStatus.READY:
         return Decision(End.RELEASED, tuple(effects))
+    if failure.goes_on(traversal):
+        effects.append(failure.noted(traversal, claim.action, resource.name, result.reason))
+        return _onward(view, claim, effects, None, worker)
     effects += failure.node_failed(traversal, node, claim.action, resource.name, result.reason, view.now)
     return Decision(End.FAILED, tuple(effects))
 
@@ -273,7 +301,9 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
         'losses': 0,
     }
     changes |= _again(result) if isinstance(result, Postponed) else {'retry': None}
-    effects: list[Effect] = [UpdateResource(resource.id, resource.owner, resource.fence, changes)]
+    effects: list[Effect] = [
+        UpdateResource(resource.id, resource.owner, resource.fence, changes), *_kept(claim, result)
+    ]  # fmt: skip
     if not view.is_current:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
     node = claim.node

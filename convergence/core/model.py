@@ -23,6 +23,16 @@ class Action(StrEnum):
     UPDATE = 'UPDATE'
     DELETE = 'DELETE'
     ROLLBACK = 'ROLLBACK'
+    ADOPT = 'ADOPT'
+    RESTORE = 'RESTORE'
+    SUSPEND = 'SUSPEND'
+    RESUME = 'RESUME'
+    CHECK = 'CHECK'
+    SNAPSHOT = 'SNAPSHOT'
+
+
+PERFORMED = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})
+"""What is done to objects as they are: the goal of the stack stays, and so does what its resources were made from."""
 
 
 class Status(StrEnum):
@@ -145,6 +155,7 @@ class Definition:
     :param retry: how calls that fail for the moment are repeated.
     :param update_policy: encoded like `properties`; how groups update their members.
     :param external_id: physical id of an object that others have made: it is used, but never changed or deleted.
+    :param restored_from: what a snapshot has kept of the resource, when the stack is brought back to that.
     """
 
     name: str
@@ -161,6 +172,7 @@ class Definition:
     retry: RetryPolicy | None = None
     update_policy: Json = field(default_factory=dict)
     external_id: str | None = None
+    restored_from: Json = None
 
     @property
     def shown_type(self) -> str:
@@ -196,6 +208,8 @@ class Definition:
             document['update_policy'] = self.update_policy
         if self.external_id is not None:
             document['external_id'] = self.external_id
+        if self.restored_from is not None:
+            document['restored_from'] = self.restored_from
         return document
 
     @classmethod
@@ -224,6 +238,7 @@ class Definition:
             retry=RetryPolicy.from_document(policy) if isinstance(policy, dict) else None,
             update_policy=document.get('update_policy', {}),
             external_id=None if document.get('external_id') is None else str(document['external_id']),
+            restored_from=document.get('restored_from'),
         )
 
 

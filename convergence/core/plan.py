@@ -26,9 +26,11 @@ from convergence.core.effects import (
 )
 from convergence.core.graph import Graph, Key
 from convergence.core.model import (
+    PERFORMED,
     Action,
     Definition,
     Goal,
+    Json,
     NodeStatus,
     Output,
     Phase,
@@ -37,6 +39,17 @@ from convergence.core.model import (
 )
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.core.views import PlanView
+
+_NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
+"""The actions whose success leaves nothing that could be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An object that was there before its stack, with the private data of its type."""
+
+    physical_id: str
+    data: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,9 @@ class Request:
     :param stack_changes: columns of the stack that change with the operation.
     :param cancels: whether what is in progress is not to be waited for; see `Traversal.cancels`.
     :param visit_unchanged: visit every node, whether anything seems to have changed or not.
+    :param retains: whether objects stay when their rows go; see `Traversal.retains`.
+    :param offered: objects that are there already, by resource name.
+    :param beside: what else becomes true with the plan.
     """
 
     action: Action
@@ -66,6 +82,14 @@ class Request:
     stack_changes: Mapping[str, Any] = field(default_factory=dict)
     cancels: bool = False
     visit_unchanged: bool = False
+    retains: bool = False
+    offered: Mapping[str, Offer] = field(default_factory=dict)
+    beside: tuple[Effect, ...] = ()
+
+    @property
+    def performs(self) -> bool:
+        """Whether something is done to objects as they are, and the stack keeps its goal."""
+        return self.action in PERFORMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +110,12 @@ class Planned:
 def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
     """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
     chosen = choose(stack, view.resources, request)
+    backwards = request.action is Action.SUSPEND
     made = {name: _new_row(stack, view.now, definition, request)
-            for name, definition in request.goal.definitions.items() if name not in chosen}
+            for name, definition in request.goal.definitions.items() if name not in chosen and not backwards}
     rows = {**chosen, **made}
-    finished = {} if request.visit_unchanged else unchanged(request.goal, chosen)
-    whole = graph.build(request.goal.definitions, view.resources)
+    finished = {} if request.visit_unchanged or request.performs else unchanged(request.goal, chosen)
+    whole = _whole(view, chosen, request)
     whole.remove(_visited_already(whole, chosen, finished))
     graph.close(whole)
     nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), request.window)
@@ -108,12 +133,14 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
         unchanged=len(finished),
         request_id=request.request_id,
         cancels=request.cancels,
+        retains=request.retains,
     )
     effects = [
         *_stack_effects(view, stack, request),
         *_resource_effects(chosen, made, finished, request),
         *_traversal_effects(view, traversal, nodes),
         InsertEvents((_started(stack, view.now, request),)),
+        *request.beside,
     ]
     ready = [node for node in nodes if node.status is NodeStatus.READY]
     followers = {node.wakes for node in ready if node.wakes is not None}
@@ -126,6 +153,19 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
         ),
         tuple(effects),
     )
+
+
+def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request) -> Graph:
+    """The nodes of both phases; where there is no new goal, those of one: nothing is left over then.
+
+    What is done to objects as they are follows the template. Suspending goes the other way, like a removal: what uses
+    others goes to rest first.
+    """
+    if not request.performs:
+        return graph.build(request.goal.definitions, view.resources)
+    if request.action is Action.SUSPEND:
+        return graph.build({}, tuple(chosen.values()))
+    return graph.build(request.goal.definitions, ())
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
@@ -161,6 +201,7 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
 
 
 def _new_row(stack: Stack, now: float, definition: Definition, request: Request) -> Resource:
+    offer = request.offered.get(definition.name)
     return Resource(
         id=request.new_id(),
         stack_id=stack.id,
@@ -170,6 +211,8 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request)
         status=Status.COMPLETE,
         created_at=now,
         template_id=request.template.id if request.template else None,
+        physical_id=offer.physical_id if offer else None,
+        data=offer.data if offer else {},
     )
 
 
@@ -182,7 +225,7 @@ def unchanged(goal: Goal, chosen: Mapping[str, Resource]) -> dict[str, Output]:
     finished: dict[str, Output] = {}
     for name in _requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
-        if row is None or row.owner or row.status is not Status.COMPLETE or row.action is Action.INIT:
+        if row is None or row.owner or row.status is not Status.COMPLETE or row.action in _NOT_UP:
             continue
         if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
             continue
@@ -319,7 +362,7 @@ def _resource_effects(
         # The row is as the goal wants it: a later rollback to the goal must find it by the goal's template.
         ids = tuple(sorted(chosen[name].id for name in finished))
         effects.append(UpdateResources(ids, {'template_id': request.template.id}))
-    back = tuple(sorted(row.id for row in chosen.values() if row.replaced_by))
+    back = tuple(sorted(row.id for row in chosen.values() if row.replaced_by and not request.performs))
     if back:
         effects.append(UpdateResources(back, {'replaced_by': None}))
     if made:

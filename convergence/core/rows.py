@@ -78,6 +78,7 @@ class Traversal:
     :param cancels: whether nobody waits for what older traversals have left in the middle.
     :param failed_name: resource whose node failed first.
     :param stalled_at: since when it makes no progress; None while it does.
+    :param retains: whether the rows are forgotten and their objects stay: the stack is abandoned.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Traversal:
     cancels: bool = False
     failed_name: str | None = None
     stalled_at: float | None = None
+    retains: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,3 +286,41 @@ class Event:
     resource_type: str | None = None
     physical_id: str | None = None
     sequence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stack as it was at some moment, and what to bring it back from. Its id is that of the traversal that took it.
+
+    :param status: how far the taking of it got: that of the traversal.
+    :param content: what the stack was, in the form in which it could be adopted.
+    :param deleting: whether it is being deleted, with all that resource types keep for it.
+    """
+
+    id: str
+    stack_id: str
+    name: str
+    status: Status
+    status_reason: str
+    created_at: float
+    content: Mapping[str, Json] = field(default_factory=dict)
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotItem:
+    """What a resource type keeps of one resource for a snapshot; there from before the type is first asked to.
+
+    :param physical_id: of the object of which it is a snapshot.
+    :param properties: those of the resource at that time, and `data` its private data.
+    :param kept: what the type needs to restore it, and to delete what it keeps.
+    """
+
+    snapshot_id: str
+    resource_id: str
+    name: str
+    type: str
+    physical_id: str | None = None
+    properties: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+    kept: Mapping[str, Json] = field(default_factory=dict)

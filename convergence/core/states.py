@@ -7,60 +7,93 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from convergence.core.model import Action, Status
+from convergence.core.model import PERFORMED, Action, Status
 from convergence.core.rows import Resource, Stack
 
 State: TypeAlias = tuple[Action, Status]
 
 INIT: State = (Action.INIT, Status.COMPLETE)
-GOALS = (Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.DELETE)
+GOALS = (Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTORE, Action.ROLLBACK, Action.DELETE)
+"""What gives a stack a goal. The others (`PERFORMED`) leave it the one that it has."""
+
+_SUPERSEDING = frozenset({Action.UPDATE, Action.RESTORE, Action.ROLLBACK, Action.DELETE})
+"""What may be asked for while something else is in progress."""
+
+
+def _following(action: Action, status: Status) -> frozenset[Action]:
+    """What a stack may begin: after a delete only another one, and while it is suspended only to resume, or a delete."""
+    if action is Action.DELETE:
+        return frozenset({Action.DELETE})
+    if action is Action.SUSPEND:
+        at_rest = frozenset({Action.SUSPEND, Action.RESUME}) if status is not Status.IN_PROGRESS else frozenset()
+        return at_rest | {Action.DELETE}
+    return _SUPERSEDING if status is Status.IN_PROGRESS else _SUPERSEDING | PERFORMED
 
 
 def _stack_table() -> dict[State, frozenset[State]]:
-    """Any operation may follow any state except that nothing but another delete follows a delete."""
     table: dict[State, frozenset[State]] = {}
-    for action in GOALS:
-        following = {Action.DELETE} if action is Action.DELETE else {Action.UPDATE, Action.ROLLBACK, Action.DELETE}
-        started = {(following_action, Status.IN_PROGRESS) for following_action in following}
-        table[action, Status.IN_PROGRESS] = frozenset(
-            started | {(action, Status.COMPLETE), (action, Status.FAILED)}
-        )
-        table[action, Status.FAILED] = frozenset(started)
-        table[action, Status.COMPLETE] = frozenset(started)
+    for action in (*GOALS, *sorted(PERFORMED)):
+        for status in Status:
+            begun = {(following, Status.IN_PROGRESS) for following in _following(action, status)}
+            ends = {(action, Status.COMPLETE), (action, Status.FAILED)} if status is Status.IN_PROGRESS else set()
+            table[action, status] = frozenset(begun | ends)
     return table
 
 
 STACK: dict[State, frozenset[State]] = _stack_table()
 
 _DELETE_BEGINS: frozenset[State] = frozenset({(Action.DELETE, Status.IN_PROGRESS)})
+_PERFORMED_BEGINS: frozenset[State] = frozenset((action, Status.IN_PROGRESS) for action in PERFORMED)
+_MARKED: frozenset[State] = frozenset({(Action.CHECK, Status.FAILED), (Action.CHECK, Status.COMPLETE)})
+"""What a person says of a resource, without anybody having looked."""
+
+
+def _after_success() -> frozenset[State]:
+    return frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _PERFORMED_BEGINS | _MARKED | _DELETE_BEGINS)
+
+
+def _in_progress(action: Action) -> frozenset[State]:
+    # Begun anew: what failed for the moment is given up where something else is wanted by now.
+    return frozenset({(action, status) for status in Status} | _DELETE_BEGINS)
+
+
+def _performed() -> dict[State, frozenset[State]]:
+    """An object to which something was done as it is can still be anything; what failed is tried again, or replaced."""
+    table: dict[State, frozenset[State]] = {}
+    for action in PERFORMED:
+        table[action, Status.IN_PROGRESS] = _in_progress(action) | {
+            (Action.UPDATE, Status.IN_PROGRESS), (Action.CREATE, Status.IN_PROGRESS)
+        }  # fmt: skip
+        table[action, Status.COMPLETE] = _after_success()
+        table[action, Status.FAILED] = _after_success() | {
+            (action, Status.COMPLETE), (action, Status.FAILED), (Action.CREATE, Status.IN_PROGRESS)
+        }  # fmt: skip
+    return table
+
 
 RESOURCE: dict[State, frozenset[State]] = {
     INIT: frozenset({(Action.CREATE, Status.IN_PROGRESS), (Action.CREATE, Status.FAILED)}),
-    (Action.CREATE, Status.IN_PROGRESS): frozenset(
-        # Begun anew: what failed for the moment is given up where something else is wanted by now.
-        {(Action.CREATE, Status.COMPLETE), (Action.CREATE, Status.FAILED), (Action.CREATE, Status.IN_PROGRESS)}
-        | _DELETE_BEGINS
-    ),
-    (Action.CREATE, Status.COMPLETE): frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _DELETE_BEGINS),
+    (Action.CREATE, Status.IN_PROGRESS): _in_progress(Action.CREATE),
+    (Action.CREATE, Status.COMPLETE): _after_success(),
     (Action.CREATE, Status.FAILED): frozenset(
         {
             (Action.CREATE, Status.IN_PROGRESS),
             (Action.CREATE, Status.COMPLETE),
             (Action.CREATE, Status.FAILED),
             (Action.UPDATE, Status.IN_PROGRESS),
+            (Action.CHECK, Status.FAILED),
         }
         | _DELETE_BEGINS
     ),
-    (Action.UPDATE, Status.IN_PROGRESS): frozenset(
-        {(Action.UPDATE, Status.COMPLETE), (Action.UPDATE, Status.FAILED), (Action.UPDATE, Status.IN_PROGRESS)}
-        | _DELETE_BEGINS
-    ),
-    (Action.UPDATE, Status.COMPLETE): frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _DELETE_BEGINS),
+    (Action.UPDATE, Status.IN_PROGRESS): _in_progress(Action.UPDATE),
+    (Action.UPDATE, Status.COMPLETE): _after_success(),
     (Action.UPDATE, Status.FAILED): frozenset(
-        {(Action.UPDATE, Status.IN_PROGRESS), (Action.UPDATE, Status.FAILED)} | _DELETE_BEGINS
+        {(Action.UPDATE, Status.IN_PROGRESS), (Action.UPDATE, Status.FAILED), (Action.CHECK, Status.FAILED)}
+        | _DELETE_BEGINS
     ),
     (Action.DELETE, Status.IN_PROGRESS): frozenset({(Action.DELETE, Status.FAILED)}),
     (Action.DELETE, Status.FAILED): _DELETE_BEGINS,
+    **_performed(),
 }
 """States of a resource row. A row whose deletion succeeds is removed."""
 

@@ -58,7 +58,7 @@ def claim_row(
         'traversal_id': view.traversal.id,
     }
     retry = resource.retry
-    if step in (Step.CREATE, Step.UPDATE, Step.DELETE) or (step is Step.ADOPT and retry is None):
+    if step in (Step.CREATE, Step.UPDATE, Step.PERFORM, Step.DELETE) or (step is Step.ADOPT and retry is None):
         held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': 0}
     elif retry is not None:
         # From here on something may come of the call: only whoever makes it can say that nothing did.
@@ -133,7 +133,8 @@ def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:
     """When an action that begins now has taken too long."""
     resource = view.resource
     assert resource is not None
-    definition = resource.definition if action is Action.DELETE else view.node.definition
+    definition = view.node.definition if action is not Action.DELETE else None
+    definition = definition or resource.definition
     limit_s = definition.time_limits.get(action) if definition is not None else None
     if limit_s is None:
         limit_s = worker.time_limit(definition.type if definition is not None else resource.type, action)

@@ -8,15 +8,15 @@ from functools import cache
 from typing import Any
 
 from oslo_db import exception as db_exception
-from sqlalchemy import Table, Update, and_, bindparam, case, delete, insert, literal, select, update
+from sqlalchemy import Table, Update, and_, bindparam, case, delete, func, insert, literal, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core import effects
-from convergence.core.model import NodeStatus, Phase
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.db.columns import database_now
 from convergence.db.load import chunks
-from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.models import EVENT, RESOURCE, SNAPSHOT, SNAPSHOT_ITEM, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
@@ -83,6 +83,28 @@ END_TRAVERSAL = (
         reason=bindparam('new_reason'),
         failed_phase=bindparam('new_failed_phase'),
         failed_name=bindparam('new_failed_name'),
+    )
+)
+# The snapshot that a traversal was to take ends with it.
+END_SNAPSHOT = (
+    update(SNAPSHOT)
+    .where(SNAPSHOT.c.id == bindparam('key'))
+    .values(status=bindparam('new_status'), status_reason=bindparam('new_reason'))
+)
+# As above, the order of the columns matters.
+NOTE_FAILURE = (
+    update(TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
+    .ordered_values(
+        (
+            TRAVERSAL.c.reason,
+            case(
+                (TRAVERSAL.c.reason == '', bindparam('said')),
+                (func.length(TRAVERSAL.c.reason) > effects.MUCH_SAID, TRAVERSAL.c.reason),
+                else_=TRAVERSAL.c.reason + '; ' + bindparam('said'),
+            ),
+        ),
+        (TRAVERSAL.c.failed_name, func.coalesce(TRAVERSAL.c.failed_name, bindparam('name'))),
     )
 )
 STALL_TRAVERSAL = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(stalled_at=bindparam('since'))
@@ -154,7 +176,7 @@ def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, r
 
 
 def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
-    connection.execute(
+    ended = connection.execute(
         END_TRAVERSAL,
         {
             'key': effect.traversal_id,
@@ -166,6 +188,15 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
             'new_failed_name': effect.failed_name,
         },
     )
+    if ended.rowcount == 1:
+        status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
+        connection.execute(
+            END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
+        )
+
+
+def _note_failure(connection: Connection, effect: effects.NoteFailure, ready: Ready) -> None:
+    connection.execute(NOTE_FAILURE, {'key': effect.traversal_id, 'said': effect.said, 'name': effect.name})
 
 
 def _stall_traversal(connection: Connection, effect: effects.StallTraversal, ready: Ready) -> None:
@@ -272,6 +303,28 @@ def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: 
     connection.execute(insert(EVENT), rows)
 
 
+def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot, ready: Ready) -> None:
+    connection.execute(insert(SNAPSHOT), _values(effect.snapshot))
+
+
+def _delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots, ready: Ready) -> None:
+    of_stack = update(SNAPSHOT).where(SNAPSHOT.c.stack_id == effect.stack_id).values(deleting=True)
+    if effect.snapshot_id is not None:
+        of_stack = of_stack.where(SNAPSHOT.c.id == effect.snapshot_id)
+    connection.execute(of_stack)
+
+
+def _keep_item(connection: Connection, effect: effects.KeepItem, ready: Ready) -> None:
+    item = effect.item
+    # Whoever writes it holds the resource's row: nobody else does at the same time.
+    connection.execute(
+        delete(SNAPSHOT_ITEM).where(
+            SNAPSHOT_ITEM.c.snapshot_id == item.snapshot_id, SNAPSHOT_ITEM.c.resource_id == item.resource_id
+        )
+    )
+    connection.execute(insert(SNAPSHOT_ITEM), _values(item))
+
+
 _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.InsertStack: _insert_stack,
     effects.UpdateStack: _update_stack,
@@ -279,6 +332,7 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
     effects.InsertResources: _insert_resources,
@@ -291,6 +345,9 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.TellNode: _tell_node,
     effects.AppendCleanup: _append_cleanup,
     effects.InsertEvents: _insert_events,
+    effects.InsertSnapshot: _insert_snapshot,
+    effects.DeleteSnapshots: _delete_snapshots,
+    effects.KeepItem: _keep_item,
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from convergence import concurrency
 from convergence.core.effects import Decision
 from convergence.core.model import NodeStatus, Phase
-from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.rows import Event, Node, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView
 from convergence.db.memory_effects import apply
 from convergence.db.scopes import (
@@ -47,6 +47,8 @@ class Tables:
     cast_at: dict[tuple[str, int], float] = field(default_factory=dict)
     resource: dict[str, Resource] = field(default_factory=dict)
     event: list[Event] = field(default_factory=list)
+    snapshot: dict[str, Snapshot] = field(default_factory=dict)
+    snapshot_item: dict[tuple[str, str], SnapshotItem] = field(default_factory=dict)
 
     def resources_of(self, stack_id: str) -> list[Resource]:
         """The rows of a stack, in key order."""

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convergence.core import effects
-from convergence.core.model import NodeStatus
+from convergence.core.model import NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node, Resource
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
@@ -151,6 +151,34 @@ def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
         failed_name=effect.failed_name,
     )
     draft.put('traversal', effect.traversal_id, ended)
+    snapshot = draft.get('snapshot', effect.traversal_id)
+    if snapshot is not None:
+        status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
+        draft.put('snapshot', snapshot.id, replace(snapshot, status=status, status_reason=effect.reason))
+
+
+def _note_failure(draft: Draft, effect: effects.NoteFailure) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None and traversal.status is TraversalStatus.RUNNING:
+        reason = f'{traversal.reason}; {effect.said}' if traversal.reason else effect.said
+        if len(traversal.reason) > effects.MUCH_SAID:
+            reason = traversal.reason
+        name = traversal.failed_name or effect.name
+        draft.put('traversal', traversal.id, replace(traversal, reason=reason, failed_name=name))
+
+
+def _insert_snapshot(draft: Draft, effect: effects.InsertSnapshot) -> None:
+    draft.put('snapshot', effect.snapshot.id, effect.snapshot)
+
+
+def _delete_snapshots(draft: Draft, effect: effects.DeleteSnapshots) -> None:
+    for key, snapshot in draft.tables.snapshot.items():
+        if snapshot.stack_id == effect.stack_id and effect.snapshot_id in (None, key):
+            draft.put('snapshot', key, replace(draft.get('snapshot', key), deleting=True))
+
+
+def _keep_item(draft: Draft, effect: effects.KeepItem) -> None:
+    draft.put('snapshot_item', (effect.item.snapshot_id, effect.item.resource_id), effect.item)
 
 
 def _stall_traversal(draft: Draft, effect: effects.StallTraversal) -> None:
@@ -286,6 +314,7 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
     effects.InsertResources: _insert_resources,
@@ -298,5 +327,8 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.TellNode: _tell_node,
     effects.AppendCleanup: _append_cleanup,
     effects.InsertEvents: _insert_events,
+    effects.InsertSnapshot: _insert_snapshot,
+    effects.DeleteSnapshots: _delete_snapshots,
+    effects.KeepItem: _keep_item,
 }
 """How each effect is carried out."""

@@ -84,6 +84,7 @@ TRAVERSAL = Table(
     Column('cancels', Boolean, nullable=False),
     Column('failed_name', NAME),
     Column('stalled_at', Double),
+    Column('retains', Boolean, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),
@@ -168,6 +169,35 @@ EVENT = Table(
     Column('resource_type', NAME),
     Column('physical_id', LONG_TEXT),
     Index('ix_event_stack_id_sequence', 'stack_id', 'sequence'),
+    **OPTIONS,
+)
+
+SNAPSHOT = Table(
+    'snapshot',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('name', NAME, nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('content', Document, nullable=False),
+    Column('deleting', Boolean, nullable=False),
+    Index('ix_snapshot_deleting', 'deleting'),
+    **OPTIONS,
+)
+
+SNAPSHOT_ITEM = Table(
+    'snapshot_item',
+    METADATA,
+    Column('snapshot_id', ID, primary_key=True),
+    Column('resource_id', ID, primary_key=True),
+    Column('name', NAME, nullable=False),
+    Column('type', NAME, nullable=False),
+    Column('physical_id', LONG_TEXT),
+    Column('properties', Document, nullable=False),
+    Column('data', Document, nullable=False),
+    Column('kept', Document, nullable=False),
     **OPTIONS,
 )
 

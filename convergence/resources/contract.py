@@ -57,10 +57,12 @@ class Done:
 
     :param physical_id: id of the physical object; None leaves it as it was.
     :param data: private data of the type, kept with the resource and handed in again; None leaves it as it was.
+    :param kept: of a `snapshot`, what the type needs to restore it, or to delete it; None leaves it as it was.
     """
 
     physical_id: str | None = None
     data: Mapping[str, Json] | None = None
+    kept: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,14 @@ class InProgress:
     :param physical_id: as in `Done`; stored at once, before the next poll.
     :param data: as in `Done`.
     :param poll_after_s: how long the engine should wait before it polls; None leaves it to the engine.
+    :param kept: as in `Done`; stored at once, before the next poll.
     """
 
     progress: Mapping[str, Json] = field(default_factory=dict)
     physical_id: str | None = None
     data: Mapping[str, Json] | None = None
     poll_after_s: float | None = None
+    kept: Mapping[str, Json] | None = None
 
 
 Answer: TypeAlias = Done | InProgress
@@ -109,6 +113,8 @@ class Call(Generic[P]):
     :param physical_id: id of the physical object, None while none is known.
     :param data: private data returned by an earlier call.
     :param previous: in `update` and `needs_replacement`, the properties as last applied.
+    :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is brought
+        back to that; None otherwise.
     :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
     """
 
@@ -123,10 +129,42 @@ class Call(Generic[P]):
     data: Mapping[str, Json] = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     previous: P | None = None
+    restored_from: Mapping[str, Json] | None = None
     cancelled: Callable[[], bool] = never_cancelled
 
 
-class ResourceType(Generic[P]):
+class OptionalActions(Generic[P]):
+    """Actions for which a type that leaves them alone has nothing to do."""
+
+    def suspend(self, call: Call[P]) -> Answer:
+        """Put the object to rest."""
+        return Done()
+
+    def resume(self, call: Call[P]) -> Answer:
+        """Wake the object up."""
+        return Done()
+
+    def snapshot(self, call: Call[P], snapshot_id: str) -> Answer:
+        """Begin to keep what the object is now; `kept` of the answer says where. Write `delete_snapshot` as well.
+
+        After a crash it is called again with the same `snapshot_id`, which must then lead to the same thing. Also called
+        before an object is deleted whose deletion policy is Snapshot; what is kept then belongs to the user.
+        """
+        return Done()
+
+    def delete_snapshot(self, call: Call[P], snapshot_id: str, kept: Mapping[str, Json]) -> None:
+        """Remove what was kept under `snapshot_id`; that there is nothing is success.
+
+        The object itself may be gone, and `kept` empty where `snapshot` has begun and nobody heard its answer. Raise
+        `TransientFailure` as long as it is not done: it is called again.
+        """
+
+    def can_snapshot(self) -> bool:
+        """Whether the type keeps anything for snapshots: true where `snapshot` is written."""
+        return type(self).snapshot is not OptionalActions.snapshot
+
+
+class ResourceType(OptionalActions[P]):
     """Base class of resource types. Only `create` must be written; everything else has a sensible default.
 
     Class attributes:
@@ -206,18 +244,11 @@ class ResourceType(Generic[P]):
         """
         return type(self).cancel is not ResourceType.cancel
 
-    # Optional actions: a type that leaves them alone has nothing to do for them.
-
     def check(self, call: Call[P]) -> Answer:
         """Verify that the object is there and works."""
-        if self.observe(call) is None and call.physical_id is None:
+        observed = self.observe(call)
+        if observed is None and call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no physical object')
-        return Done()
-
-    def suspend(self, call: Call[P]) -> Answer:
-        """Put the object to rest."""
-        return Done()
-
-    def resume(self, call: Call[P]) -> Answer:
-        """Wake the object up."""
+        if observed is not None and not observed.healthy:
+            raise FinalFailure(f'{call.name} ({call.physical_id}) is there, but of no use')
         return Done()

@@ -26,6 +26,7 @@ class Subject:
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
+    restored_from: Json = None
 
 
 def build_call(
@@ -58,6 +59,7 @@ def build_call(
         data=subject.data,
         metadata=subject.metadata,
         previous=None if previous is None else _as_well_as_possible(schema, previous),
+        restored_from=subject.restored_from if isinstance(subject.restored_from, dict) else None,
         cancelled=cancelled,
     )
 

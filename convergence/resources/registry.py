@@ -73,6 +73,11 @@ class Registry:
         kind = self._types.get(name)
         return kind.time_limits.get(action) if kind is not None else None
 
+    def can_snapshot(self, name: str) -> bool:
+        """Whether resources of a type have something to be kept for a snapshot of their stack."""
+        kind = self._types.get(name)
+        return kind is not None and kind.can_snapshot()
+
     def get(self, name: str) -> ResourceType[Any]:
         """The type called `name`.
 

@@ -33,6 +33,8 @@ class Assessor:
             metadata = template.resolve(definition.metadata, view.inputs, self._yaql)
             # Of an object that belongs to others the template need not say how it was made.
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
+            if change is Change.NONE and _is_brought_back(view, resource):
+                change = Change.IN_PLACE
             return Wanted(properties, change, metadata)
         except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
             return Unwantable(text_of(error))
@@ -49,6 +51,13 @@ class Assessor:
             return Change.REPLACE
         previous = resource.properties
         return compare(kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous))
+
+
+def _is_brought_back(view: NodeView, resource: Resource) -> bool:
+    """Whether the type has to restore what it has kept for a snapshot, whatever the properties are."""
+    kept = view.node.definition.restored_from if view.node.definition is not None else None
+    before = resource.definition.restored_from if resource.definition is not None else None
+    return kept is not None and kept != before
 
 
 def subject_of(view: NodeView, resource: Resource) -> Subject:

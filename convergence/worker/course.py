@@ -52,6 +52,7 @@ class Course:
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     progress: Mapping[str, Json] | None = None
+    kept: Mapping[str, Json] | None = None
     waited_s: float = 0.0
     attempts: int = 0
 
@@ -73,6 +74,9 @@ class Course:
         if answer.data is not None:
             news = news or answer.data != self.data
             self.data = answer.data
+        if answer.kept is not None:
+            news = news or answer.kept != self.kept
+            self.kept = answer.kept
         self.call = replace(self.call, physical_id=self.physical_id, data=self.data)
         return news
 

@@ -12,7 +12,7 @@ from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.finish import Failed, Parked, Postponed, Result, Succeeded, Unsuitable
-from convergence.core.model import Action, Change, Json, Output
+from convergence.core.model import PERFORMED, Action, Change, Json, Output
 from convergence.errors import ConvergenceError
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
@@ -24,6 +24,7 @@ from convergence.resources.contract import (
     TransientFailure,
 )
 from convergence.resources.invocation import Subject, build_call
+from convergence.resources.performing import delete_after_snapshot, perform, poll_deletion, wants_snapshot_first
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.worker.course import Course, Later, Pace, pause_s, policy_of, poll_interval_s
@@ -124,16 +125,17 @@ class Runner:
             physical_id=resource.physical_id,
             data=resource.data,
             metadata=claim.pending.metadata if claim.pending is not None else {},
+            restored_from=claim.pending.definition.restored_from if claim.pending is not None else None,
         )
         pending = claim.pending
-        deleting = claim.action is Action.DELETE
+        deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
         properties = pending.properties if pending is not None and not deleting else resource.properties
         call = build_call(
             kind,
             subject,
             properties,
             previous=resource.properties if claim.action is Action.UPDATE else None,
-            strictness=Strictness.LENIENT if deleting or is_adopted(resource) else Strictness.STRICT,
+            strictness=Strictness.LENIENT if deleting or performing or is_adopted(resource) else Strictness.STRICT,
             cancelled=task.cancelled.is_set,
         )
         return Course(
@@ -149,6 +151,8 @@ class Runner:
                 return self._adopt(course)
             case Step.UPDATE:
                 return self._drive(course, lambda: kind.update(course.call))
+            case Step.PERFORM:
+                return self._drive(course, lambda: perform(kind, claim.action, course.call, claim.traversal.id))
             case Step.DELETE:
                 return self._delete(course)
             case Step.RESUME:
@@ -171,6 +175,8 @@ class Runner:
                 if found is None:
                     return _not_found(course)
                 course.learn(found)
+            if wants_snapshot_first(kind, course.claim.resource):
+                return self._drive(course, lambda: delete_after_snapshot(kind, course.call))
             return self._drive(course, lambda: kind.delete(course.call))
         except ObjectNotFound:
             return Succeeded(None)
@@ -188,13 +194,15 @@ class Runner:
         kind, action, progress = course.kind, course.claim.action, course.progress
         if progress is not None:
             try:
-                return self._drive(course, lambda: kind.poll(course.call, action, progress))
+                return self._drive(course, lambda: self._poll(course, progress))
             except ObjectNotFound:
                 if action is Action.DELETE:
                     return Succeeded(None)
                 raise
         if action is Action.DELETE:
             return self._delete(course)
+        if action in PERFORMED:
+            return self._drive(course, lambda: perform(kind, action, course.call, course.claim.traversal.id))
         if action is Action.UPDATE:
             return self._drive(course, lambda: kind.update(course.call))
         if course.claim.clean and course.physical_id is None:
@@ -258,7 +266,8 @@ class Runner:
         course.learn(answer)
         if action is Action.DELETE:
             return Succeeded(None)
-        return Succeeded(self._output(course), course.physical_id, course.data)
+        output = None if action in PERFORMED else self._output(course)
+        return Succeeded(output, course.physical_id, course.data, course.kept)
 
     @staticmethod
     def _store(course: Course, step: Callable[[], bool]) -> None:
@@ -276,6 +285,8 @@ class Runner:
 
     @staticmethod
     def _poll(course: Course, progress: Mapping[str, Json]) -> Answer:
+        if course.claim.action is Action.DELETE:
+            return poll_deletion(course.kind, course.call, progress)
         return course.kind.poll(course.call, course.claim.action, progress)
 
     def _let_go(self, course: Course) -> Result:
@@ -332,7 +343,8 @@ class Runner:
         """The result, together with what is known of the physical object."""
         if course is None:
             return result
-        return replace(result, physical_id=result.physical_id or course.physical_id, data=course.data)
+        known = replace(result, physical_id=result.physical_id or course.physical_id, data=course.data)
+        return known if isinstance(known, Unsuitable) else replace(known, kept=course.kept)
 
     def _output(self, course: Course) -> Output:
         """Reference and the attributes that the template asks for, each read once.

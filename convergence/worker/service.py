@@ -85,7 +85,7 @@ class WorkerService:
         self._roster = rows.roster
         self._reader = rows.reader
         self._dispatcher = dispatcher
-        self._worker = Worker(self.id, new_id, options.dispatch_window, registry.time_limit)
+        self._worker = Worker(self.id, new_id, options.dispatch_window, registry.time_limit, registry.can_snapshot)
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
         self._groups = clockwork.groups(options.threads, self._left)

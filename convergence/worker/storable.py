@@ -22,6 +22,7 @@ def checked(answer: Any) -> Answer:
         raise FinalFailure(f'the physical id must be a text without control characters, not {kind}')
     try:
         carried(answer.data, 'data')
+        carried(answer.kept, 'kept')
         if isinstance(answer, InProgress):
             carried(answer.progress, 'progress')
     except FinalFailure as error:

@@ -191,6 +191,7 @@ def upgrade() -> None:
         sa.Column('cancels', sa.Boolean(), nullable=False),
         sa.Column('failed_name', sa.String(length=255), nullable=True),
         sa.Column('stalled_at', sa.Double(), nullable=True),
+        sa.Column('retains', sa.Boolean(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',
@@ -200,9 +201,46 @@ def upgrade() -> None:
     op.create_index('ix_traversal_stack_id_started_at', 'traversal', ['stack_id', 'started_at'], unique=False)
     op.create_index('ix_traversal_swept_status', 'traversal', ['swept', 'status'], unique=False)
 
+    op.create_table(
+        'snapshot',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('status_reason', LONG_TEXT, nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('deleting', sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_snapshot')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_snapshot_stack_id', 'snapshot', ['stack_id'], unique=False)
+    op.create_index('ix_snapshot_deleting', 'snapshot', ['deleting'], unique=False)
+    op.create_table(
+        'snapshot_item',
+        sa.Column('snapshot_id', sa.String(length=36), nullable=False),
+        sa.Column('resource_id', sa.String(length=36), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('type', sa.String(length=255), nullable=False),
+        sa.Column('physical_id', LONG_TEXT, nullable=True),
+        sa.Column('properties', LONG_TEXT, nullable=False),
+        sa.Column('data', LONG_TEXT, nullable=False),
+        sa.Column('kept', LONG_TEXT, nullable=False),
+        sa.PrimaryKeyConstraint('snapshot_id', 'resource_id', name=op.f('pk_snapshot_item')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+
 
 def downgrade() -> None:
     """Back."""
+    op.drop_table('snapshot_item')
+    op.drop_index('ix_snapshot_deleting', table_name='snapshot')
+    op.drop_index('ix_snapshot_stack_id', table_name='snapshot')
+    op.drop_table('snapshot')
     op.drop_index('ix_traversal_swept_status', table_name='traversal')
     op.drop_index('ix_traversal_stack_id_started_at', table_name='traversal')
     op.drop_table('traversal')

@@ -285,6 +285,7 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         Step.REPAIR: (node_view(resource=replace(MADE, status=Status.FAILED)), SAME),
         Step.READ: (node_view(resource=replace(MADE, output=None)), SAME),
         Step.RESUME: (node_view(resource=replace(MADE, status=Status.IN_PROGRESS)), never),
+        Step.PERFORM: (node_view(traversal=replace(TRAVERSAL, action=Action.CHECK)), never),
         Step.CANCEL: (node_view(CLEANUP, PARKED, traversal=CANCELLING), never),
         Step.DELETE: (node_view(CLEANUP), never),
     }
