@@ -23,6 +23,7 @@ DOORS = {
     'concurrent.futures': ('convergence.concurrency',),
     'stevedore': ('convergence.resources',),
     'yaml': ('convergence.template',),
+    'yaql': ('convergence.expressions',),
     'oslo_log': ('convergence.logs',),
     'oslo_service': (),
     'falcon': ('convergence.api',),
