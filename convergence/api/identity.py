@@ -61,9 +61,8 @@ def context_of(
             roles=['admin', 'member', 'reader'],
         )
     if environ.get('HTTP_X_IDENTITY_STATUS') != 'Confirmed':
-        raise HttpProblem(
-            HTTPStatus.UNAUTHORIZED, 'Authentication required', {'WWW-Authenticate': 'Keystone uri="see /v3"'}
-        )
+        # keystonemiddleware adds the header that says where a token can be had.
+        raise HttpProblem(HTTPStatus.UNAUTHORIZED, 'Authentication required')
     verified = environ.get('HTTP_X_PROJECT_ID') or ''
     if verified != project_id:
         raise Forbidden('You are not authorized to use the project of this URL; the token is for another one.')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 
 import pytest
 import requests
@@ -59,6 +60,27 @@ def test_a_project_sees_its_own_stacks_only_on_postgresql_too(apis, cluster, nam
     assert requests.get(f'{other}/stacks/{name}', timeout=LONG_S).status_code == 404
     assert requests.get(f'{other}/stacks', timeout=LONG_S).json() == {'stacks': []}
     requests.delete(made.headers['Location'], timeout=LONG_S)
+
+
+def test_several_processes_share_one_port(cluster, free_port):
+    usual = cluster.configuration.read_text()
+    own = cluster.directory / 'shared.conf'
+    own.write_text(usual.replace('[api]\nport = 0', f'[api]\nport = {free_port}\nworkers = 2'))
+    program = cluster.launch('api', '--config-file', str(own))
+    program.ready()
+    eventually(lambda: program.text().count('The API listens on') == 2, 'both listen')
+    url = f'http://127.0.0.1:{free_port}/v1/functional/stacks'
+    for _ in range(10):
+        assert requests.get(url, timeout=LONG_S).status_code == 200
+    assert program.end(signal.SIGTERM) == 0, program.text()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return int(probe.getsockname()[1])
 
 
 def test_the_probes_of_an_installation(apis):
