@@ -1,65 +1,15 @@
-"""Questions to the store in memory: what `Reader`, `Roster` and `Sweeps` ask of a database."""
+"""The processes, and the work that is left, as the rows in memory tell: what `Roster` and `Sweeps` ask of a database."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from convergence.core.model import Json, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.rows import Node, Resource
 from convergence.db.memory import MemoryStore
-from convergence.db.queries import Reader
 from convergence.db.roster import NO_LOAD, Roster, Service
 from convergence.db.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
-
-
-class MemoryReader(Reader):
-    """Answers questions about stacks."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._memory = store
-
-    def stack(self, stack_id: str) -> Stack | None:
-        """A stack by its id, deleted or not."""
-        self._memory.pause('read')
-        return self._memory.tables.stack.get(stack_id)
-
-    def stack_named(self, project_id: str, name: str) -> Stack | None:
-        """A living stack by its name."""
-        self._memory.pause('read')
-        for stack in self._memory.tables.stack.values():
-            if stack.deleted_at is None and (stack.project_id, stack.name) == (project_id, name):
-                return stack
-        return None
-
-    def template(self, template_id: str) -> Template | None:
-        """A template."""
-        self._memory.pause('read')
-        return self._memory.tables.template.get(template_id)
-
-    def resources(self, stack_id: str) -> list[Resource]:
-        """All rows of a stack."""
-        rows = self._memory.tables.resources_of(stack_id)
-        return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
-
-    def events(self, stack_id: str, *arguments: Any, **filters: Any) -> list[Event]:
-        """What happened to a stack and its resources, oldest first."""
-        return [event for event in self._memory.tables.event if event.stack_id == stack_id]
-
-    def traversal(self, traversal_id: str) -> Traversal | None:
-        """One operation."""
-        self._memory.pause('read')
-        return self._memory.tables.traversal.get(traversal_id)
-
-    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
-        """The operations on a stack, oldest first."""
-        found = [each for each in self._memory.tables.traversal.values() if each.stack_id == stack_id]
-        return sorted(found, key=lambda each: (each.started_at, each.id))[-newest if newest else None :]
-
-    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
-        """The nodes of a traversal, in order."""
-        return [node for _, node in sorted(self._memory.nodes(traversal_id).items())][:limit]
 
 
 class MemoryRoster(Roster):

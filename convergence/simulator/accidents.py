@@ -36,6 +36,7 @@ def befall(world: World, call: Call) -> None:
         case 'clock_jumps':
             world.watch.story('rows', f'set their clock by {call.arguments[0]:+g} s', '')
             world.skew_s += call.arguments[0]
+            world.trouble.excuses = True
             world.trouble.happened()
         case 'freeze_worker' | 'freeze_engine':
             world.freeze(_victim(world, call.verb), call.arguments[0])

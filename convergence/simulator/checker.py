@@ -81,6 +81,8 @@ class Checker:
             self.makers[thing.id] = fiber.process
         if self._is_late():
             self.world.reality.late[thing.id] = action
+            if not self.world.trouble.excuses:
+                self.note('I1', f'{action} of {thing.id} goes on, but its row was taken away from a living worker')
         elif action is Action.UPDATE:
             self.world.reality.late.pop(thing.id, None)
         for invariant in self._on_change:
@@ -164,7 +166,7 @@ class Checker:
     def at_rest(self) -> None:
         """Nothing can happen but that time passes. Is somebody going to attend to all that is left to do?
 
-        Not asked after a loss or a death: then the sweeper is.
+        Not asked after a loss or a death, or when a worker had no thread to spare: then the sweeper is.
         """
         world = self.world
         blocked = [fiber for fiber in world.kernel.fibers if fiber.blocked]
@@ -174,6 +176,7 @@ class Checker:
         if world.lost:
             return
         timers = {(message.traversal_id, message.number) for _, message in world.timers}
+        timers.update(*(groups.checks() for groups in world.groups.values()))
         for stack in world.store.tables.stack.values():
             traversal = world.store.tables.traversal.get(stack.traversal_id or '')
             if stack.status is not Status.IN_PROGRESS or traversal is None:

@@ -66,6 +66,8 @@ class Trouble:
 
     :ivar broker_until: until then there is no broker; `database_until`: no database.
     :ivar last_at: when anything went wrong for the last time.
+    :ivar excuses: whether anybody may have lost a row without having died: he was kept from his heartbeat, or told to
+        stop and could not, or the clock was set.
     :ivar freezes: how many processes have stood still by chance; `failures`: how many transactions ended without an
         answer; `outages`: how often broker or database went away.
     """
@@ -75,6 +77,7 @@ class Trouble:
         self._faults = faults
         self.broker_until = self.database_until = 0.0
         self.last_at = 0.0
+        self.excuses = False
         self.freezes = self.failures = self.outages = 0
         if faults.at_points:
             world.kernel.at_point = self._at_point
@@ -119,6 +122,7 @@ class Trouble:
         world = self._world
         world.watch.story('rows', f'cannot be reached for {duration_s:g} s', '')
         self.database_until = max(self.database_until, world.kernel.now + duration_s)
+        self.excuses |= duration_s + SWEEP_S >= LEASE_S
         world.kernel.at_point = self._at_point
         self.happened(self.database_until)
 

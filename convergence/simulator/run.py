@@ -124,6 +124,8 @@ class Run:
     def _in_order(self) -> None:
         pending: list[Call] = self._calls
         while pending:
+            while self._asking is not None or self._waits_until > self.world.kernel.now:
+                self._step()
             call = pending.pop(0)
             if call.verb == 'noop':
                 for _ in range(call.arguments[0]):

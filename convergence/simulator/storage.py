@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from convergence.core.effects import Decision
 from convergence.db.memory import MemoryStore, Tables
-from convergence.db.memory_queries import MemoryReader, MemoryRoster, MemorySweeps
+from convergence.db.memory_queries import MemoryRoster, MemorySweeps
+from convergence.db.memory_reader import MemoryReader
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.sweeps import Sweeps
@@ -46,4 +47,4 @@ def in_memory(clock: Callable[[], float]) -> Storage:
     """Rows in dictionaries, with modelled locks."""
     store = MemoryStore(clock)
     roster = MemoryRoster(store)
-    return Storage(store, MemoryReader(store), roster, MemorySweeps(store, roster))
+    return Storage(store, MemoryReader(store, roster), roster, MemorySweeps(store, roster))

@@ -70,6 +70,11 @@ class FiberGroups(ThreadGroups):
         self._process = process
         self._seats: dict[Task, Seat] = {}
         self._began_at = world.kernel.now
+        world.groups[process] = self
+
+    def checks(self) -> list[tuple[str, int]]:
+        """The nodes that wait for a thread: traversal and number."""
+        return [(check.traversal_id, check.node) for check, _ in self._waiting]
 
     @property
     def stuck(self) -> int:
@@ -90,6 +95,8 @@ class FiberGroups(ThreadGroups):
         """Here and now. What a task raises goes through: nobody reads a log."""
         seat = Seat(check.traversal_id)
         self._began_at = self._world.kernel.now
+        if self.busy() >= self.threads:
+            self._world.lost = True  # What comes now is handed on, and left to the sweeper after some rounds.
         try:
             with group.enter('task') as task:
                 self._seats[task] = seat

@@ -6,7 +6,6 @@ What can happen next is a list, and something chooses from it; so a run is decid
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,7 +21,7 @@ from convergence.engine.chores import SweepOptions
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
-from convergence.errors import DatabaseUnavailable
+from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.registry import Registry
 from convergence.simulator.checker import Checker
 from convergence.simulator.choices import Choices
@@ -32,6 +31,7 @@ from convergence.simulator.kernel import Kernel, Process
 from convergence.simulator.network import LOST, Message, Messenger
 from convergence.simulator.reality import TYPE, Reality, Thing
 from convergence.simulator.storage import Storage, in_memory
+from convergence.simulator.sweeping import CandidSweeper
 from convergence.simulator.threads import FiberGroups
 from convergence.worker.course import Pace
 from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
@@ -114,7 +114,7 @@ class World:
     :param shape: which processes there are, and how they work.
     :param storage: makes the database, on the clock of this world.
     :ivar skew_s: how far the clock of the database is ahead of that of the processes.
-    :ivar alarms: what processes have set themselves to do later.
+    :ivar groups: what each worker works on; `alarms`: what processes have set themselves to do later.
     :ivar trouble: what goes wrong by chance, and what is away.
     :ivar checker: looks over everything that happens.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
@@ -146,6 +146,7 @@ class World:
         self._ids = 0
         self._shape = shape
         self.alarms: list[Alarm] = []
+        self.groups: dict[Process, FiberGroups] = {}
         self.trouble = Trouble(self, faults)
         self.next_sweep = self.kernel.now + SWEEP_S
         self.checker = Checker(self)
@@ -159,7 +160,7 @@ class World:
         self.store.released = self.kernel.unblock
         self.store.committed = self._committed
         self.reality.pause = self.kernel.pause
-        self.reality.block = self.kernel.stand
+        self.reality.block = self._block
         self.reality.changed = self.checker.happened
         if isinstance(self.store, MemoryStore):
             self.store.rest = self._rest
@@ -174,6 +175,10 @@ class World:
     def clock(self) -> float:
         """The time according to the database, in seconds since the epoch."""
         return self.kernel.now + self.skew_s
+
+    def _block(self, duration_s: float | None) -> None:
+        self.trouble.excuses = True
+        self.kernel.stand(duration_s)
 
     def _rest(self, duration_s: float) -> None:
         self.kernel.sleep(Task('rest'), duration_s)
@@ -192,7 +197,7 @@ class World:
         traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id, window=self._shape.window)
         traversals.visit_unchanged = self._shape.visit_unchanged
         stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
-        sweeper = Sweeper(
+        sweeper = CandidSweeper(
             self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S),
             CoreWorker(name, self.new_id),
         )
@@ -242,6 +247,7 @@ class World:
         """A process stands still for a while, and then goes on as if nothing had been."""
         self.watch.story(process.name, f'stands still for {duration_s:g} s', '')
         process.frozen_until = max(process.frozen_until, self.kernel.now + duration_s)
+        self.trouble.excuses |= duration_s + SWEEP_S >= LEASE_S
         self.trouble.happened(process.frozen_until)
 
     # --- network ----------------------------------------------------------------------------------------------
@@ -288,8 +294,13 @@ class World:
         """A process does something of its own: without the database it does not, and says so in its log."""
 
         def attempt() -> None:
-            with suppress(DatabaseUnavailable):
+            try:
                 work()
+            except DatabaseUnavailable:
+                pass
+            except Conflict:
+                if not self.lost:
+                    raise
 
         self.kernel.spawn(process, name, attempt)
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from convergence.db.memory import MemoryStore
-from convergence.db.memory_queries import MemoryReader, MemoryRoster, MemorySweeps
+from convergence.db.memory_queries import MemoryRoster, MemorySweeps
+from convergence.db.memory_reader import MemoryReader
 from convergence.db.models import DUTY, METADATA
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster

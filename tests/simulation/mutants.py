@@ -261,6 +261,42 @@ MUTANTS = (
         ('dependency_does_not_change_and_the_update_fails',),
     ),
     Mutant(
+        'a deadline does not end a traversal',
+        (Edit('convergence.db.memory_queries:MemorySweeps.overdue', 'each.deadline < now', 'False'),),
+        ('stuck_creation_exceeds_its_time', 'create_exceeds_its_time'),
+    ),
+    Mutant(
+        'a task that does not stop is never given up',
+        (Edit('convergence.worker.checks:Checks.leave_behind', 'held = self._held.pop(task, None)', 'return'),),
+        ('stuck_creation_exceeds_its_time', 'stuck_creation_is_cancelled'),
+    ),
+    Mutant(
+        'what is claimed after it was given up is kept',
+        (Edit('convergence.worker.checks:Checks._hold',
+              'if task in self._left and self._held.pop(task, None) is not None:', 'if False:'),),
+        ('time_limit_counts_from_the_update', 'database_is_away', 'worker_dies_while_creating'),
+        Faults(freeze=0.004),
+    ),
+    Mutant(
+        'an object that is made late is forgotten',
+        (Edit('convergence.worker.checks:Checks._keep_track', 'committed = self._steps.keep_track(claim, physical_id)',
+              'return'),),
+        ('stuck_creation_is_made_much_later',),
+    ),
+    Mutant(
+        'take from the living',
+        (Edit('convergence.db.memory_queries:MemorySweeps.orphaned', 'row.owner not in alive', 'True'),),
+        ('worker_stands_still_within_its_lease', 'one_resource_answers_later', 'polled_resource_is_superseded'),
+    ),
+    Mutant(
+        'nobody hears of a cancel, and nobody reads of it',
+        (
+            Edit('convergence.worker.service:WorkerService.cancel',
+                 'self._groups.stop(traversal_id, self._options.cancel_grace_s)', '0'),
+        ),
+        ('stuck_creation_is_cancelled', 'create_is_cancelled'),
+    ),
+    Mutant(
         'judge by times whether a replaced row has a cleanup node',
         (Edit(f'{STEPS}:replacement', 'if not view.has_cleanup:', 'if old.created_at >= view.traversal.started_at:'),),
         ('update_replace',),

@@ -19,6 +19,9 @@ FAULTS = {
     'doubled': (Plan(faults=Faults(double=0.3)), 10),
     'lossy': (Plan(faults=Faults(drop=0.1, double=0.1)), 10),
     'deadly': (Plan(faults=Faults(drop=0.05, double=0.05, crash=0.01)), 15),
+    'frozen': (Plan(faults=Faults(freeze=0.004)), 5),
+    'away': (Plan(faults=Faults(database=0.02, outage=0.2)), 5),
+    'everything': (Plan(faults=Faults(0.03, 0.05, 0.003, freeze=0.003, database=0.01, outage=0.1)), 5),
 }
 """What goes wrong (or narrow: that nodes are told one by one), and under how many seeds."""
 
@@ -40,7 +43,8 @@ def run(scenario: Scenario, plan: Plan, seed: int) -> Run:
         faults = plan.faults
         error.add_note(
             f'repeat: convergence-simulate --seed {seed} --drop {faults.drop} --double {faults.double} '
-            f'--crash {faults.crash} tests/scenarios/{scenario.name}.py'
+            f'--crash {faults.crash} --freeze {faults.freeze} --no-answer {faults.database} --outage {faults.outage} '
+            f'tests/scenarios/{scenario.name}.py'
         )
         raise
     finally:

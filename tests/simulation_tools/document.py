@@ -84,11 +84,16 @@ def _first(path: Path, manner: str) -> Story:
     raise AssertionError(f'{path.stem}: none of {SEEDS} seeds shows {shows}')
 
 
+SHOWN = frozenset({'INIT', 'CREATE', 'UPDATE', 'ROLLBACK', 'DELETE'})
+"""The actions in the state diagrams: those that change what is wanted. With all others nobody could read them."""
+
+
 def state_diagram(table: Mapping[states.State, frozenset[states.State]]) -> str:
     """A table of states as a Mermaid state diagram."""
     lines = ['stateDiagram-v2']
     for state, following in table.items():
-        lines += [f'    {_state(state)} --> {_state(each)}' for each in sorted(following)]
+        shown = [each for each in sorted(following) if {state[0], each[0]} <= SHOWN]
+        lines += [f'    {_state(state)} --> {_state(each)}' for each in shown]
     return '\n'.join(lines)
 
 

@@ -1,0 +1,33 @@
+"""A sweeper that hides nothing: what a chore raises ends the run, where a real one logs it and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from convergence.engine.chores import Chores, Found
+from convergence.engine.sweeper import Sweeper
+from convergence.errors import Conflict
+
+
+class CandidChores(Chores):
+    """As the base class; only that rows kept changing is nobody's fault."""
+
+    def _survive(self, name: str, chore: Callable[[], int]) -> int:
+        return chore()
+
+    def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
+        found = find(self._options.limit)
+        for each in found:
+            with suppress(Conflict):
+                attend(each)
+        return len(found)
+
+
+class CandidSweeper(Sweeper):
+    """As the base class, with candid chores."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._chores = CandidChores(*arguments)

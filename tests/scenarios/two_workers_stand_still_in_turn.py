@@ -1,0 +1,15 @@
+# F021, F023: who takes over stands still as well, and the first one comes back in between.
+first = Template({'A': RsrcDef({'a': 'one'}), 'B': RsrcDef({'b': GetRes('A')})})
+second = Template({'A': RsrcDef({'!a': 'two'}), 'B': RsrcDef({'b': GetRes('A')})})
+
+engine.create_stack('foo', first)
+engine.settle()
+engine.update_stack('foo', second)
+engine.noop(1)
+engine.freeze_worker(50)
+engine.pass_time(40)
+engine.freeze_worker(50)
+engine.settle()
+engine.update_stack('foo', first)
+engine.settle()
+engine.call(verify, first)
