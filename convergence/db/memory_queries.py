@@ -1,4 +1,4 @@
-"""The processes, and the work that is left, as the rows in memory tell: what `Roster` and `Sweeps` ask of a database."""
+"""The processes, and the work that is left, as the rows in memory tell: as `Roster` and `Sweeps` of a database."""
 
 from __future__ import annotations
 

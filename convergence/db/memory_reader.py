@@ -21,8 +21,8 @@ _EVENT_KEYS = {'resource_name': 'resource_name', 'logical_resource_id': 'resourc
                'resource_type': 'resource_type', 'resource_action': 'action', 'resource_status': 'status'}  # fmt: skip
 
 
-class MemoryReader(Reader):
-    """Answers questions about stacks and about parts of them.
+class MemoryInspector(Reader):
+    """Answers questions about parts of a stack.
 
     :param roster: which processes there are; None: nobody knows where an owner runs, and whether it does.
     """
@@ -31,7 +31,81 @@ class MemoryReader(Reader):
         self._memory = store
         self._roster = roster
 
-    # --- stacks -----------------------------------------------------------------------------------------------
+    def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
+        """All rows of some resources of a stack: also replaced ones, and those that are being removed."""
+        return [row for row in self._memory.tables.resources_of(stack_id) if row.name in names]
+
+    def unfinished(self, stack_id: str, limit: int) -> list[Resource]:
+        """Rows of a stack that failed, or were never begun, by name."""
+        rows = self._memory.tables.resources_of(stack_id)
+        left = [row for row in rows if row.status is Status.FAILED or row.action is Action.INIT]
+        return sorted(left, key=lambda row: row.name)[:limit]
+
+    def event(self, stack_id: str, event_id: str) -> Event | None:
+        """One event of a stack."""
+        return next((event for event in self.events(stack_id) if event.id == event_id), None)
+
+    def event_page(self, page: EventPage) -> list[Event]:
+        """A page of the events of a stack, oldest first unless it says otherwise."""
+        keys = [_EVENT_KEYS[name] for name in page.sort_keys if name in _EVENT_KEYS]
+        every = self.events(page.stack_id)
+        every.sort(key=lambda each: tuple(_ordered(getattr(each, key)) for key in keys))
+        if page.descending:
+            every.reverse()
+        if page.marker is not None:
+            ids = [event.id for event in every]
+            every = every[ids.index(page.marker) + 1 :] if page.marker in ids else []
+        found = [event for event in every
+                 if all(getattr(event, name) in values for name, values in page.filters.items())
+                 and (page.states is None or _in_states((event.action, event.status), page.states))]
+        return found[: page.limit] if page.limit is not None else found
+
+    def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
+        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
+        known = {each.id: each for each in self._roster.services()} if self._roster is not None else {}
+        ready = [(node, self._memory.tables.resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
+        cast_at = self._memory.tables.cast_at
+
+        def place(each: tuple[Node, Resource | None]) -> tuple[bool, float, int]:
+            node, row = each
+            return (row is None or row.owner is None, cast_at.get((traversal_id, node.number), 0.0), node.number)
+
+        return [self._frontier_node(node, row, known) for node, row in sorted(ready, key=place)[:limit]]
+
+    def frontier_counts(self, traversal_id: str) -> FrontierCounts:
+        """Who attends to the ready nodes of a traversal."""
+        rows = [self._memory.tables.resource.get(node.resource_id or '') for node in self._ready(traversal_id)]
+        claimed = sum(row is not None and row.owner is not None for row in rows)
+        return FrontierCounts(claimed, sum(row is not None and _is_parked(row) for row in rows))
+
+    def now(self) -> float:
+        """The database's clock, in seconds since the epoch."""
+        return self._memory.clock()
+
+    def _ready(self, traversal_id: str) -> list[Node]:
+        return [node for node in self._memory.nodes(traversal_id).values() if node.status is NodeStatus.READY]
+
+    def _frontier_node(self, node: Node, row: Resource | None, known: dict[str, Service]) -> FrontierNode:
+        now = self._memory.clock()
+        cast_at = self._memory.tables.cast_at.get((node.traversal_id, node.number))
+        age_s = None if cast_at is None else now - cast_at
+        if row is None:
+            return FrontierNode(
+                node.number, node.phase, node.name, node.resource_id, None, None, None, None, None, None, False, False,
+                None, age_s,
+            )  # fmt: skip
+        owner = known.get(row.owner or '')
+        began = row.began_at if row.status is Status.IN_PROGRESS else None
+        return FrontierNode(
+            node.number, node.phase, node.name, row.id, row.type, row.action, row.status, row.status_reason, row.owner,
+            owner.host if owner is not None else None, owner is not None and owner.is_up, _is_parked(row),
+            None if row.wake_at is None else row.wake_at - now, age_s, None if began is None else now - began,
+            None if row.deadline is None else row.deadline - now, row.losses, row.retry,
+        )  # fmt: skip
+
+
+class MemoryReader(MemoryInspector):
+    """Answers questions about stacks too."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -76,47 +150,14 @@ class MemoryReader(Reader):
         self._memory.pause('read')
         return self._memory.tables.template.get(template_id)
 
-    # --- resources and events ---------------------------------------------------------------------------------
-
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack."""
         rows = self._memory.tables.resources_of(stack_id)
         return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
 
-    def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
-        """All rows of some resources of a stack: also replaced ones, and those that are being removed."""
-        return [row for row in self._memory.tables.resources_of(stack_id) if row.name in names]
-
-    def unfinished(self, stack_id: str, limit: int) -> list[Resource]:
-        """Rows of a stack that failed, or were never begun, by name."""
-        rows = self._memory.tables.resources_of(stack_id)
-        left = [row for row in rows if row.status is Status.FAILED or row.action is Action.INIT]
-        return sorted(left, key=lambda row: row.name)[:limit]
-
     def events(self, stack_id: str) -> list[Event]:
         """What happened to a stack and its resources, oldest first."""
         return [event for event in self._memory.tables.event if event.stack_id == stack_id]
-
-    def event(self, stack_id: str, event_id: str) -> Event | None:
-        """One event of a stack."""
-        return next((event for event in self.events(stack_id) if event.id == event_id), None)
-
-    def event_page(self, page: EventPage) -> list[Event]:
-        """A page of the events of a stack, oldest first unless it says otherwise."""
-        keys = [_EVENT_KEYS[name] for name in page.sort_keys if name in _EVENT_KEYS]
-        every = self.events(page.stack_id)
-        every.sort(key=lambda each: tuple(_ordered(getattr(each, key)) for key in keys))
-        if page.descending:
-            every.reverse()
-        if page.marker is not None:
-            ids = [event.id for event in every]
-            every = every[ids.index(page.marker) + 1 :] if page.marker in ids else []
-        found = [event for event in every
-                 if all(getattr(event, name) in values for name, values in page.filters.items())
-                 and (page.states is None or _in_states((event.action, event.status), page.states))]
-        return found[: page.limit] if page.limit is not None else found
-
-    # --- traversals -------------------------------------------------------------------------------------------
 
     def traversal(self, traversal_id: str) -> Traversal | None:
         """One operation."""
@@ -140,49 +181,6 @@ class MemoryReader(Reader):
         """The row that is in service, or will be, for each name that a traversal visits."""
         nodes = self._memory.nodes(traversal_id).values()
         return {node.name or '': node.resource_id or '' for node in nodes if node.phase is Phase.UPDATE}
-
-    def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
-        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
-        known = {each.id: each for each in self._roster.services()} if self._roster is not None else {}
-        ready = [(node, self._memory.tables.resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
-        cast_at = self._memory.tables.cast_at
-
-        def place(each: tuple[Node, Resource | None]) -> tuple[bool, float, int]:
-            node, row = each
-            return (row is None or row.owner is None, cast_at.get((traversal_id, node.number), 0.0), node.number)
-
-        return [self._frontier_node(node, row, known) for node, row in sorted(ready, key=place)[:limit]]
-
-    def frontier_counts(self, traversal_id: str) -> FrontierCounts:
-        """Who attends to the ready nodes of a traversal."""
-        rows = [self._memory.tables.resource.get(node.resource_id or '') for node in self._ready(traversal_id)]
-        claimed = sum(row is not None and row.owner is not None for row in rows)
-        return FrontierCounts(claimed, sum(row is not None and _is_parked(row) for row in rows))
-
-    def now(self) -> float:
-        """The database's clock, in seconds since the epoch."""
-        return self._memory.clock()
-
-    def _ready(self, traversal_id: str) -> list[Node]:
-        return [node for node in self._memory.nodes(traversal_id).values() if node.status is NodeStatus.READY]
-
-    def _frontier_node(self, node: Node, row: Resource | None, known: dict[str, Service]) -> FrontierNode:
-        now = self._memory.clock()
-        cast_at = self._memory.tables.cast_at.get((node.traversal_id, node.number))
-        age_s = None if cast_at is None else now - cast_at
-        if row is None:
-            return FrontierNode(
-                node.number, node.phase, node.name, node.resource_id, None, None, None, None, None, None, False, False,
-                None, age_s,
-            )  # fmt: skip
-        owner = known.get(row.owner or '')
-        began = row.began_at if row.status is Status.IN_PROGRESS else None
-        return FrontierNode(
-            node.number, node.phase, node.name, row.id, row.type, row.action, row.status, row.status_reason, row.owner,
-            owner.host if owner is not None else None, owner is not None and owner.is_up, _is_parked(row),
-            None if row.wake_at is None else row.wake_at - now, age_s, None if began is None else now - began,
-            None if row.deadline is None else row.deadline - now, row.losses, row.retry,
-        )  # fmt: skip
 
 
 def _is_parked(row: Resource) -> bool:

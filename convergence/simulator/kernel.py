@@ -134,19 +134,15 @@ class Kernel:
         fiber.blocked = True
         self._give_way(fiber)
 
-    def sleep(self, task: Task, duration_s: float) -> bool:
-        """Called from a fiber: wait for a while or until the task is cancelled; whether it was."""
-        fiber = self._running()
-        fiber.until, fiber.task, fiber.point = self.now + duration_s, task, 'sleep'
-        self._give_way(fiber)
-        return task.cancelled.is_set()
+    def sleep(self, task: Task | None, duration_s: float) -> bool:
+        """Called from a fiber: wait for a while or until the task is cancelled; whether it was.
 
-    def stand(self, duration_s: float | None) -> None:
-        """Called from a fiber: be stuck in a call that nothing can end, for a while or (None) for ever."""
+        :param task: None: it is stuck in a call that nothing can end.
+        """
         fiber = self._running()
-        fiber.until = math.inf if duration_s is None else self.now + duration_s
-        fiber.task, fiber.point = None, 'stuck'
+        fiber.until, fiber.task, fiber.point = self.now + duration_s, task, 'sleep' if task is not None else 'stuck'
         self._give_way(fiber)
+        return task is not None and task.cancelled.is_set()
 
     def unblock(self) -> None:
         """Locks were released: whoever waits may look again."""

@@ -214,32 +214,8 @@ class Mishaps(Original):
 
 
 @dataclass
-class Verbs(Mishaps):
-    """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
-
-    def settle(self) -> None:
-        """Let everything come to rest before the next call."""
-        self.queue.append(Call('settle'))
-
-    def rollback_on_failure(self, name: str) -> None:
-        """From the next operation on, let failures of the stack be rolled back."""
-        self.queue.append(Call('rollback_on_failure', (name,)))
-
-    def time_limit(self, name: str, minutes: int) -> None:
-        """From the next operation on, let operations on the stack take no longer than that."""
-        self.queue.append(Call('time_limit', (name, minutes)))
-
-    def cancel(self, name: str) -> None:
-        """Stop what is in progress, without going back."""
-        self.queue.append(Call('cancel', (name,)))
-
-    def cancel_and_roll_back(self, name: str) -> None:
-        """Stop the update in progress and go back to what was last up. Too late, nothing happens."""
-        self.queue.append(Call('cancel_and_roll_back', (name,)))
-
-    def refuses(self, verb: str, name: str, *arguments: Any) -> None:
-        """Ask for something that has to be refused, and leave nothing behind."""
-        self.queue.append(Call('refuses', (name, verb, *arguments)))
+class Accidents(Mishaps):
+    """What may happen to processes, messages, broker and database."""
 
     def drop(self, count: int = 1) -> None:
         """Lose the next messages that are in flight."""
@@ -276,6 +252,35 @@ class Verbs(Mishaps):
     def clock_jumps(self, seconds: float) -> None:
         """Let the clock of the database jump ahead, or (negative) back."""
         self.queue.append(Call('clock_jumps', (seconds,)))
+
+
+@dataclass
+class Verbs(Accidents):
+    """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
+
+    def settle(self) -> None:
+        """Let everything come to rest before the next call."""
+        self.queue.append(Call('settle'))
+
+    def rollback_on_failure(self, name: str) -> None:
+        """From the next operation on, let failures of the stack be rolled back."""
+        self.queue.append(Call('rollback_on_failure', (name,)))
+
+    def time_limit(self, name: str, minutes: int) -> None:
+        """From the next operation on, let operations on the stack take no longer than that."""
+        self.queue.append(Call('time_limit', (name, minutes)))
+
+    def cancel(self, name: str) -> None:
+        """Stop what is in progress, without going back."""
+        self.queue.append(Call('cancel', (name,)))
+
+    def cancel_and_roll_back(self, name: str) -> None:
+        """Stop the update in progress and go back to what was last up. Too late, nothing happens."""
+        self.queue.append(Call('cancel_and_roll_back', (name,)))
+
+    def refuses(self, verb: str, name: str, *arguments: Any) -> None:
+        """Ask for something that has to be refused, and leave nothing behind."""
+        self.queue.append(Call('refuses', (name, verb, *arguments)))
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
