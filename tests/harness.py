@@ -25,6 +25,7 @@ from convergence.db.roster import Roster
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
+from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
 from convergence.engine.stacks import StackLimits, Stacks
@@ -35,7 +36,7 @@ from convergence.simulator.groups import InlineGroups
 from convergence.worker.course import Pace
 from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
 from convergence.worker.upkeep import Rows
-from tests.reality import EnforcedThing, Reality, Thing
+from tests.reality import EnforcedThing, KeptThing, Reality, Thing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
 """Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
@@ -148,7 +149,11 @@ class Harness:
         self.store = WatchedStore(engine)
         self.reality, self.messages, self.context = Reality(), Messages(), Context()
         self.registry = Registry.builtin(
-            more={'Test::Thing': Thing(self.reality), 'Test::Enforced': EnforcedThing(self.reality)}
+            more={
+                'Test::Thing': Thing(self.reality),
+                'Test::Enforced': EnforcedThing(self.reality),
+                'Test::Kept': KeptThing(self.reality),
+            }
         )
         self.reader, self.roster, self.sweeps = Reader(self.store), Roster(self.store), Sweeps(self.store)
         self.dispatcher = Dispatcher(self.store, self.messages, self.new_id)
@@ -157,6 +162,9 @@ class Harness:
             self.store, self.reader, self.goals, self.dispatcher, self.new_id, window=window
         )
         self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(), self.new_id)
+        self.actions = Actions(
+            self.store, self.reader, self.stacks, Present(self.reader, self.goals), self.traversals, self.new_id
+        )
         self._options = WorkerOptions('host', '1', pace, dispatch_window=window)
         self.workers = [self.new_worker(), self.new_worker()]
         self.settling = True
@@ -280,6 +288,17 @@ class Harness:
         """Accept an update; the id of its traversal."""
         self.stacks.update_stack(self.context, {'stack_id': stack_id}, hot(resources), args=args)
         return self.stack(stack_id).traversal_id or ''
+
+    def act(self, stack_id: str, action: str) -> str:
+        """Accept ``suspend``, ``resume`` or ``check``; the id of its traversal."""
+        getattr(self.actions, f'stack_{action}')(self.context, {'stack_id': stack_id})
+        return self.stack(stack_id).traversal_id or ''
+
+    def acted(self, stack_id: str, action: str) -> None:
+        """Have it done."""
+        self.act(stack_id, action)
+        self.run()
+        assert self.state(stack_id) == f'{action.upper()}_COMPLETE', self.stack(stack_id).status_reason
 
     def delete(self, stack_id: str) -> str:
         """Accept a delete; the id of its traversal."""

@@ -54,6 +54,7 @@ class Reality:
 
     :ivar calls: by verb and resource name.
     :ivar journal: verbs, names and physical ids, in order.
+    :ivar asleep: physical ids of suspended objects; `copies` are what snapshots have kept.
     :ivar once: behaviours to be used up, by verb and resource name; `always` are used every time.
     """
 
@@ -63,6 +64,8 @@ class Reality:
     once: dict[tuple[str, str], list[Behaviour]] = field(default_factory=dict)
     always: dict[tuple[str, str], Behaviour] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
+    asleep: set[str] = field(default_factory=set)
+    copies: dict[str, Any] = field(default_factory=dict)
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def happens(self, verb: str, call: Call[Any]) -> Answer | None:
@@ -81,6 +84,12 @@ class Reality:
         self.objects[physical_id] = {'name': call.name, 'stack': call.stack_id, **vars(call.properties)}
         self.tokens[call.token] = physical_id
         return physical_id
+
+    def copy(self, call: Call[Any], snapshot_id: str) -> dict[str, Json]:
+        """Keep what an object holds; where that is."""
+        name = f'{snapshot_id}/{call.name}'
+        self.copies[name] = self.objects[call.physical_id or ''].get('content')
+        return {'copy': name}
 
     def names(self) -> list[str]:
         """Names of the resources that the objects belong to, sorted; a name twice: two objects."""
@@ -172,6 +181,59 @@ class Thing(ResourceType[ThingProperties]):
     def cancel(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> None:
         """Noted."""
         self.reality.happens('cancel', call)
+
+    def check(self, call: Call[ThingProperties]) -> Answer:
+        """It has to be there."""
+        answer = self.reality.happens('check', call)
+        return answer if answer is not None else super().check(call)
+
+    def suspend(self, call: Call[ThingProperties]) -> Answer:
+        """Put the object to sleep."""
+        answer = self.reality.happens('suspend', call)
+        if answer is not None:
+            return answer
+        self.reality.asleep.add(call.physical_id or '')
+        return Done()
+
+    def resume(self, call: Call[ThingProperties]) -> Answer:
+        """Wake the object up."""
+        answer = self.reality.happens('resume', call)
+        if answer is not None:
+            return answer
+        self.reality.asleep.discard(call.physical_id or '')
+        return Done()
+
+
+class KeptThing(Thing):
+    """A thing of which snapshots are taken: copies of the object, by snapshot and name."""
+
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """As always, with what a snapshot has kept."""
+        answer = super().create(call)
+        self._restore(call, answer.physical_id)
+        return answer
+
+    def update(self, call: Call[ThingProperties]) -> Answer:
+        """As always, with what a snapshot has kept."""
+        answer = super().update(call)
+        self._restore(call, call.physical_id)
+        return answer
+
+    def snapshot(self, call: Call[ThingProperties], snapshot_id: str) -> Answer:
+        """A copy of the object."""
+        answer = self.reality.happens('snapshot', call)
+        if answer is not None:
+            return answer
+        return Done(kept=self.reality.copy(call, snapshot_id))
+
+    def delete_snapshot(self, call: Call[ThingProperties], snapshot_id: str, kept: Mapping[str, Json]) -> None:
+        """Remove the copy, whether its name was heard or not."""
+        self.reality.happens('delete_snapshot', call)
+        self.reality.copies.pop(f'{snapshot_id}/{call.name}', None)
+
+    def _restore(self, call: Call[ThingProperties], physical_id: str | None) -> None:
+        if call.restored_from is not None:
+            self.reality.objects[physical_id or '']['content'] = self.reality.copies[call.restored_from['copy']]
 
 
 class EnforcedThing(Thing):

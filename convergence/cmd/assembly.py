@@ -22,6 +22,7 @@ from convergence.db.roster import Roster
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
+from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
 from convergence.engine.preview import Previews
@@ -245,7 +246,8 @@ class EngineProcess:
             InstallationReads(goals, parts.types, roster, __version__),
             Previews(reader, parts.types, stacks),
         )
-        self.service = EngineService((stacks, *reads), traversals, sweeper, heartbeat)
+        actions = Actions(parts.store, reader, stacks, Present(reader, goals), traversals, new_id)
+        self.service = EngineService((stacks, actions, *reads), traversals, sweeper, heartbeat)
         self._server = EngineServer(parts.transport, parts.queue_name(engine_id), self.service, threads=settings.threads)
 
     def start(self) -> None:

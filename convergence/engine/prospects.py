@@ -139,9 +139,7 @@ class Prospects:
 
     def _compared(self, definition: Definition, kind: ResourceType[Any], row: Resource, wanted: Any) -> Prospect:
         """What the difference between the properties as last applied and the wanted ones leads to."""
-        before, previous = row.definition, row.properties
-        if row.pending is not None and _is_unfinished(row):
-            before, previous = row.pending.definition, row.pending.properties
+        before, previous = last_applied(row)
         known: dict[str, Any] = wanted if isinstance(wanted, dict) else dict.fromkeys(previous, template.UNKNOWN)
         unknown = {name for name, value in known.items() if _has_unknown(value)}
         # What is not known yet is taken to be as before, to see what the rest alone leads to.
@@ -153,7 +151,7 @@ class Prospects:
         listed = tuple(sorted(changed | possible))
         if change is Change.REPLACE:
             return Prospect(Fate.REPLACED, Certainty.CERTAIN, _because(changed), listed, None, wanted)
-        fixed = {name for name in possible if _needs_new_object(schema, name)}
+        fixed = {name for name in possible if needs_new_object(schema, name)}
         if fixed:
             reason = f'{_because(fixed, "may change")}, which would need a new object'
             return Prospect(Fate.REPLACED, Certainty.POSSIBLE, reason, listed, None, wanted)
@@ -208,6 +206,13 @@ class Prospects:
         self._problems.append(errors.Problem(f'resources.{definition.name} ({definition.type}): {message}', where))
 
 
+def last_applied(row: Resource) -> tuple[Definition | None, Mapping[str, Json]]:
+    """What a resource was last made from, or is being made from: the definition and its resolved properties."""
+    if row.pending is not None and _is_unfinished(row):
+        return row.pending.definition, row.pending.properties
+    return row.definition, row.properties
+
+
 def _no_id() -> str:
     raise AssertionError('a preview makes nothing that needs an id')
 
@@ -225,9 +230,11 @@ def _unsettled(row: Resource, prospect: Prospect) -> Prospect:
         return replace(prospect, certainty=Certainty.POSSIBLE, reason=reason, output=None)
     if row.status is not Status.FAILED or (prospect.fate, prospect.certainty) == (Fate.REPLACED, Certainty.CERTAIN):
         return prospect
+    if row.action is Action.CHECK:
+        return replace(prospect, fate=Fate.REPLACED, reason=f'it is not healthy: {row.status_reason}', output=None)
     fate, reason = (
         (Fate.REPLACED, f'its {row.action} failed; it is replaced unless it proves to be of use')
-        if row.action is Action.CREATE
+        if row.action in (Action.CREATE, Action.RESUME)
         else (Fate.UPDATED, f'its {row.action} failed and is repeated; it is replaced if it proves to be of no use')
     )
     return replace(prospect, fate=fate, certainty=Certainty.POSSIBLE, reason=reason, output=None)
@@ -240,7 +247,8 @@ def _staying(kind: ResourceType[Any], row: Resource) -> Output | None:
     return Output(row.id, row.output.reference)
 
 
-def _needs_new_object(schema: PropertySchema, name: str) -> bool:
+def needs_new_object(schema: PropertySchema, name: str) -> bool:
+    """Whether another value of a property cannot be applied to the object that is there."""
     declared = schema.properties.get(name)
     return declared is not None and not declared.update_allowed and not declared.immutable
 

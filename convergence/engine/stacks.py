@@ -14,6 +14,7 @@ from convergence.core.views import PlanView
 from convergence.db.queries import Reader
 from convergence.engine.goals import Goals, Submission, merged
 from convergence.engine.options import Options
+from convergence.engine.refusals import may_get_goal
 from convergence.engine.requests import RequestMark, require_traversal
 from convergence.engine.traversals import ROUNDS, Operation, Overtaken, Traversals
 
@@ -50,7 +51,7 @@ class Stacks:
         new_id: Callable[[], str],
     ) -> None:
         self._reader = reader
-        self._goals = goals
+        self.goals = goals
         self.submission = goals.submission
         self._traversals = traversals
         self._limits = limits
@@ -119,7 +120,7 @@ class Stacks:
         def guard(view: PlanView) -> None:
             assert view.stack is not None
             require_traversal(view.stack, options.expected_traversal)
-            _may_update(view.stack)
+            may_get_goal(view.stack)
             if options.existing and view.stack.template_id != stack.template_id:
                 raise Overtaken(f'stack {stack.name} has got another goal')
 
@@ -215,7 +216,7 @@ class Stacks:
         if self._reader.stack_named(context.project_id, stack_name) is not None:
             raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
         stack = self._new_stack(context, stack_name, options)
-        return stack, self._goals.compile(stack, submission)
+        return stack, self.goals.compile(stack, submission)
 
     def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
         """The stack that the same request has made before."""
@@ -239,9 +240,9 @@ class Stacks:
         :raises StackValidationFailed: carries everything that is wrong with the goal.
         """
         stack = self.find(context, stack_identity)
-        _may_update(stack)
+        may_get_goal(stack)
         submission = self._submitted(stack, options, template, params, files, environment_files)
-        return stack, submission, self._goals.compile(stack, submission)
+        return stack, submission, self.goals.compile(stack, submission)
 
     def _new_stack(self, context: Caller, name: str, options: Options) -> Stack:
         return Stack(
@@ -322,7 +323,7 @@ class Stacks:
 
     def _keep(self, operation: Operation, compiled: template.Compiled) -> None:
         if operation.template is not None:
-            self._goals.remember(operation.template.id, compiled)
+            self.goals.remember(operation.template.id, compiled)
 
 
 def _called(stack_identity: Document) -> str:
@@ -339,14 +340,6 @@ def _not_deleting(view: PlanView) -> None:
         raise errors.EntityNotFound('Stack', stack.name)
     if stack is not None and stack.action is Action.DELETE and stack.status is Status.IN_PROGRESS:
         raise _AlreadyDeleting
-
-
-def _may_update(stack: Stack) -> None:
-    if stack.action is not Action.DELETE:
-        return
-    if stack.status is Status.IN_PROGRESS:
-        raise errors.ActionInProgress(f'Stack {stack.name} already has an action (DELETE) in progress.')
-    raise errors.NotSupported(f'Updating a stack when it is being deleted is not supported; delete {stack.name} again.')
 
 
 def _may_cancel(stack: Stack | None, allowed: tuple[Action, ...]) -> None:

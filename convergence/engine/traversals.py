@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convergence import errors, logs
-from convergence.core.effects import Decision
+from convergence.core.effects import Decision, Effect
 from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
 from convergence.core.model import Action, Goal, TraversalStatus
-from convergence.core.plan import Planned, Request, plan
+from convergence.core.plan import Offer, Planned, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.stall import moving, stalled
 from convergence.core.views import PlanView
@@ -44,6 +44,10 @@ class Operation:
     :param template: the goal's template row; None for an empty goal.
     :param is_new_template: whether the row has to be stored.
     :param cancels: whether what is in progress is stopped rather than waited for.
+    :param retains: whether objects stay when their rows go.
+    :param offered: objects that are there already, by resource name.
+    :param beside: called like `guard`, after it; what else becomes true with the operation.
+    :param traversal_id: of the traversal, where somebody has to know it before; None: a new one.
     """
 
     action: Action
@@ -55,6 +59,10 @@ class Operation:
     request_id: str = ''
     changes: Mapping[str, Any] = field(default_factory=dict)
     cancels: bool = False
+    retains: bool = False
+    offered: Mapping[str, Offer] = field(default_factory=dict)
+    beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
+    traversal_id: str | None = None
 
 
 class Traversals:
@@ -103,7 +111,7 @@ class Traversals:
         request = Request(
             action=operation.action,
             goal=operation.goal,
-            traversal_id=self._new_id(),
+            traversal_id=operation.traversal_id or self._new_id(),
             new_id=self._new_id,
             template=operation.template,
             is_new_template=operation.is_new_template,
@@ -114,6 +122,8 @@ class Traversals:
             stack_changes=operation.changes,
             cancels=operation.cancels,
             visit_unchanged=self.visit_unchanged,
+            retains=operation.retains,
+            offered=operation.offered,
         )
 
         plans: list[Planned] = []
@@ -123,7 +133,7 @@ class Traversals:
             if stored is not None:
                 return Decision(stored)
             operation.guard(view)
-            decision = plan(view, view.stack or stack, request)
+            decision = plan(view, view.stack or stack, replace(request, beside=operation.beside(view)))
             plans.append(decision.verdict)
             return decision
 
@@ -223,6 +233,7 @@ class Traversals:
                 template=row,
                 request_id=request_id or failed.request_id,
                 cancels=cancels,
+                retains=failed.action is Action.ADOPT,
             ),
         )
 
