@@ -136,7 +136,7 @@ OPERATIONS: Mapping[str, Operation] = {
             about='What an update would do: unchanged, updated, replaced, added, deleted, each a list of resources.',
         ),
         Operation(
-            'delete_stack', _IDENTITY, ('expected_traversal',), about='Begin to delete a stack, in whatever state it is.'
+            'delete_stack', _IDENTITY, ('expected_traversal',), about='Begin to delete a stack in whatever state.'
         ),
         Operation(
             'stack_cancel_update', _IDENTITY, ('cancel_with_rollback',),
