@@ -210,8 +210,7 @@ MUTANTS = (
     ),
     Mutant(
         'never resume',
-        (Edit(f'{CHECK}:_update', 'if resource.action is not Action.DELETE and _is_unfinished(view, resource):',
-              'if False:'),),
+        (Edit(f'{CHECK}:_update', 'not is_offered(resource) and _is_unfinished(view, resource)', 'False'),),
         ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
     ),
     Mutant(
