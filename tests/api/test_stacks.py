@@ -218,6 +218,28 @@ def test_an_action_is_named_by_the_only_key(api, body, said):
     assert (refused.status_code, refused.json['error']['message']) == (400, said)
 
 
+def test_a_stack_is_suspended_and_resumed_and_checked(api):
+    path = api.create('still')
+    for action, status in (('suspend', 'SUSPEND'), ('resume', 'RESUME'), ('check', 'CHECK')):
+        done = api.ask('POST', f'{path}/actions', json={action: None})
+        assert (done.status_code, done.text) == (200, 'null'), done.text
+        api.settle(path)
+        assert api.ask('GET', path).json['stack']['stack_status'] == f'{status}_COMPLETE'
+
+
+def test_a_resource_is_said_to_be_broken_and_is_replaced(api):
+    path = api.create('broken')
+    body = {'mark_unhealthy': True, 'resource_status_reason': 'it smells'}
+    done = api.ask('PATCH', f'{path}/resources/second', json=body)
+    assert (done.status_code, done.text) == (200, 'null'), done.text
+    shown = api.ask('GET', f'{path}/resources/second').json['resource']
+    assert (shown['resource_status'], shown['resource_status_reason']) == ('CHECK_FAILED', 'it smells')
+    assert api.ask('PATCH', path).status_code == 202
+    api.settle(path)
+    renewed = api.ask('GET', f'{path}/resources/second').json['resource']
+    assert renewed['physical_resource_id'] != shown['physical_resource_id']
+
+
 def test_a_preview_shows_the_stack_and_makes_none(api):
     body = {'stack_name': 'previewed', 'template': TEMPLATE, 'parameters': {'text': 'new'}}
     shown = api.ask('POST', 'stacks/preview', json=body)
