@@ -30,7 +30,7 @@ OPTIONS: list[cfg.Opt] = [
         default=5,
         min=1,
         help='How often a call is made that fails for the moment (TransientFailure) before its resource fails, where '
-        'neither the template nor the resource type says so. The pause doubles with each, within the limits of polling.',
+        'neither template nor resource type says so. The pause doubles with each, within the limits of polling.',
     ),
     cfg.FloatOpt(
         'cancel_grace_s',

@@ -7,7 +7,7 @@ has to survive between two calls is returned to the engine and handed in again w
 A call answers with `Done` or with `InProgress`. While an action is in progress the engine calls `poll` with the
 progress data that the last answer carried. Errors are raised:
 
-* `TransientFailure`: try again, after a while; the engine backs off. Raise it from `create` only where nothing was made.
+* `TransientFailure`: try again, after a while; the engine backs off. From `create` only where nothing was made.
 * `FinalFailure` (and any other exception): the resource has failed with that text.
 * `ObjectNotFound`: the physical object is not there. For a delete that is success.
 """

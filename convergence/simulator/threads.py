@@ -83,7 +83,8 @@ class FiberGroups(ThreadGroups):
 
     def jammed_s(self) -> float:
         """As the base class, on the simulated clock."""
-        return self._world.kernel.now - self._began_at if self.busy() >= self.threads else 0.0
+        now = self.occupancy()
+        return self._world.kernel.now - self._began_at if now.busy >= now.threads else 0.0
 
     def _new_group(self, traversal_id: str) -> Group:
         return FiberGroup(traversal_id, self._give_up, self._set_alarm)
@@ -95,7 +96,8 @@ class FiberGroups(ThreadGroups):
         """Here and now. What a task raises goes through: nobody reads a log."""
         seat = Seat(check.traversal_id)
         self._began_at = self._world.kernel.now
-        if self.busy() >= self.threads:
+        now = self.occupancy()
+        if now.busy >= now.threads:
             self._world.lost = True  # What comes now is handed on, and left to the sweeper after some rounds.
         try:
             with group.enter('task') as task:

@@ -22,6 +22,27 @@ class Check:
     hops: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """How busy the threads of a worker are.
+
+    :param threads: how many tasks may run at a time.
+    :param busy: how many run that have not been given up.
+    :param waiting: how many checks have not begun.
+    :param stuck: how many threads were given up and still run.
+    """
+
+    threads: int
+    busy: int
+    waiting: int
+    stuck: int
+
+    @property
+    def idle(self) -> int:
+        """How many more tasks could begin at once."""
+        return max(0, self.threads - self.busy - self.waiting)
+
+
 class ThreadGroups:
     """The groups by traversal. A group exists while something runs in it.
 
@@ -42,36 +63,19 @@ class ThreadGroups:
         self._headway_at = time.monotonic()
 
     @property
-    def threads(self) -> int:
-        """How many tasks may run at a time."""
-        return self._pool.threads
-
-    @property
     def stuck(self) -> int:
         """How many threads were given up and still run."""
         return self._pool.lost
 
-    @property
-    def idle(self) -> int:
-        """How many more tasks could begin at once."""
+    def occupancy(self) -> Occupancy:
+        """How busy the threads are."""
         with self._lock:
-            return max(0, self.threads - self._running - len(self._waiting))
-
-    @property
-    def waiting(self) -> int:
-        """How many checks have not begun."""
-        with self._lock:
-            return len(self._waiting)
-
-    def busy(self) -> int:
-        """How many tasks run that have not been given up."""
-        with self._lock:
-            return self._running
+            return Occupancy(self._pool.threads, self._running, len(self._waiting), self.stuck)
 
     def jammed_s(self) -> float:
         """For how many seconds all threads have been busy and none has begun anything. 0 while one is free."""
         with self._lock:
-            return time.monotonic() - self._headway_at if self._running >= self.threads else 0.0
+            return time.monotonic() - self._headway_at if self._running >= self._pool.threads else 0.0
 
     def submit(self, check: Check, work: Callable[[Task], object]) -> None:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged."""
@@ -116,7 +120,7 @@ class ThreadGroups:
         """Begin what can begin."""
         while True:
             with self._lock:
-                if not self._waiting or self._running >= self.threads:
+                if not self._waiting or self._running >= self._pool.threads:
                     return
                 check, work = self._waiting.popleft()
                 group, members = self._groups.get(check.traversal_id) or (self._new_group(check.traversal_id), 0)

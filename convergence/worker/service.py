@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from convergence import logs
@@ -133,7 +133,8 @@ class WorkerService:
 
     def lend_a_hand(self, traversal_id: str, node: int) -> bool:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
-        has_room = self._groups.waiting < 2 * self._groups.threads and not self._stopping.is_set()
+        now = self._groups.occupancy()
+        has_room = now.waiting < 2 * now.threads and not self._stopping.is_set()
         if has_room:
             self._take(Check(traversal_id, node, HOPS))
         return has_room
@@ -173,9 +174,9 @@ class WorkerService:
     def wait(self, timeout_s: float) -> bool:
         """Wait until nothing runs any more; whether that came true in time."""
         ends = time.monotonic() + timeout_s
-        while self._groups.busy() and time.monotonic() < ends:
+        while self._groups.occupancy().busy and time.monotonic() < ends:
             Event().wait(0.05)
-        return not self._groups.busy()
+        return not self._groups.occupancy().busy
 
     def leave(self) -> None:
         """Be gone. What is still held here is taken over by others at once."""
@@ -194,10 +195,7 @@ class WorkerService:
 
     def load(self) -> Load:
         """How busy this worker is, for the service list."""
-        groups = self._groups
-        return {
-            'threads': groups.threads, 'busy': groups.busy(), 'waiting': groups.waiting, 'stuck': groups.stuck
-        }  # fmt: skip
+        return asdict(self._groups.occupancy())
 
     def ailment(self) -> str:
         """Why this process should be started anew; empty while it should not."""

@@ -172,7 +172,7 @@ class Upkeep:
 
     def interrupt_left(self) -> None:
         """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
-        sweeps, idle = self._rows.sweeps, self._groups.idle
+        sweeps, idle = self._rows.sweeps, self._groups.occupancy().idle
         if sweeps is None or not idle:
             return
         for row in sweeps.to_be_told(idle):
@@ -191,14 +191,14 @@ class Upkeep:
         its nodes as told with each sweep. So these are taken between two sweeps, too.
         """
         self._silence += 1
-        sweeps, idle = self._rows.sweeps, self._groups.idle
+        sweeps, idle = self._rows.sweeps, self._groups.occupancy().idle
         if sweeps is None or not idle:
             return
         hears_nothing = self._silence > SILENT_ROUNDS
         older_than_s = self._duties.older_than_s / (BETWEEN_SWEEPS if hears_nothing else 1)
         found = sweeps.unattended(older_than_s, idle, self._duties.window)
         if found:
-            LOG.warning('%d nodes were ready and this worker was not told of them; it takes them', len(found))
+            LOG.warning('Ready nodes of which this worker was not told, and which it takes: %d', len(found))
         for node in found:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])
