@@ -171,7 +171,7 @@ def test_everything_in_one_process_needs_no_configuration(tmp_path):
     listed = run('manage', 'service', 'list', directory=tmp_path)
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ['KIND', 'engine', 'worker']
     assert process.end(signal.SIGTERM) == 0, process.text()
-    assert run('manage', 'service', 'list', directory=tmp_path).stdout.split()[-1] == 'STATE'
+    assert run('manage', 'service', 'list', directory=tmp_path).stdout.split()[-1] == 'LOAD'
 
 
 def test_everything_in_one_process_serves_others_over_a_broker(small, name):
