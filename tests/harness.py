@@ -25,6 +25,7 @@ from convergence.db.roster import Roster
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
+from convergence.engine.abandonment import Abandonment
 from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
@@ -161,7 +162,8 @@ class Harness:
         self.traversals = Traversals(
             self.store, self.reader, self.goals, self.dispatcher, self.new_id, window=window
         )
-        self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(), self.new_id)
+        self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(may_adopt=True), self.new_id)
+        self.abandonment = Abandonment(self.stacks, self.goals, self.traversals, enabled=True)
         self.actions = Actions(
             self.store, self.reader, self.stacks, Present(self.reader, self.goals), self.traversals, self.new_id
         )

@@ -22,6 +22,7 @@ from convergence.db.roster import Roster
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
+from convergence.engine.abandonment import Abandonment
 from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
@@ -216,7 +217,9 @@ class EngineProcess:
             parts.store, reader, goals, dispatcher, new_id, window=settings.dispatch_window
         )
         stacks = Stacks(
-            reader, goals, traversals, StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins), new_id
+            reader, goals, traversals, StackLimits(
+                limits.max_stacks_per_project, limits.stack_timeout_mins, settings.enable_stack_adopt
+            ), new_id
         )
         sweep = SweepOptions(
             interval_s=settings.sweep_interval_s,
@@ -247,7 +250,8 @@ class EngineProcess:
             Previews(reader, parts.types, stacks),
         )
         actions = Actions(parts.store, reader, stacks, Present(reader, goals), traversals, new_id)
-        self.service = EngineService((stacks, actions, *reads), traversals, sweeper, heartbeat)
+        abandonment = Abandonment(stacks, goals, traversals, enabled=settings.enable_stack_abandon)
+        self.service = EngineService((stacks, actions, abandonment, *reads), traversals, sweeper, heartbeat)
         self._server = EngineServer(parts.transport, parts.queue_name(engine_id), self.service, threads=settings.threads)
 
     def start(self) -> None:

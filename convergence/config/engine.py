@@ -40,6 +40,17 @@ OPTIONS: list[cfg.Opt] = [
         help='Nodes of one stack that may be announced to workers and not yet taken. Keeps a long backlog in the '
         'database, where nothing can be lost, and lets small stacks through beside a large one.',
     ),
+    cfg.BoolOpt(
+        'enable_stack_abandon',
+        default=False,
+        help='Whether a stack may be abandoned: forgotten, while all that it has made stays.',
+    ),
+    cfg.BoolOpt(
+        'enable_stack_adopt',
+        default=False,
+        help='Whether a stack may be adopted: made from the data of an abandoned one, with the objects that are there. '
+        'Whoever may create stacks can then have any object deleted whose id is known.',
+    ),
 ]
 
 
@@ -54,3 +65,5 @@ class EngineSettings:
     lease_s: float = 30.0
     stall_after_s: float = 300.0
     dispatch_window: int = 64
+    enable_stack_abandon: bool = False
+    enable_stack_adopt: bool = False

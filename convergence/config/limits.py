@@ -22,6 +22,7 @@ OPTIONS: list[cfg.Opt] = [
         min=-1,
         help='Most operations kept in the history of one stack; the oldest are removed first. -1: no limit.',
     ),
+    cfg.IntOpt('max_snapshots_per_stack', default=32, min=-1, help='Most snapshots of one stack. -1: no limit.'),
     cfg.IntOpt(
         'deleted_stacks_days',
         default=30,
@@ -46,5 +47,6 @@ class LimitSettings:
     max_stacks_per_project: int | None = 512
     max_events_per_stack: int | None = 1000
     max_operations_per_stack: int | None = 100
+    max_snapshots_per_stack: int | None = 32
     deleted_stacks_days: int | None = 30
     stack_timeout_mins: int = 60

@@ -17,9 +17,9 @@ _OFFERED = (
     'clear_parameters',
     'idempotency_key',
     'expected_traversal',
+    'adopt_stack_data',
 )
 _KNOWN_ELSEWHERE = (
-    'adopt_stack_data',
     'converge',
     'nested_depth',
     'owner_id',
@@ -37,6 +37,7 @@ class Options:
 
     :param idempotency_key: by what a request to create a stack is known again.
     :param expected_traversal: the traversal that a stack must have to be updated.
+    :param adopt_stack_data: from which a stack is to be adopted.
     """
 
     timeout_mins: int | None = None
@@ -46,6 +47,7 @@ class Options:
     clear_parameters: tuple[str, ...] = ()
     idempotency_key: str | None = None
     expected_traversal: str | None = None
+    adopt_stack_data: Any = None
 
     @classmethod
     def of(cls, args: Mapping[str, Any] | None) -> Options:
@@ -67,6 +69,7 @@ class Options:
             clear_parameters=_names(args.get('clear_parameters')),
             idempotency_key=_word(args, 'idempotency_key'),
             expected_traversal=_word(args, 'expected_traversal'),
+            adopt_stack_data=args.get('adopt_stack_data'),
         )
 
     def changes(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.queries import Reader
+from convergence.engine.adoption import Adoption
 from convergence.engine.goals import Goals, Submission, merged
 from convergence.engine.options import Options
 from convergence.engine.refusals import may_get_goal
@@ -33,10 +34,14 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StackLimits:
-    """What a project may use. None: no limit."""
+    """What a project may use. None: no limit.
+
+    :param may_adopt: whether a stack may be made from objects that are there already.
+    """
 
     max_stacks: int | None = 512
     timeout_mins: int = 60
+    may_adopt: bool = False
 
 
 class Stacks:
@@ -50,7 +55,7 @@ class Stacks:
         limits: StackLimits,
         new_id: Callable[[], str],
     ) -> None:
-        self._reader = reader
+        self.reader = reader
         self.goals = goals
         self.submission = goals.submission
         self._traversals = traversals
@@ -63,14 +68,23 @@ class Stacks:
         self,
         context: Caller,
         stack_name: str,
-        template: str | Mapping[str, Json],
+        template: str | Mapping[str, Json] | None,
         params: Mapping[str, Json] | None = None,
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
     ) -> Document:
-        """Accept a new stack; its identity. Arguments as in the field's RPC of the same name."""
+        """Accept a new stack; its identity. Arguments as in the field's RPC of the same name.
+
+        With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
+        """
         options = Options.of(args)
+        adoption = self._adoption(options)
+        if adoption is not None:
+            given = adoption.over(params, files)
+            template, params, files = given.template, given.environment, given.files
+        elif template is None:
+            raise errors.Invalid('template: a new stack needs one')
         submission = self.submission(template, params, files, environment_files)
         mark = RequestMark.of(options.idempotency_key, stack_name, submission, args)
         made = self._made_by(context, mark)
@@ -78,7 +92,10 @@ class Stacks:
             return identity(made)
         stack, compiled = self.prospective(context, stack_name, options, submission)
         stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
-        operation = self._operation(Action.CREATE, stack, submission, compiled, options, context, self._may_create)
+        action = Action.CREATE if adoption is None else Action.ADOPT
+        operation = self._operation(action, stack, submission, compiled, options, context, self._may_create)
+        if adoption is not None:
+            operation = replace(operation, offered=adoption.offered)
         try:
             self._traversals.create(stack, operation)
         except errors.StackExists:
@@ -167,7 +184,7 @@ class Stacks:
             if not cancel_with_rollback:
                 self._traversals.cancel(stack, lambda view: _may_cancel(view.stack, allowed))
                 return
-            traversal = self._reader.traversal(stack.traversal_id or '')
+            traversal = self.reader.traversal(stack.traversal_id or '')
             if traversal is None:
                 continue
             if traversal.template_id is not None and traversal.template_id == stack.last_good_template_id:
@@ -193,7 +210,7 @@ class Stacks:
 
         :raises EntityNotFound: there is none.
         """
-        stack = self._reader.stack(str(stack_identity.get('stack_id') or ''))
+        stack = self.reader.stack(str(stack_identity.get('stack_id') or ''))
         if stack is None or stack.project_id != context.project_id or stack.deleted_at is not None:
             raise errors.EntityNotFound('Stack', _called(stack_identity))
         if (stack_identity.get('stack_name') or stack.name) != stack.name:
@@ -213,14 +230,23 @@ class Stacks:
                 f'Invalid stack name {stack_name!r}: it must start with a letter, then letters, digits, _ . - ; '
                 'at most 255 characters.'
             )
-        if self._reader.stack_named(context.project_id, stack_name) is not None:
+        if self.reader.stack_named(context.project_id, stack_name) is not None:
             raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
         stack = self._new_stack(context, stack_name, options)
         return stack, self.goals.compile(stack, submission)
 
+    def _adoption(self, options: Options) -> Adoption | None:
+        if not options.adopt_stack_data:
+            return None
+        if not self._limits.may_adopt:
+            raise errors.NotSupported(
+                'Stack Adopt is not supported. (Whoever runs the installation can allow it: [engine] enable_stack_adopt)'
+            )
+        return Adoption.read(options.adopt_stack_data)
+
     def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
         """The stack that the same request has made before."""
-        made = self._reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
+        made = self.reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
         if made is not None:
             mark.check(made)
         return made
@@ -283,7 +309,7 @@ class Stacks:
             if source is None:
                 raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
             return self.submission(source, params, files, environment_files)
-        row = self._reader.template(stack.template_id or '')
+        row = self.reader.template(stack.template_id or '')
         if row is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
         present = Submission.from_content(row.content)

@@ -186,7 +186,8 @@ class Runner:
         try:
             self._patiently(course, lambda: course.kind.observe(course.call))
         except ObjectNotFound:
-            return Failed(f'there is no object with the external_id {course.physical_id}')
+            called = 'external_id' if is_adopted(course.claim.resource) else 'physical id'
+            return Failed(f'there is no object with the {called} {course.physical_id}')
         return Succeeded(self._output(course), course.physical_id, course.data)
 
     def _resume(self, course: Course) -> Result:
