@@ -7,16 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from convergence import template
+from convergence import errors, template
 from convergence.core.model import Action, Definition, DeletionPolicy, Json, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.queries import Reader, in_service
 from convergence.engine import formats
 from convergence.engine.formats import Document
 from convergence.engine.options import Options
-from convergence.engine.prospects import Fate, Prospect, Prospects
+from convergence.engine.prospects import Fate, Prospect, Prospects, last_applied, needs_new_object
 from convergence.engine.stacks import Caller, Stacks
 from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema
 from convergence.template.parameters import MASK
 
 UNKNOWN_TEXT = '(known after apply)'
@@ -65,17 +66,34 @@ class Previews:
         stack, _, compiled = self._stacks.proposed(
             context, stack_identity, Options.of(args), template, params, files, environment_files
         )
-        return preview_update(stack, self._reader.resources(stack.id), compiled, self._registry)
+        rows = self._reader.resources(stack.id)
+        return preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
+
+    def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
+        """The hidden values of the goals that the resources were made from; None where they are not known any more."""
+        found: frozenset[str] = frozenset()
+        for template_id in {stack.template_id, *(row.template_id for row in rows)} - {None}:
+            try:
+                found |= _secrets(self._stacks.goals.stored(stack, str(template_id))[1])
+            except errors.ConvergenceError:
+                return None
+        return found
 
 
 def preview_update(
-    stack: Stack, rows: Sequence[Resource], compiled: template.Compiled, registry: Registry
+    stack: Stack,
+    rows: Sequence[Resource],
+    compiled: template.Compiled,
+    registry: Registry,
+    earlier_secrets: frozenset[str] | None = frozenset(),
 ) -> dict[str, list[Document]]:
     """The resources of a stack by what an update to `compiled` would do to them.
 
     :param rows: all resource rows of the stack.
+    :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
     :returns: for each `Fate` a list of resources, in the order of the template. Each has, besides what a resource has
-        anywhere, `certainty`, `reason`, `changed_properties` and, unless it is deleted, the wanted `properties`.
+        anywhere, `certainty`, `reason`, `changed_properties`, `property_changes` and, unless it is deleted, the wanted
+        `properties`. A property change has the name, the values `before` and `after`, and `needs_new_object`.
     :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
     """
     prospects = Prospects(stack, rows, compiled, registry)
@@ -95,6 +113,7 @@ def preview_update(
             'resource_type': definition.shown_type,
             'properties': _shown(prospect.wanted, secrets),
             **_verdict(prospect),
+            'property_changes': _changes(prospect, row, registry, secrets, earlier_secrets),
         }
         lists[prospect.fate].append(document)
     lists[Fate.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
@@ -132,7 +151,32 @@ def _verdict(prospect: Prospect) -> Document:
         'certainty': prospect.certainty.value,
         'reason': prospect.reason,
         'changed_properties': list(prospect.changed),
+        'property_changes': [],
     }
+
+
+def _changes(
+    prospect: Prospect,
+    row: Resource | None,
+    registry: Registry,
+    secrets: frozenset[str],
+    earlier: frozenset[str] | None,
+) -> list[Document]:
+    """Each property that changes, or may change, with its value before and after."""
+    if not prospect.changed or row is None:
+        return []
+    schema = PropertySchema.of(registry.get(row.type).Properties)
+    _, previous = last_applied(row)
+    wanted = prospect.wanted if isinstance(prospect.wanted, dict) else {}
+    changes: list[Document] = []
+    for name in prospect.changed:
+        after = _shown(wanted.get(name) if wanted else template.UNKNOWN, secrets)
+        # A value that is secret now was one before: what the template said then need not be known any more.
+        hide = earlier is None or after == MASK
+        before = MASK if hide else _shown(previous.get(name), secrets | earlier)
+        change = {'property': name, 'before': before, 'after': after}
+        changes.append({**change, 'needs_new_object': needs_new_object(schema, name)})
+    return changes
 
 
 def _secrets(compiled: template.Compiled) -> frozenset[str]:

@@ -296,3 +296,36 @@ def test_the_update_does_what_the_preview_said(harness, previewed, seed):
     allowed = {'updated?': {'updated', 'unchanged'}, 'replaced?': {'replaced', 'updated', 'unchanged'}}
     assert set(said) == set(done)
     assert {name: fate for name, fate in done.items() if fate not in allowed.get(said[name], {said[name]})} == {}
+
+
+def test_each_change_has_its_values_before_and_after(previewed):
+    preview = previewed({'a': {'value': 'x', 'key': '1'}, 'b': 'x'})
+    (change,) = entry(preview({'a': {'value': 'y', 'key': '1'}, 'b': 'x'}), 'a')['property_changes']
+    assert change == {'property': 'value', 'before': 'x', 'after': 'y', 'needs_new_object': False}
+    lists = preview({'a': {'value': 'x', 'key': '2'}, 'b': 'x'})
+    (change,) = entry(lists, 'a')['property_changes']
+    assert change == {'property': 'key', 'before': '1', 'after': '2', 'needs_new_object': True}
+    assert entry(lists, 'b')['property_changes'] == []
+
+
+def test_a_value_that_was_hidden_or_is_hidden_now_is_not_shown(harness):
+    source = """
+heat_template_version: 2018-08-31
+parameters:
+  word: {type: string, hidden: %s, default: %s}
+resources:
+  a: {type: OS::Heat::TestResource, properties: {value: {get_param: word}}}
+"""
+
+    def created(name, hidden, word):
+        text = source % (hidden, word)
+        stack_id = harness.stacks.create_stack(harness.context, name, text)['stack_id']
+        harness.run()
+        return stack_id
+
+    stack_id = created('first', 'true', 'canary-1')
+    shown = Preview(harness, stack_id)(source % ('false', 'open'))
+    assert entry(shown, 'a')['property_changes'][0]['after'] == 'open'
+    assert 'canary-1' not in json.dumps(shown)
+    stack_id = created('second', 'false', 'canary-2')
+    assert 'canary-2' not in json.dumps(Preview(harness, stack_id)(source % ('true', 'canary-3')))
