@@ -68,6 +68,11 @@ class HttpServer:
         LOG.info('The API listens on %s', self.address)
         start_thread('api', self._serve)
 
+    def load(self) -> dict[str, int]:
+        """How busy it is."""
+        threads = self._server.requests.min
+        return {'threads': threads, 'busy': max(0, threads - self._server.requests.idle)}
+
     def stop(self, timeout_s: float) -> bool:
         """Take no more requests; whether those in hand ended within `timeout_s` seconds."""
         start_thread('api:stop', self._server.stop)

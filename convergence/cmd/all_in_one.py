@@ -23,13 +23,17 @@ def build(settings: Settings) -> Service:
 
     :raises OperatorError: database or broker cannot be used.
     """
+    from convergence.cmd.api_presence import shown
     from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.embedded import Embedded
 
     embedded = Embedded(settings)
     if not settings.api.embedded:
         return embedded
-    return Together(embedded, ApiProcess(settings.api, embedded.parts.transport, stop_s=API_STOP_S))
+    transport = embedded.parts.transport
+    return Together(
+        embedded, ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport))
+    )
 
 
 class Together:

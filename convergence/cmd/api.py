@@ -26,11 +26,12 @@ def build(settings: Settings) -> Service:
     require_broker(settings, NAME)
     if settings.api.workers > 1 and settings.api.port == 0:
         raise ConfigurationError('[api] port is 0, and several processes cannot share a port that each may choose.')
+    from convergence.cmd.api_presence import shown
     from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.assembly import open_transport
 
     transport = open_transport(settings)
-    return ApiProcess(settings.api, transport, stop_s=STOP_S, close=transport.close)
+    return ApiProcess(settings.api, transport, stop_s=STOP_S, close=transport.close, shown=shown(settings, transport))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,6 +13,7 @@ from convergence.api.event_stream import Followers
 from convergence.api.identity import Authentication
 from convergence.api.policy import Policy
 from convergence.api.server import HttpServer
+from convergence.cmd.api_presence import ApiPresence
 from convergence.config import ApiSettings
 from convergence.errors import ConfigurationError
 from convergence.rpc.client import EngineClient
@@ -51,6 +52,7 @@ class ApiProcess:
 
     :param stop_s: seconds that requests in hand are given when it is stopped.
     :param close: gives back what it was made from.
+    :param shown: makes what shows that this process is alive, from how busy it is; None: that is not shown.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class ApiProcess:
         *,
         stop_s: float,
         close: Callable[[], None] = lambda: None,
+        shown: Callable[[Callable[[], dict[str, int]]], ApiPresence] | None = None,
         conf: cfg.ConfigOpts = cfg.CONF,
     ) -> None:
         self._stop_s = stop_s
@@ -72,6 +75,7 @@ class ApiProcess:
             threads=settings.threads,
             shared=settings.workers > 1,
         )
+        self._presence = shown(self._server.load) if shown is not None else None
 
     @property
     def address(self) -> str:
@@ -84,11 +88,16 @@ class ApiProcess:
         :raises ConfigurationError: the address cannot be had.
         """
         self._server.start()
+        if self._presence is not None:
+            self._presence.start()
 
     def stop(self) -> bool:
         """Take no more requests, finish those in hand; whether all of them ended in time."""
         self._followers.stop()
-        return self._server.stop(self._stop_s)
+        ended = self._server.stop(self._stop_s)
+        if self._presence is not None:
+            self._presence.stop()
+        return ended
 
     def close(self) -> None:
         """Give back the connections."""

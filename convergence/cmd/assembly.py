@@ -26,6 +26,7 @@ from convergence.engine.abandonment import Abandonment
 from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
+from convergence.engine.presence import Presences
 from convergence.engine.preview import Previews
 from convergence.engine.reads import (
     ExplainReads,
@@ -248,6 +249,7 @@ class EngineProcess:
             ProgressReads(Overview(parts.store), roster),
             InstallationReads(goals, parts.types, roster, __version__),
             Previews(reader, parts.types, stacks),
+            Presences(roster),
         )
         actions = Actions(parts.store, reader, stacks, Present(reader, goals), traversals, new_id)
         abandonment = Abandonment(stacks, goals, traversals, enabled=settings.enable_stack_abandon)

@@ -65,6 +65,17 @@ def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
     return Outcome.ROLL_BACK
 
 
+def nobody_waits_for(traversal: Traversal | None) -> bool:
+    """Whether the next traversal does not wait for what this one has left in the middle: it was cancelled, or late.
+
+    Those who were at it may not have been told yet.
+    """
+    if traversal is None:
+        return False
+    late = traversal.status is TraversalStatus.FAILED and traversal.failed_phase is None
+    return late or traversal.status is TraversalStatus.CANCELLED
+
+
 def timed_out(traversal: Traversal, now: float, waited_for: str = '') -> EndTraversal:
     """A traversal is past its deadline.
 

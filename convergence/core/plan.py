@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from convergence.core import graph, states
+from convergence.core import failure, graph, states
 from convergence.core.digest import digest
 from convergence.core.effects import (
     Decision,
@@ -132,7 +132,7 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
         complete_number=next(node.number for node in nodes if node.phase is Phase.COMPLETE),
         unchanged=len(finished),
         request_id=request.request_id,
-        cancels=request.cancels,
+        cancels=request.cancels or failure.nobody_waits_for(view.traversal),
         retains=request.retains,
     )
     effects = [

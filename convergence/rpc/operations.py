@@ -213,6 +213,11 @@ OPERATIONS: Mapping[str, Operation] = {
             about='The functions that a version of the template language has.',
         ),
         Operation('list_services', about='The processes of the installation and whether they are alive.'),
+        Operation(
+            'service_beat', ('service_id', 'kind', 'host', 'version', 'lease_s'), ('load',),
+            about='A process without access to the database, such as the API, is alive.',
+        ),
+        Operation('service_leave', ('service_id',), about='Such a process ends.'),
         Operation('get_revision', about='The version of the engine that answers.'),
         Operation('get_progress', about='Whether work gets on: processes, operations in progress, late ones.'),
         # Software configuration

@@ -112,3 +112,31 @@ def test_a_failed_stack_names_the_first_failure_and_what_it_kept_from_being_made
     assert explained['following'] == [
         {'resource_name': 'web', 'resource_status': 'INIT_COMPLETE', 'reason': 'not begun, because db had failed'},
     ]
+
+
+@pytest.mark.parametrize('how', ['late', 'cancelled'])
+def test_an_update_does_not_wait_for_what_was_given_up_before_anybody_was_told(harness: Harness, how: str) -> None:
+    """The engine died, or the cancel was lost: the action is still parked when the next update comes."""
+    polls: list[str] = []
+
+    def never_ends(call: object) -> InProgress:
+        polls.append('polled')
+        return InProgress({'round': 1}, poll_after_s=1000.0)
+
+    stack = harness.created({'a': 'one'})
+    harness.reality.once['update', 'a'] = [never_ends]
+    harness.update(stack, {'a': 'two'})
+    harness.deliver()
+    if how == 'late':
+        harness.expire(harness.stack(stack).traversal_id or '')
+        harness.messages.lost = True
+        harness.traversals.time_out(stack, harness.stack(stack).traversal_id or '')
+    else:
+        harness.messages.lost = True
+        harness.cancel(stack, rollback=False)
+    harness.messages.lost = False
+    assert harness.state(stack) == 'UPDATE_FAILED'
+    assert harness.row(stack, 'a').progress == {'round': 1}
+    harness.update(stack, {'a': 'three'})
+    harness.run()
+    harness.assert_converged(stack, {'a': 'three'}, 'UPDATE_COMPLETE')
