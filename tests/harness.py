@@ -19,9 +19,10 @@ from convergence.core.model import NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.columns import database_now
 from convergence.db.connection import connect
-from convergence.db.models import DUTY, METADATA, RESOURCE, TRAVERSAL
+from convergence.db.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.queries import Reader, in_service
 from convergence.db.roster import Roster
+from convergence.db.snapshots import SnapshotRows
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
@@ -29,6 +30,8 @@ from convergence.engine.abandonment import Abandonment
 from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
+from convergence.engine.snapshots import Snapshots
+from convergence.engine.signals import Signals
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
@@ -164,8 +167,15 @@ class Harness:
         )
         self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(may_adopt=True), self.new_id)
         self.abandonment = Abandonment(self.stacks, self.goals, self.traversals, enabled=True)
+        self.kept = SnapshotRows(self.store)
+        self.snapshots = Snapshots(
+            self.stacks, self.goals, self.traversals, self.kept, self.new_id, most=3
+        )
         self.actions = Actions(
             self.store, self.reader, self.stacks, Present(self.reader, self.goals), self.traversals, self.new_id
+        )
+        self.signals = Signals(
+            self.store, self.reader, self.stacks, self.registry, self.dispatcher, self.new_id
         )
         self._options = WorkerOptions('host', '1', pace, dispatch_window=window)
         self.workers = [self.new_worker(), self.new_worker()]
@@ -175,7 +185,7 @@ class Harness:
 
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
-        rows = Rows(self.store, self.reader, self.roster)
+        rows = Rows(self.store, self.reader, self.roster, snapshots=SnapshotRows(self.store))
         clockwork = Clockwork(groups=lambda threads, left: InlineGroups())
         worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, clockwork)
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
@@ -215,6 +225,12 @@ class Harness:
             due = connection.execute(RESOURCE.update().where(waiting).values(wake_at=0.0, unsure_until=0.0)).rowcount
             connection.commit()
         return due
+
+    def let_attempts_age(self) -> None:
+        """What could not be deleted for a snapshot is due again."""
+        with self.store.writing() as connection:
+            connection.execute(SNAPSHOT_ITEM.update().values(attempted_at=0.0))
+            connection.commit()
 
     def expire(self, traversal_id: str) -> None:
         """The deadline of a traversal is over."""

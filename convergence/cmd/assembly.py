@@ -19,6 +19,7 @@ from convergence.db.overview import Overview
 from convergence.db.purges import DAY_S, Keep
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
+from convergence.db.snapshots import SnapshotRows
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
@@ -37,6 +38,8 @@ from convergence.engine.reads import (
     StackReads,
 )
 from convergence.engine.service import EngineService
+from convergence.engine.signals import Signals
+from convergence.engine.snapshots import Snapshots
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
@@ -159,7 +162,9 @@ class WorkerProcess:
         self._drain_timeout_s = settings.drain_timeout_s
         hands = OwnHands(WorkerClient(parts.transport))
         self.service = WorkerService(
-            Rows(parts.store, Reader(parts.store), Roster(parts.store), Sweeps(parts.store)),
+            Rows(
+                parts.store, Reader(parts.store), Roster(parts.store), Sweeps(parts.store), SnapshotRows(parts.store)
+            ),
             Dispatcher(parts.store, hands, new_id),
             parts.types,
             EngineClient(parts.transport),
@@ -253,7 +258,11 @@ class EngineProcess:
         )
         actions = Actions(parts.store, reader, stacks, Present(reader, goals), traversals, new_id)
         abandonment = Abandonment(stacks, goals, traversals, enabled=settings.enable_stack_abandon)
-        self.service = EngineService((stacks, actions, abandonment, *reads), traversals, sweeper, heartbeat)
+        signals = Signals(parts.store, reader, stacks, parts.types, dispatcher, new_id)
+        snapshots = Snapshots(
+            stacks, goals, traversals, SnapshotRows(parts.store), new_id, most=limits.max_snapshots_per_stack
+        )
+        self.service = EngineService((stacks, actions, signals, snapshots, abandonment, *reads), traversals, sweeper, heartbeat)
         self._server = EngineServer(parts.transport, parts.queue_name(engine_id), self.service, threads=settings.threads)
 
     def start(self) -> None:

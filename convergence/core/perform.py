@@ -38,6 +38,7 @@ def item_of(snapshot_id: str, resource: Resource) -> SnapshotItem:
     return SnapshotItem(
         snapshot_id=snapshot_id,
         resource_id=resource.id,
+        stack_id=resource.stack_id,
         name=resource.name,
         type=resource.type,
         physical_id=resource.physical_id,

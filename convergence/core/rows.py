@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from convergence.core.model import (
     Action,
     Definition,
+    Hook,
     Json,
     NodeStatus,
     Output,
@@ -113,7 +114,8 @@ class Node:
     :param asked: for an update node, the attributes that others ask for.
     :param waiting: how many predecessors are not done yet.
     :param requires: for an update node, the update nodes whose outputs it is given.
-    :param required_by: the nodes to be told when this one is done; none of them is done already.
+    :param required_by: the nodes to be told when this one is done; none of them is done already. Of a node that was done
+        from the beginning, those that are given its output.
     :param wakes: a ready node that is to be cast when this one has been attended to: bounded dispatch.
     """
 
@@ -226,6 +228,9 @@ class Resource:
     :param losses: how many workers in a row have died in the middle of the present action.
     :param events: how many things have happened, to it or to what it waits for, since it was made.
     :param heard: how many of them were known when it was last polled; while there are more it does not sleep.
+    :param hook: where the row was last paused, and `hook_for` the traversal for which.
+    :param cleared: the hook that a person has cleared last, and `cleared_for` the traversal in which. Whoever clears a
+        hook writes these and nothing else.
     """
 
     id: str
@@ -261,6 +266,20 @@ class Resource:
     losses: int = 0
     events: int = 0
     heard: int = 0
+    hook: Hook | None = None
+    hook_for: str | None = None
+    cleared: Hook | None = None
+    cleared_for: str | None = None
+
+    def waits_at(self, traversal_id: str) -> Hook | None:
+        """The hook at which the row is paused for a traversal; None where it is not."""
+        if self.hook is None or self.hook_for != traversal_id or self.has_passed(self.hook, traversal_id):
+            return None
+        return self.hook
+
+    def has_passed(self, hook: Hook, traversal_id: str) -> bool:
+        """Whether a hook has been cleared in a traversal, and none after it."""
+        return self.cleared is hook and self.cleared_for == traversal_id
 
     @property
     def shown_type(self) -> str:
@@ -299,7 +318,7 @@ class Snapshot:
 
     id: str
     stack_id: str
-    name: str
+    name: str | None
     status: Status
     status_reason: str
     created_at: float
@@ -318,9 +337,25 @@ class SnapshotItem:
 
     snapshot_id: str
     resource_id: str
+    stack_id: str
     name: str
     type: str
     physical_id: str | None = None
     properties: Mapping[str, Json] = field(default_factory=dict)
     data: Mapping[str, Json] = field(default_factory=dict)
     kept: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What somebody outside has told a resource. Signals are ordered by the order in which they were stored.
+
+    :param details: what was said; whatever the resource's type takes.
+    """
+
+    id: str
+    stack_id: str
+    resource_id: str
+    at: float
+    details: Json = None
+    sequence: int | None = None

@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
 
-from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Pending, Retry
-from convergence.db.columns import LONG_TEXT, Document, Series, Valued, Word
+from convergence.db.columns import LONG_TEXT, Document, Figures, Series, Valued, Word
 
 METADATA = MetaData(
     naming_convention={
@@ -150,6 +150,10 @@ RESOURCE = Table(
     Column('losses', Integer, nullable=False),
     Column('events', Integer, nullable=False),
     Column('heard', Integer, nullable=False),
+    Column('hook', Word(Hook)),
+    Column('hook_for', ID),
+    Column('cleared', Word(Hook)),
+    Column('cleared_for', ID),
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
     **OPTIONS,
@@ -172,12 +176,25 @@ EVENT = Table(
     **OPTIONS,
 )
 
+SIGNAL = Table(
+    'signal',
+    METADATA,
+    Column('sequence', BigInteger().with_variant(Integer, 'sqlite'), primary_key=True, autoincrement=True),
+    Column('id', ID, nullable=False, unique=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('resource_id', ID, nullable=False),
+    Column('at', Double, nullable=False),
+    Column('details', Document),
+    Index('ix_signal_resource_id_sequence', 'resource_id', 'sequence'),
+    **OPTIONS,
+)
+
 SNAPSHOT = Table(
     'snapshot',
     METADATA,
     Column('id', ID, primary_key=True),
     Column('stack_id', ID, nullable=False, index=True),
-    Column('name', NAME, nullable=False),
+    Column('name', NAME),
     Column('status', Word(Status), nullable=False),
     Column('status_reason', LONG_TEXT, nullable=False),
     Column('created_at', Double, nullable=False),
@@ -192,12 +209,14 @@ SNAPSHOT_ITEM = Table(
     METADATA,
     Column('snapshot_id', ID, primary_key=True),
     Column('resource_id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False),
     Column('name', NAME, nullable=False),
     Column('type', NAME, nullable=False),
     Column('physical_id', LONG_TEXT),
     Column('properties', Document, nullable=False),
     Column('data', Document, nullable=False),
     Column('kept', Document, nullable=False),
+    Column('attempted_at', Double),  # when somebody last began to delete it
     **OPTIONS,
 )
 
@@ -212,7 +231,7 @@ SERVICE = Table(
     Column('beat_at', Double, nullable=False),
     Column('lease_s', Double, nullable=False),
     Column('stopped', Boolean, nullable=False),
-    Column('load', Document, nullable=False),
+    Column('load', Figures, nullable=False),
     **OPTIONS,
 )
 

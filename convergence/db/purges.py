@@ -9,7 +9,17 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.engine import Connection
 
 from convergence.db.columns import database_now
-from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.models import (
+    EVENT,
+    RESOURCE,
+    SIGNAL,
+    SNAPSHOT,
+    SNAPSHOT_ITEM,
+    STACK,
+    SYNC_POINT,
+    TEMPLATE,
+    TRAVERSAL,
+)
 from convergence.db.store import Store
 
 DAY_S = 86400.0
@@ -39,7 +49,7 @@ _DELETED = (
     .order_by(STACK.c.deleted_at)
     .limit(bindparam('limit'))
 )
-_OF_STACK = (EVENT, TRAVERSAL, TEMPLATE, RESOURCE)
+_OF_STACK = (EVENT, SIGNAL, TRAVERSAL, TEMPLATE, RESOURCE)
 
 
 def trim(connection: Connection, stack_id: str, keep: Keep) -> None:
@@ -77,8 +87,11 @@ def remove_stack(store: Store, stack_id: str) -> int:
         traversals = list(connection.execute(select(TRAVERSAL.c.id).where(TRAVERSAL.c.stack_id == stack_id)).scalars())
     for traversal_id in traversals:
         removed += _remove(store, SYNC_POINT, SYNC_POINT.c.number, SYNC_POINT.c.traversal_id == traversal_id)
+    forgotten = select(SNAPSHOT.c.id).where(SNAPSHOT.c.stack_id == stack_id, SNAPSHOT.c.deleting.is_(False))
+    removed += _remove(store, SNAPSHOT_ITEM, SNAPSHOT_ITEM.c.resource_id, SNAPSHOT_ITEM.c.snapshot_id.in_(forgotten))
+    removed += _remove(store, SNAPSHOT, SNAPSHOT.c.id, SNAPSHOT.c.id.in_(forgotten))
     for table in _OF_STACK:
-        key = EVENT.c.sequence if table is EVENT else table.c.id
+        key = table.c.sequence if table in (EVENT, SIGNAL) else table.c.id
         removed += _remove(store, table, key, table.c.stack_id == stack_id)
     return removed + _remove(store, STACK, STACK.c.id, STACK.c.id == stack_id)
 

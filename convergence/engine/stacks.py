@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from convergence import errors, template
+from convergence.core.effects import DeleteSnapshots
 from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
@@ -162,7 +163,14 @@ class Stacks:
         try:
             planned = self._traversals.start(
                 stack,
-                Operation(Action.DELETE, Goal(), guard, request_id=context.request_id, cancels=True),
+                Operation(
+                    Action.DELETE,
+                    Goal(),
+                    guard,
+                    request_id=context.request_id,
+                    cancels=True,
+                    beside=lambda view: (DeleteSnapshots(stack.id),),
+                ),
             )
         except _AlreadyDeleting:
             return

@@ -173,6 +173,10 @@ class Traversals:
             self._dispatcher.cast((traversal.id, node.number) for node in planned.ready if node.phase not in LAST)
             self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
 
+    def decide(self, scope: Scope[PlanView], decide: Callable[[PlanView], Decision[Any]]) -> None:
+        """Make a decision about a stack true that needs no traversal; nothing, where the stack has gone."""
+        self._store.transact(scope, decide)
+
     # --- ending early -----------------------------------------------------------------------------------------
 
     def settle(self, stack_id: str, traversal_id: str) -> Outcome:

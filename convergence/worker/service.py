@@ -19,6 +19,7 @@ from convergence.worker.assess import Assessor
 from convergence.worker.checks import Checks, Settler
 from convergence.worker.course import Pace
 from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.keeping import Keeping
 from convergence.worker.runner import Runner, Surroundings, wait
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
@@ -100,7 +101,7 @@ class WorkerService:
         )
         steps = Steps(store, self._worker, Assessor(registry), clockwork.pause)
         around = Surroundings(
-            steps.record, steps.escalate, self._stopping.is_set, steps.is_wanted, clockwork.wait
+            steps.record, steps.escalate, self._stopping.is_set, steps.is_wanted, clockwork.wait, rows.reader.signals
         )
         runner = Runner(registry, options.pace, around)
         later = clockwork.later or self._timers.after
@@ -112,6 +113,7 @@ class WorkerService:
             grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
+        self._keeping = Keeping(rows.snapshots, rows.reader, registry, self._groups)
         self._upkeep = Upkeep(
             rows, dispatcher, self._groups, self._checks, duties, self._take,
             lambda stack_id, traversal_id: self.cancel(None, stack_id, traversal_id),
@@ -192,6 +194,7 @@ class WorkerService:
     def reconcile(self) -> None:
         """See `convergence.worker.upkeep`."""
         self._upkeep()
+        self._keeping()
 
     def load(self) -> Load:
         """How busy this worker is, for the service list."""

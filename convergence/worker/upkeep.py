@@ -15,6 +15,7 @@ from convergence.core.model import TraversalStatus
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
+from convergence.db.snapshots import SnapshotRows
 from convergence.db.sweeps import Sweeps
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
@@ -45,12 +46,14 @@ class Rows:
     """The database, as a worker uses it.
 
     :param sweeps: finds work that nobody attends to; None: this worker leaves that to the engines.
+    :param snapshots: finds what is kept for snapshots and not wanted any more; None: this worker leaves that to others.
     """
 
     store: Transactions
     reader: Reader
     roster: Roster
     sweeps: Sweeps | None = None
+    snapshots: SnapshotRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,10 @@ def upgrade() -> None:
         sa.Column('losses', sa.Integer(), nullable=False),
         sa.Column('events', sa.Integer(), nullable=False),
         sa.Column('heard', sa.Integer(), nullable=False),
+        sa.Column('hook', sa.String(length=16)),
+        sa.Column('hook_for', sa.String(length=36)),
+        sa.Column('cleared', sa.String(length=16)),
+        sa.Column('cleared_for', sa.String(length=36)),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -202,10 +206,28 @@ def upgrade() -> None:
     op.create_index('ix_traversal_swept_status', 'traversal', ['swept', 'status'], unique=False)
 
     op.create_table(
+        'signal',
+        sa.Column(
+            'sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False
+        ),
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('resource_id', sa.String(length=36), nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('details', LONG_TEXT, nullable=True),
+        sa.PrimaryKeyConstraint('sequence', name=op.f('pk_signal')),
+        sa.UniqueConstraint('id', name=op.f('uq_signal_id')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_signal_resource_id_sequence', 'signal', ['resource_id', 'sequence'], unique=False)
+    op.create_index('ix_signal_stack_id', 'signal', ['stack_id'], unique=False)
+    op.create_table(
         'snapshot',
         sa.Column('id', sa.String(length=36), nullable=False),
         sa.Column('stack_id', sa.String(length=36), nullable=False),
-        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=True),
         sa.Column('status', sa.String(16), nullable=False),
         sa.Column('status_reason', LONG_TEXT, nullable=False),
         sa.Column('created_at', sa.Double(), nullable=False),
@@ -222,12 +244,14 @@ def upgrade() -> None:
         'snapshot_item',
         sa.Column('snapshot_id', sa.String(length=36), nullable=False),
         sa.Column('resource_id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
         sa.Column('name', sa.String(length=255), nullable=False),
         sa.Column('type', sa.String(length=255), nullable=False),
         sa.Column('physical_id', LONG_TEXT, nullable=True),
         sa.Column('properties', LONG_TEXT, nullable=False),
         sa.Column('data', LONG_TEXT, nullable=False),
         sa.Column('kept', LONG_TEXT, nullable=False),
+        sa.Column('attempted_at', sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint('snapshot_id', 'resource_id', name=op.f('pk_snapshot_item')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -241,6 +265,9 @@ def downgrade() -> None:
     op.drop_index('ix_snapshot_deleting', table_name='snapshot')
     op.drop_index('ix_snapshot_stack_id', table_name='snapshot')
     op.drop_table('snapshot')
+    op.drop_index('ix_signal_stack_id', table_name='signal')
+    op.drop_index('ix_signal_resource_id_sequence', table_name='signal')
+    op.drop_table('signal')
     op.drop_index('ix_traversal_swept_status', table_name='traversal')
     op.drop_index('ix_traversal_stack_id_started_at', table_name='traversal')
     op.drop_table('traversal')
