@@ -238,6 +238,10 @@ class ConfigurationError(OperatorError):
     """A configuration option is missing or wrong. The text names the option."""
 
 
+class SealedWithAnotherKey(OperatorError):
+    """What is stored cannot be opened with the configured keys. Nothing was changed."""
+
+
 class DatabaseUnavailable(OperatorError, RetryLater):
     """The database does not answer, or its schema is not the one this version needs."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from oslo_log import log
 from oslo_utils import strutils
 
 from convergence.errors import ConfigurationError
+from convergence.secrecy import masked
 
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
 """What a line can be about, in the order in which it is shown."""
@@ -39,6 +40,34 @@ _QUIET_LIBRARIES = (
 )
 _URL_PASSWORD = re.compile(r'(?P<before>\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@]*:)[^\s@/]+(?=@)')
 _bound: ContextVar[Mapping[str, str]] = ContextVar('convergence_log_fields', default=MappingProxyType({}))
+
+_concealed: ContextVar[set[str] | None] = ContextVar('convergence_log_secrets', default=None)
+
+
+@contextmanager
+def concealing(secrets: Iterable[str] = ()) -> Iterator[None]:
+    """Show none of these values in lines logged inside the block, tracebacks included, nor in what `concealed` is given.
+
+    :param secrets: see `convergence.secrecy.texts`. Blocks nest: the inner one adds to the outer one.
+    """
+    token = _concealed.set({*(_concealed.get() or ()), *secrets})
+    try:
+        yield
+    finally:
+        _concealed.reset(token)
+
+
+def conceal(secrets: Iterable[str]) -> None:
+    """Add values, as they become known, to the innermost block of `concealing`; without one nothing happens."""
+    known = _concealed.get()
+    if known is not None:
+        known.update(secrets)
+
+
+def concealed(text: str) -> str:
+    """`text` without the values that are concealed here and now."""
+    known = _concealed.get()
+    return masked(text, known) if known else text
 
 
 @contextmanager
@@ -121,5 +150,5 @@ class SafeFormatter(logging.Formatter):
         shown = ' '.join(f'{name}={fields[name]}' for name in FIELDS if name in fields)
         record.about = f'[{shown}] ' if shown else ''
         record.extra = {**getattr(record, 'extra', {}), **fields}  # where oslo.log's JSON looks
-        return mask(self.inner.format(record))
+        return concealed(mask(self.inner.format(record)))
 

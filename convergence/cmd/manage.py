@@ -1,7 +1,7 @@
-"""``convergence-manage``: the schema of the database, and the processes that are known to it.
+"""``convergence-manage``: the schema of the database, the processes that are known to it, and the keys of its secrets.
 
-Exit codes: 0: done. 1: the database cannot be reached or has another schema, or ``db check`` found differences.
-2: the command line or the configuration is wrong.
+Exit codes: 0: done. 1: the database cannot be reached or has another schema, ``db check`` found differences, or ``secrets
+rotate`` found something that no key opens. 2: the command line or the configuration is wrong.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 NAME = 'convergence-manage'
 
 Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ExitCode]'
+"""What is done with the database, whose keys it does not need."""
+KeyCommand: TypeAlias = 'Callable[[config.Settings], ExitCode]'
+"""What is done about keys."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,21 +35,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = [f'--config-file={path}' for path in arguments.config_file]
     given += [f'--config-dir={path}' for path in arguments.config_dir]
     given += ['--debug'] if arguments.debug else []
-    command: Command = arguments.command
     try:
         settings = config.load(given, process=NAME)
         concurrency.install(concurrency.Executor.THREADING)
         logs.set_up(cfg.CONF, NAME)
-        # Not before the executor is installed.
-        from convergence.cmd.database import open_database
-
-        database = open_database(settings)
-        try:
-            return command(arguments, database)
-        finally:
-            database.dispose()
+        if 'key_command' in arguments:
+            key_command: KeyCommand = arguments.key_command
+            return key_command(settings)
+        return _with_database(arguments, settings)
     except errors.ConvergenceError as error:
         return complain(NAME, error)
+
+
+def _with_database(arguments: argparse.Namespace, settings: config.Settings) -> ExitCode:
+    # Not before the executor is installed.
+    from convergence.cmd.database import open_bare
+
+    command: Command = arguments.command
+    database = open_bare(settings)
+    try:
+        return command(arguments, database)
+    finally:
+        database.dispose()
 
 
 def parser() -> argparse.ArgumentParser:
@@ -68,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     areas = made.add_subparsers(metavar='AREA', required=True)
     _add_database_commands(areas.add_parser('db', help='the schema of the database'))
     _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
+    _add_key_commands(areas.add_parser('secrets', help='the keys with which the database is sealed'))
     return made
 
 
@@ -91,6 +102,19 @@ def _add_service_commands(parser: argparse.ArgumentParser) -> None:
     listing.set_defaults(command=service_list)
     clean = commands.add_parser('clean', help='forget the dead ones that hold nothing any more')
     clean.set_defaults(command=service_clean)
+
+
+def _add_key_commands(parser: argparse.ArgumentParser) -> None:
+    from convergence.cmd import manage_keys
+
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    made = commands.add_parser('new-key', help='print a new key, for [secrets] keys or a line of the key file')
+    made.set_defaults(key_command=manage_keys.new_key)
+    rotate = commands.add_parser(
+        'rotate',
+        help='seal everything anew with the first key, while the processes go on; afterwards the other keys can go',
+    )
+    rotate.set_defaults(key_command=manage_keys.rotate)
 
 
 # --- db -------------------------------------------------------------------------------------------------------

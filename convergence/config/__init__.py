@@ -11,6 +11,7 @@ from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
 from convergence.config.loading import OPTIONS, Defaults, Settings, list_opts, load, register, settings, unknown_options
 from convergence.config.local_provider import LocalProviderSettings
+from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
 
@@ -22,6 +23,7 @@ __all__ = (
     'EngineSettings',
     'LimitSettings',
     'LocalProviderSettings',
+    'SecretSettings',
     'Settings',
     'TransportSettings',
     'WorkerSettings',

@@ -13,12 +13,13 @@ from oslo_config import cfg
 
 from convergence import __version__, logs
 from convergence.concurrency import Executor
-from convergence.config import api, database, engine, general, limits, local_provider, transport, worker
+from convergence.config import api, database, engine, general, limits, local_provider, secrets, transport, worker
 from convergence.config.api import ApiSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
 from convergence.config.local_provider import LocalProviderSettings
+from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
 from convergence.errors import ConfigurationError
@@ -26,6 +27,7 @@ from convergence.errors import ConfigurationError
 OPTIONS: Mapping[str, list[cfg.Opt]] = {
     'DEFAULT': general.OPTIONS,
     'database': database.OPTIONS,
+    'secrets': secrets.OPTIONS,
     'transport': transport.OPTIONS,
     'engine': engine.OPTIONS,
     'worker': worker.OPTIONS,
@@ -59,6 +61,7 @@ class Settings:
     limits: LimitSettings
     local_provider: LocalProviderSettings
     api: ApiSettings = field(default_factory=ApiSettings)
+    secrets: SecretSettings = field(default_factory=SecretSettings)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -152,6 +155,10 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
             programs={name: Path(path) for name, path in conf.local_provider.programs.items()},
         ),
         api=ApiSettings(**_texts(_own(conf.api, api.OPTIONS))),
+        secrets=SecretSettings(
+            keys=tuple(conf.secrets['keys']),
+            key_file=Path(conf.secrets.key_file).expanduser().absolute() if conf.secrets.key_file else None,
+        ),
     )
     _check(made)
     return made
@@ -194,6 +201,8 @@ def _check(made: Settings) -> None:
             f'[api] host is {made.api.host}, and with authentication = noauth the API may listen on this machine only '
             '(127.0.0.1, ::1 or localhost). Use authentication = keystone to let others in.'
         )
+    if made.secrets.keys and made.secrets.key_file is not None:
+        raise ConfigurationError('[secrets] keys and key_file are both set; the keys must be in one place.')
     for name, path in made.local_provider.programs.items():
         if not path.is_absolute():
             raise ConfigurationError(f'[local_provider] programs: {name} must be an absolute path, not {path}.')

@@ -27,5 +27,7 @@ def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
         for attribute in definition.uses.get(name, ()):
             values[attribute] = [output.attributes.get(attribute), output.errors.get(attribute)]
         used[name] = [output.resource_id, output.reference, values]
-    text = json.dumps([definition.document(), used], sort_keys=True, separators=(',', ':'))
+    document = definition.document()
+    document.pop('secrets', None)  # what must not be shown of a value does not make it another value
+    text = json.dumps([document, used], sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -156,6 +156,8 @@ class Definition:
     :param update_policy: encoded like `properties`; how groups update their members.
     :param external_id: physical id of an object that others have made: it is used, but never changed or deleted.
     :param restored_from: what a snapshot has kept of the resource, when the stack is brought back to that.
+    :param secrets: values that nobody may be shown, as texts: those of hidden parameters, where they went into this
+        resource or one that it requires. No part of what the resource is.
     """
 
     name: str
@@ -173,6 +175,7 @@ class Definition:
     update_policy: Json = field(default_factory=dict)
     external_id: str | None = None
     restored_from: Json = None
+    secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def shown_type(self) -> str:
@@ -210,6 +213,8 @@ class Definition:
             document['external_id'] = self.external_id
         if self.restored_from is not None:
             document['restored_from'] = self.restored_from
+        if self.secrets:
+            document['secrets'] = list(self.secrets)
         return document
 
     @classmethod
@@ -217,6 +222,8 @@ class Definition:
         """The definition that `document` was made from, whatever version did so: what is missing has its default."""
         requires, uses = document.get('requires') or [], document.get('uses') or {}
         hooks, restrictions = document.get('hooks') or [], document.get('restrictions') or []
+        secrets = document.get('secrets') or []
+        assert isinstance(secrets, list)
         assert isinstance(hooks, list)
         assert isinstance(restrictions, list)
         limits, policy = document.get('time_limits') or {}, document.get('retry')
@@ -239,6 +246,7 @@ class Definition:
             update_policy=document.get('update_policy', {}),
             external_id=None if document.get('external_id') is None else str(document['external_id']),
             restored_from=document.get('restored_from'),
+            secrets=tuple(str(secret) for secret in secrets),
         )
 
 

@@ -11,6 +11,8 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 
+from convergence.db.sealing import opened, seal_of
+
 
 def dumps(value: Any) -> str:
     """JSON text, compact; refuses what JSON does not have (NaN, infinity)."""
@@ -31,39 +33,52 @@ class Documented(Protocol):
 LONG_TEXT = sqlalchemy.Text().with_variant(mysql.LONGTEXT(), 'mysql', 'mariadb')
 
 
-def stored(value: Any) -> str | None:
+def stored(value: Any, dialect: Any = None) -> str | None:
     """What a column holds for a JSON value; NULL for None.
 
-    With `loaded` the one door for structured user data (templates, properties, private data, outputs): whoever wants to
-    seal it does so in these two. Names, reasons and physical ids are columns of their own, and stay readable.
+    With `loaded` the one door for structured user data (templates, properties, private data, outputs): all of it is
+    sealed here, where the engine of `dialect` has a seal. Names, reasons and physical ids are columns of their own, and
+    stay readable.
     """
-    return None if value is None else dumps(value)
+    if value is None:
+        return None
+    seal = seal_of(dialect)
+    text = dumps(value)
+    return text if seal is None else seal.close(text)
 
 
-def loaded(text: str | None) -> Any:
-    """The JSON value that `stored` made `text` from."""
-    return None if text is None else json.loads(text)
+def loaded(text: str | None, dialect: Any = None) -> Any:
+    """The JSON value that `stored` made `text` from, sealed or not.
+
+    :raises SealedWithAnotherKey: the engine of `dialect` has no key for it.
+    """
+    return None if text is None else json.loads(opened(text, seal_of(dialect)))
 
 
-class Document(sqlalchemy.types.TypeDecorator[Any]):
-    """A JSON value as text."""
+class Sealable(sqlalchemy.types.TypeDecorator[Any]):
+    """The columns whose texts are sealed; see `convergence.db.rotation`."""
 
     impl = LONG_TEXT
     cache_ok = True
 
+
+class Document(Sealable):
+    """A JSON value as text."""
+
+    cache_ok = True
+
     def process_bind_param(self, value: Any, dialect: Any) -> Any:
         """To the database."""
-        return stored(value)
+        return stored(value, dialect)
 
     def process_result_value(self, value: Any, dialect: Any) -> Any:
         """From the database."""
-        return loaded(value)
+        return loaded(value, dialect)
 
 
-class Valued(sqlalchemy.types.TypeDecorator[Any]):
+class Valued(Sealable):
     """A value with a JSON form, such as a `Definition`."""
 
-    impl = LONG_TEXT
     cache_ok = True
 
     def __init__(self, kind: type[Documented]) -> None:
@@ -72,12 +87,27 @@ class Valued(sqlalchemy.types.TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Any) -> Any:
         """To the database."""
-        return stored(None if value is None else value.document())
+        return stored(None if value is None else value.document(), dialect)
 
     def process_result_value(self, value: Any, dialect: Any) -> Any:
         """From the database."""
-        document = loaded(value)
+        document = loaded(value, dialect)
         return None if document is None else self.kind.from_document(document)
+
+
+class Figures(sqlalchemy.types.TypeDecorator[Any]):
+    """A JSON value that the engine itself has made, about itself: it stays readable."""
+
+    impl = LONG_TEXT
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+        """To the database."""
+        return None if value is None else dumps(value)
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """From the database."""
+        return None if value is None else json.loads(value)
 
 
 class Series(sqlalchemy.types.TypeDecorator[Any]):

@@ -9,6 +9,7 @@ On the servers nobody waits for ever: see `Timeouts`.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ def connect(
     """
     parsed = normalise(url)
     if parsed.get_backend_name() == 'sqlite' and parsed.database:
-        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        _make_private(Path(parsed.database))
     last: Exception | None = None
     for attempt in range(1, attempts + 1):
         try:
@@ -125,6 +126,20 @@ def connect(
         f'The database {_shown(parsed)} does not answer: {failures.first_line(last)}. '
         'Check [database] connection and that the server runs.'
     )
+
+
+def _make_private(path: Path) -> None:
+    """An empty file, and its directory, that other accounts cannot read. What is there already stays as it is.
+
+    SQLite gives the files that it makes beside it the same mode.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise errors.DatabaseUnavailable(
+            f'The SQLite file {path} cannot be opened: {error.strerror}. Check [database] connection and state_dir.'
+        ) from error
 
 
 def _patient(url: URL, timeouts: Timeouts) -> URL:

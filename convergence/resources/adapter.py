@@ -30,7 +30,7 @@ from convergence.resources.contract import (
     ResourceType,
 )
 from convergence.resources.handlers import Handlers, Snippet
-from convergence.resources.schema import PropertySchema, prop
+from convergence.resources.schema import PropertySchema, prop, secret
 from convergence.resources.support import SUPPORTED, Status, SupportStatus
 from convergence.resources.translation import Rule
 
@@ -208,7 +208,8 @@ def _declared(key: str, entry: Any) -> Any:
     }
     if not _told(entry, 'required', False):
         options['default'] = _told(entry, 'default', None)
-    return prop(**options)
+    declared = prop(**options)
+    return secret(declared) if _told(entry, 'secret', False) else declared
 
 
 def _annotation(entry: Any) -> Any:

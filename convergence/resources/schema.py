@@ -13,10 +13,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
+from convergence import secrecy
 from convergence.core.model import Json
 from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
@@ -49,6 +51,7 @@ class _Declaration:
     name: str | None
     takes_the_rest: bool = False
     support: SupportStatus = SUPPORTED
+    secret: bool = False
 
 
 def prop(
@@ -74,6 +77,11 @@ def prop(
         default, description, update_allowed, immutable, tuple(constraints), name, support=support
     )
     return _field(declaration)
+
+
+def secret(declared: Any) -> Any:
+    """A property, made with `prop`, whose value is masked wherever it turns up in errors, events and log lines."""
+    return _field(replace(declared.metadata[_DECLARATION], secret=True))
 
 
 def remaining(*, description: str = '') -> Any:
@@ -209,6 +217,21 @@ class PropertySchema:
             name for name in {*before, *after} if _exact(before.get(name)) != _exact(after.get(name))
         )
 
+    @cached_property
+    def declares_secrets(self) -> bool:
+        """Whether any property is secret, at any depth."""
+        return any(
+            declared.declaration.secret or (inner is not None and inner is not self and inner.declares_secrets)
+            for declared in self.properties.values()
+            for inner in [_schema_within(declared.shape)]
+        )
+
+    def secrets(self, mapping: Mapping[str, Any]) -> frozenset[str]:
+        """The values of secret properties, at any depth, as texts in which they may turn up."""
+        if not self.declares_secrets:
+            return frozenset()
+        return _secrets(self, mapping) | _secrets(self, self.canonical(mapping))
+
     def describe(self) -> dict[str, Json]:
         """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints."""
         return {
@@ -267,6 +290,32 @@ def plain(default: Any) -> Json:
         return asdict(default)
     copied: Json = copy.deepcopy(default)
     return copied
+
+
+def _secrets(schema: PropertySchema, values: Any) -> frozenset[str]:
+    if not isinstance(values, Mapping):
+        return frozenset()
+    found: frozenset[str] = frozenset()
+    for name, declared in schema.properties.items():
+        value = values.get(name)
+        found |= secrecy.texts(value) if declared.declaration.secret else _inner_secrets(declared.shape, value)
+    return found
+
+
+def _inner_secrets(shape: Shape, value: Any) -> frozenset[str]:
+    if shape.fields is not None:
+        return _secrets(_schema_of(shape.fields), value)
+    if shape.items is None or not isinstance(value, list | dict):
+        return frozenset()
+    items = value.values() if isinstance(value, dict) else value
+    return frozenset().union(*(_inner_secrets(shape.items, item) for item in items))
+
+
+def _schema_within(shape: Shape) -> PropertySchema | None:
+    """The schema of the maps that a value is, or has in it."""
+    while shape.items is not None:
+        shape = shape.items
+    return _schema_of(shape.fields) if shape.fields is not None else None
 
 
 def _exact(value: Any) -> str:

@@ -22,6 +22,7 @@ from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import Identity, Parameter
 from convergence.template.problems import Problems
+from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.sources import Copier, read
 from convergence.template.substitution import substitute
 
@@ -44,6 +45,11 @@ class Compiled:
     outputs: Mapping[str, OutputDefinition]
     _document: Document = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values of hidden parameters, as texts in which they may turn up; see `convergence.secrecy`."""
+        return hidden_values(self.parameters)
 
     @property
     def problems(self) -> Problems:
@@ -158,6 +164,7 @@ class _Compilation:
         definitions = Definitions(document, version, folder, conditions)
         goal = definitions.read(maps['resources'], scope)
         goal = substitute(goal, document, environment, files, self._budget)
+        goal = with_secrets(goal, values)
         outputs = read_outputs(maps['outputs'], definitions, scope)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
         templates = {found.type: files[found.type] for found in goal.values() if found.type in files}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from convergence import secrecy
 from convergence.core.model import Json
 from convergence.template.constraints import Constraint
 from convergence.template.values import ParameterType
 
-MASK = '******'
+MASK = secrecy.MASK
 """Shown instead of a hidden value."""
 
 CLOUD_REGION = 'ap-southeast-1'

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from convergence import template
+from convergence import logs, template
 from convergence.core.claim import Unwantable, Wanted
-from convergence.core.model import Change, Json
+from convergence.core.model import Change, Definition, Json
 from convergence.core.rows import Resource
 from convergence.core.views import NodeView
 from convergence.expressions import evaluator
 from convergence.resources.comparison import compare
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
+from convergence.worker.secrets import secret_properties
 from convergence.worker.storable import text_of
 
 
@@ -26,10 +27,15 @@ class Assessor:
         definition, resource = view.node.definition, view.resource
         assert definition is not None
         assert resource is not None
+        with logs.concealing(definition.secrets):
+            return self._assess(view, definition, resource)
+
+    def _assess(self, view: NodeView, definition: Definition, resource: Resource) -> Wanted | Unwantable:
         try:
             properties = template.resolve(definition.properties, view.inputs, self._yaql)
             if not isinstance(properties, dict):
                 return Unwantable(f'properties must be a map, not {type(properties).__name__}')
+            logs.conceal(secret_properties(self._registry, definition.type, properties))
             metadata = template.resolve(definition.metadata, view.inputs, self._yaql)
             # Of an object that belongs to others the template need not say how it was made.
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
@@ -28,6 +29,7 @@ from convergence.resources.performing import delete_after_snapshot, perform, pol
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.worker.course import Course, Later, Pace, pause_s, policy_of, poll_interval_s
+from convergence.worker.secrets import known_secrets
 from convergence.worker.storable import carried, storable_id, text_of
 
 LOG = logging.getLogger(__name__)
@@ -86,6 +88,10 @@ class Runner:
 
         :raises Fenced: the row is not ours any more.
         """
+        with logs.concealing(known_secrets(claim, self._registry)):
+            return self._answer(claim, task)
+
+    def _answer(self, claim: Claim, task: Task) -> Result:
         course: Course | None = None
         try:
             course = self._begin(claim, task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from convergence import logs
 from convergence.core.model import Json
 from convergence.resources.contract import Answer, Done, FinalFailure, InProgress
 
@@ -53,8 +54,11 @@ def storable_text(text: str) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """The error as its author meant it to be read; with its class where that was not meant to be raised."""
-    text = storable_text(str(error).strip())
+    """The error as its author meant it to be read; with its class where that was not meant to be raised.
+
+    What is concealed here and now (see `convergence.logs.concealing`) is masked: authors quote values.
+    """
+    text = storable_text(logs.concealed(str(error).strip()))
     if isinstance(error, Exception) and type(error).__module__.startswith('convergence.') and text:
         return text
     return f'{type(error).__name__}: {text}' if text else type(error).__name__

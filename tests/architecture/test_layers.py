@@ -12,6 +12,7 @@ import pytest
 from tests.architecture.source import PACKAGE, ROOT, imports, is_within, sources
 
 DOORS = {
+    'cryptography': ('convergence.db.sealing',),
     'networkx': ('convergence.core.graph',),
     'sqlalchemy': ('convergence.db', 'migrations'),
     'oslo_db': ('convergence.db', 'migrations'),

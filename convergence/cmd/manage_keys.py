@@ -1,0 +1,57 @@
+"""The commands of ``convergence-manage secrets``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from convergence.cmd.program import ExitCode
+from convergence.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from convergence.config import Settings
+
+MOST_SHOWN = 20
+"""Values that cannot be opened are named one by one up to this number."""
+
+
+def new_key(settings: Settings) -> ExitCode:
+    """Print a key that was never used before."""
+    from convergence.db import sealing
+
+    print(sealing.new_key())
+    return ExitCode.OK
+
+
+def rotate(settings: Settings) -> ExitCode:
+    """Seal everything anew with the first key, also what was never sealed.
+
+    :raises ConfigurationError: there is no key.
+    :raises DatabaseUnavailable: the database does not answer, or has another schema.
+    """
+    # Not before the executor is installed.
+    from convergence.cmd.database import open_unchecked
+    from convergence.db.migration import require_newest
+    from convergence.db.rotation import rotate
+
+    database, seal = open_unchecked(settings)
+    try:
+        if seal is None:
+            raise ConfigurationError(
+                'No key is configured, so there is nothing to seal with. Make one with "convergence-manage secrets '
+                'new-key", set [secrets] keys for all engines and workers, restart them, then repeat this.'
+            )
+        require_newest(database)
+        done = rotate(database, seal)
+    finally:
+        database.dispose()
+    print(f'{done.sealed} {"value was" if done.sealed == 1 else "values were"} sealed with the first key.')
+    if not done.unopened:
+        print('Everything is sealed with it now; the other keys are not needed any more.')
+        return ExitCode.OK
+    print(f'{len(done.unopened)} could not be opened with any key and stay as they are:')
+    for place in done.unopened[:MOST_SHOWN]:
+        print(f'  {place}')
+    if len(done.unopened) > MOST_SHOWN:
+        print(f'  and {len(done.unopened) - MOST_SHOWN} more')
+    print('Put the key that is missing back, after the first one, and repeat this.')
+    return ExitCode.FAILED

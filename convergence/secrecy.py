@@ -1,0 +1,78 @@
+"""Secret values in texts for people: which texts a value can be recognised by, and how they are masked. Pure.
+
+A secret is replaced wherever it stands literally, or as programs quote it: escaped as in JSON, in Python's own notation
+or in an address, and line by line where it has several. What is shorter than `SHORTEST` is left alone: such a value
+turns up in every text by chance, so masking it would spoil the text and still tell where it stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+MASK = '******'
+"""Shown instead of a secret."""
+SHORTEST = 4
+"""Characters that a text must have to be masked."""
+SHORTEST_LINE = 8
+"""Characters that a line of a longer secret must have to be masked by itself."""
+
+
+def texts(value: Any) -> frozenset[str]:
+    """The texts by which a secret value, as JSON, can be recognised: its leaves, and the whole where it is a list or a
+    map. Truth values and nothing are no secrets.
+    """
+    found = {leaf for leaf in _leaves(value) if len(leaf) >= SHORTEST}
+    if found and isinstance(value, dict | list):
+        found |= {json.dumps(value), json.dumps(value, separators=(',', ':')), repr(value)}
+    return frozenset(found)
+
+
+def _leaves(value: Any) -> Iterable[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def occurring(secrets: Iterable[str], value: Any) -> frozenset[str]:
+    """Those of `secrets` that are part of a value, as JSON."""
+    text = json.dumps(value, ensure_ascii=False)
+    return frozenset(secret for secret in secrets if json.dumps(secret, ensure_ascii=False)[1:-1] in text)
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """`text` without any of `secrets`."""
+    for form in sorted({form for secret in secrets for form in _forms(secret)}, key=lambda form: (-len(form), form)):
+        text = text.replace(form, MASK)
+    return text
+
+
+def is_secret(value: Any, secrets: Iterable[str]) -> bool:
+    """Whether a value, as JSON, has a secret in it."""
+    return bool(occurring(secrets, value))
+
+
+def _forms(secret: str) -> Iterable[str]:
+    """How a secret may stand in a text."""
+    if len(secret) < SHORTEST:
+        return
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # Python quotes with ' unless there is one in the text and no ".
+    quoted = repr(secret)[1:-1]
+    yield quoted
+    yield quoted.replace("'", "\\'")
+    yield quote(secret)
+    yield quote(secret, safe='')
+    yield quote_plus(secret)
+    for line in secret.splitlines():
+        if len(line.strip()) >= SHORTEST_LINE:
+            yield line.strip()
