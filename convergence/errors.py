@@ -90,6 +90,10 @@ class NotSupported(UserError):
     """The request makes no sense in the stack's present state, or this installation does not offer it."""
 
 
+class ResourceActionNotSupported(NotSupported):
+    """The type of the resource cannot do that."""
+
+
 class NotOffered(NotSupported):
     """This installation cannot do what was asked at all, whatever the state of the stack."""
 

@@ -13,6 +13,7 @@ from convergence.core.adoption import is_adopted, is_offered, refusal
 from convergence.core.claim import MOST_LOSSES, Assess, Begun, Step, Unwantable, Wanted, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
+from convergence.core.hooks import is_gone, is_past_the_last, pause_before
 from convergence.core.model import (
     PERFORMED,
     Action,
@@ -36,7 +37,7 @@ def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
         return Decision(Begun(Step.DROP))
     if resource is None:
         return nothing_to_do(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
-    if resource.owner is not None or _sleeps(view, resource):
+    if resource.owner is not None or _sleeps(view, resource) or resource.waits_at(view.traversal.id):
         return leave_to_others(node)
     if view.traversal.action in PERFORMED:
         return perform(view, worker, resource)
@@ -63,8 +64,8 @@ def _sleeps(view: NodeView, resource: Resource) -> bool:
 def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
     if view.chosen_id == resource.id:
         return nothing_to_do(view, worker, [])
-    if resource.token is None and resource.physical_id is None:
-        # Never begun: nothing of it exists anywhere.
+    if is_gone(resource, view.traversal) or (resource.token is None and resource.physical_id is None):
+        # Deleted already, or never begun: nothing of it exists anywhere.
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence)])
     stays = _why_it_stays(view, resource)
     if stays is not None:
@@ -75,6 +76,9 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
     if resuming and resource.losses >= MOST_LOSSES:
         return refuse_lethal(view, worker, resource)
+    paused = None if resuming else pause_before(view, worker, resource, Action.DELETE)
+    if paused is not None:
+        return paused
     changes = {} if resuming else {
         **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
         'progress': None,
@@ -117,7 +121,8 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     if is_offered(resource):
         return claim_row(view, worker, Step.ADOPT, Action.CREATE, _beginning(resource, pending), pending)
     if resource.action is Action.INIT or not _may_exist(resource):
-        return _create(view, worker, resource, pending)
+        paused = pause_before(view, worker, resource, Action.CREATE)
+        return paused if paused is not None else _create(view, worker, resource, pending)
     return _change(view, worker, resource, wanted.change, pending)
 
 
@@ -127,6 +132,8 @@ def _before_anything(view: NodeView, worker: Worker, resource: Resource) -> Deci
         return wake_up(view, worker, resource)
     if resource.action is Action.SNAPSHOT and resource.status is Status.IN_PROGRESS:
         return let_go_of_snapshot(view, worker, resource)
+    if is_past_the_last(resource, view.traversal):
+        return nothing_to_do(view, worker, [], resource.output)
     if view.traversal.action is Action.ADOPT and resource.action is Action.INIT and not is_offered(resource):
         return refuse(view, worker, resource, 'Resource ID was not provided.')
     return None
@@ -139,17 +146,22 @@ def _change(
     definition, state = pending.definition, (resource.action, resource.status)
     if state == (Action.SNAPSHOT, Status.FAILED) and change is Change.NONE:
         change = Change.IN_PLACE  # nobody has changed the object; to apply its properties again makes sure of it
-    if resource.type != definition.type or change is Change.REPLACE or state == (Action.CHECK, Status.FAILED):
-        if Restriction.REPLACE in definition.restrictions:
-            return refuse(view, worker, resource, restricted(Restriction.REPLACE))
-        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
-    if change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
+    must_replace = resource.type != definition.type or change is Change.REPLACE or state == (Action.CHECK, Status.FAILED)
+    if must_replace and Restriction.REPLACE in definition.restrictions:
+        return refuse(view, worker, resource, restricted(Restriction.REPLACE))
+    if not must_replace and change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
         return refuse(view, worker, resource, restricted(Restriction.UPDATE))
-    if resource.status is not Status.COMPLETE and resource.action is not Action.SNAPSHOT:
+    is_broken = resource.status is not Status.COMPLETE and resource.action is not Action.SNAPSHOT
+    if not (must_replace or is_broken or change is Change.IN_PLACE):
+        return _keep(view, worker, resource, pending)
+    paused = pause_before(view, worker, resource, Action.UPDATE)
+    if paused is not None:
+        return paused
+    if must_replace:
+        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
+    if is_broken:
         return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
-    if change is Change.IN_PLACE:
-        return _change_in_place(view, worker, resource, pending)
-    return _keep(view, worker, resource, pending)
+    return _change_in_place(view, worker, resource, pending)
 
 
 def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:

@@ -16,6 +16,7 @@ class Step(StrEnum):
 
     DROP = 'DROP'
     WAIT = 'WAIT'
+    PAUSE = 'PAUSE'
     NOTHING = 'NOTHING'
     FAIL = 'FAIL'
     CREATE = 'CREATE'

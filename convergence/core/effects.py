@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from convergence.core.model import Output, Phase, TraversalStatus
-from convergence.core.rows import Event, Node, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.core.model import Hook, Output, Phase, TraversalStatus
+from convergence.core.rows import Event, Node, Resource, Signal, Snapshot, SnapshotItem, Stack, Template, Traversal
 
 V = TypeVar('V')
 
@@ -101,6 +101,22 @@ class CountEvent:
     """Something has happened that the resource may wait for. Whoever holds the row is not disturbed."""
 
     resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class InsertSignal:
+    """A new signal."""
+
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class ClearHook:
+    """A person has cleared a hook of a resource. Whoever holds the row is not disturbed."""
+
+    resource_id: str
+    hook: Hook
+    traversal_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +250,8 @@ Effect: TypeAlias = (
     | NoteFailure
     | StallTraversal
     | CountEvent
+    | InsertSignal
+    | ClearHook
     | InsertResources
     | UpdateResource
     | UpdateResources

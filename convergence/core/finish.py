@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from convergence.core import failure, states
+from convergence.core import failure, hooks, states
 from convergence.core.check import applied, restricted, updating
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.effects import (
@@ -21,9 +21,9 @@ from convergence.core.effects import (
     FinishNode,
     InsertEvents,
     KeepItem,
-    TellNode,
     UpdateResource,
 )
+from convergence.core.hooks import let_the_next_go_on
 from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Restriction, Status
 from convergence.core.perform import item_of
 from convergence.core.rows import Event, Resource, Retry
@@ -198,13 +198,17 @@ def _succeeded(
     held = (resource.owner, resource.fence)
     effects: list[Effect] = []
     physical_id = result.physical_id or resource.physical_id
-    if claim.action is Action.DELETE:
+    hook = hooks.hook_after(view, claim)
+    mark = hooks.at(hook, claim.traversal.id) if hook is not None else {}
+    if claim.action is Action.DELETE and hook is not None:
+        effects.append(UpdateResource(resource.id, *held, {**_rest(), **mark}))
+    elif claim.action is Action.DELETE:
         effects.append(DeleteResource(resource.id, *held))
     elif claim.action in PERFORMED:
         effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
         effects += _kept(claim, result)
     else:
-        changes = {**_rest(), **_known(result.physical_id, result.data), 'output': result.output}
+        changes = {**_rest(), **_known(result.physical_id, result.data), 'output': result.output, **mark}
         if claim.pending is not None:
             changes |= applied(claim.pending)
         if claim.step is not Step.READ:
@@ -216,6 +220,11 @@ def _succeeded(
     if claim.step is not Step.READ:
         event = _event(view, worker, resource, claim.action, Status.COMPLETE, 'state changed', physical_id)
         effects.append(InsertEvents((event,)))
+    if hook is not None:
+        # The reasons come in the order in which things happen: it is done, and then it pauses.
+        told = _event(view, worker, resource, claim.action, Status.COMPLETE, hooks.paused(hook), physical_id)
+        effects.append(InsertEvents((told,)))
+        return Decision(End.RELEASED, *let_the_next_go_on(claim, effects))
     return _onward(view, claim, effects, result.output, worker)
 
 
@@ -308,10 +317,8 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
         return Decision(End.RELEASED, tuple(effects), view.waiting)
     node = claim.node
     again = ((node.traversal_id, node.number),) if unheard else ()
-    if node.wakes is None or claim.step is Step.RESUME:
-        return Decision(End.RELEASED, tuple(effects), again)
-    effects.append(TellNode(node.traversal_id, node.wakes))
-    return Decision(End.RELEASED, tuple(effects), (*again, (node.traversal_id, node.wakes)))
+    told, follower = let_the_next_go_on(claim, effects)
+    return Decision(End.RELEASED, told, (*again, *follower))
 
 
 def _again(result: Postponed) -> dict[str, object]:

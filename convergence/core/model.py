@@ -29,6 +29,7 @@ class Action(StrEnum):
     RESUME = 'RESUME'
     CHECK = 'CHECK'
     SNAPSHOT = 'SNAPSHOT'
+    SIGNAL = 'SIGNAL'
 
 
 PERFORMED = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})

@@ -287,23 +287,26 @@ def _number(
             required_by=tuple(sorted(numbers[other] for other in whole.required_by(key))),
         )
 
-    results = [_result(request, number, definitions[name], rows[name], finished) for number, name in enumerate(done)]
+    readers: dict[str, list[int]] = {}
+    for key in order:
+        for name in definitions[key.subject].requires if key.phase is Phase.UPDATE else ():
+            readers.setdefault(name, []).append(numbers[key])
+    results = [_result(request, number, rows[name], finished[name], readers[name]) for number, name in enumerate(done)]
     return results + [node(key) for key in order]
 
 
-def _result(
-    request: Request, number: int, definition: Definition, row: Resource, finished: Mapping[str, Output]
-) -> Node:
-    """The node of an unchanged resource: done, with the output that it had."""
+def _result(request: Request, number: int, row: Resource, output: Output, readers: Sequence[int]) -> Node:
+    """The node of an unchanged resource: done, with the output that it had. A signal finds its readers by it."""
     return Node(
         traversal_id=request.traversal_id,
         number=number,
         phase=Phase.UPDATE,
         status=NodeStatus.DONE,
-        name=definition.name,
+        name=row.name,
         resource_id=row.id,
-        definition=definition,
-        output=finished[definition.name],
+        definition=request.goal.definitions[row.name],
+        required_by=tuple(sorted(readers)),
+        output=output,
     )
 
 

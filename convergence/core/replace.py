@@ -46,6 +46,8 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         created_at=view.now,
         replaces=old.id,
         template_id=view.traversal.template_id,
+        cleared=old.cleared,
+        cleared_for=old.cleared_for,
     )
     effects: list[Effect] = [
         InsertResources((new,)),

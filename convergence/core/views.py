@@ -84,3 +84,21 @@ class FinishView:
     def is_running(self) -> bool:
         """Whether the node's traversal is current and nothing has failed in it."""
         return self.is_current and self.traversal is not None and self.traversal.status is TraversalStatus.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class SignalView:
+    """A row that somebody outside has something to say to; it is locked, and so are the rows built on it.
+
+    :param resource: None where the row is gone.
+    :param traversal: the stack's current one.
+    :param dependents: the rows that require it in that traversal and whose nodes are not done.
+    :param ready: nodes ``(traversal_id, number)`` of that traversal, ready, that work on any of these rows, and the row.
+    """
+
+    now: float
+    stack: Stack
+    resource: Resource | None
+    traversal: Traversal | None
+    dependents: tuple[str, ...] = ()
+    ready: tuple[tuple[str, int, str], ...] = ()

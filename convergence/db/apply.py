@@ -16,7 +16,17 @@ from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.db.columns import database_now
 from convergence.db.load import chunks
-from convergence.db.models import EVENT, RESOURCE, SNAPSHOT, SNAPSHOT_ITEM, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.models import (
+    EVENT,
+    RESOURCE,
+    SIGNAL,
+    SNAPSHOT,
+    SNAPSHOT_ITEM,
+    STACK,
+    SYNC_POINT,
+    TEMPLATE,
+    TRAVERSAL,
+)
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
@@ -108,6 +118,12 @@ NOTE_FAILURE = (
     )
 )
 STALL_TRAVERSAL = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(stalled_at=bindparam('since'))
+CLEAR_HOOK = (
+    update(RESOURCE)
+    .where(RESOURCE.c.id == bindparam('key'))
+    .values(cleared=bindparam('hook_cleared'), cleared_for=bindparam('traversal'))
+)
+FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
 COUNT_EVENT = update(RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(events=RESOURCE.c.events + 1)
 _HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
 _FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
@@ -207,6 +223,15 @@ def _count_event(connection: Connection, effect: effects.CountEvent, ready: Read
     connection.execute(COUNT_EVENT, {'key': effect.resource_id})
 
 
+def _insert_signal(connection: Connection, effect: effects.InsertSignal, ready: Ready) -> None:
+    connection.execute(insert(SIGNAL), _unnumbered(effect.signal))
+
+
+def _clear_hook(connection: Connection, effect: effects.ClearHook, ready: Ready) -> None:
+    cleared = {'key': effect.resource_id, 'hook_cleared': effect.hook, 'traversal': effect.traversal_id}
+    connection.execute(CLEAR_HOOK, cleared)
+
+
 def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:
     for some in chunks(effect.resources, 1000):
         connection.execute(insert(RESOURCE), [_values(row) for row in some])
@@ -240,6 +265,7 @@ def _update_resources(connection: Connection, effect: effects.UpdateResources, r
 def _delete_resource(connection: Connection, effect: effects.DeleteResource, ready: Ready) -> None:
     statement = DELETE_FREE if effect.owner is None else DELETE_HELD
     _expect_one(connection.execute(statement, _guard(effect)).rowcount, f'resource {effect.resource_id}')
+    connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
 
 
 def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
@@ -298,9 +324,13 @@ def _append_cleanup(connection: Connection, effect: effects.AppendCleanup, ready
     connection.execute(COUNT_NODE, {'key': traversal_id})
 
 
+def _unnumbered(row: Any) -> dict[str, Any]:
+    """The columns of a row that the database gives its place in a sequence."""
+    return {name: value for name, value in _values(row).items() if name != 'sequence'}
+
+
 def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: Ready) -> None:
-    rows = [{name: value for name, value in _values(event).items() if name != 'sequence'} for event in effect.events]
-    connection.execute(insert(EVENT), rows)
+    connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
 
 def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot, ready: Ready) -> None:
@@ -335,6 +365,8 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
+    effects.InsertSignal: _insert_signal,
+    effects.ClearHook: _clear_hook,
     effects.InsertResources: _insert_resources,
     effects.UpdateResource: _update_resource,
     effects.UpdateResources: _update_resources,

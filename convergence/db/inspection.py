@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
-from convergence.core.model import Action, NodeStatus, Phase, Status
-from convergence.core.rows import Event, Resource, Retry
+from convergence.core.model import Action, Hook, NodeStatus, Phase, Status
+from convergence.core.rows import Event, Resource, Retry, Signal
 from convergence.db.columns import database_now
 from convergence.db.load import RESOURCE_COLUMNS, chunks, columns
-from convergence.db.models import EVENT, RESOURCE, SERVICE, SYNC_POINT
+from convergence.db.models import EVENT, RESOURCE, SERVICE, SIGNAL, SYNC_POINT
 from convergence.db.store import Store
 
 R = TypeVar('R')
@@ -65,6 +65,7 @@ class FrontierNode:
     :param time_left_s: seconds until it has taken too long; None where it has no limit of its own.
     :param losses: how many workers in a row have died in the middle of it.
     :param retry: set while a call that failed for the moment is repeated.
+    :param hook: the hook that a person has to clear before it goes on.
     """
 
     number: int
@@ -85,14 +86,26 @@ class FrontierNode:
     time_left_s: float | None = None
     losses: int | None = None
     retry: Retry | None = None
+    hook: Hook | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierCounts:
-    """How many of the ready nodes are held by a worker, and how many are parked."""
+    """How many of the ready nodes are held by a worker, and how many are parked, or paused at a hook."""
 
     claimed: int
     parked: int
+
+
+
+
+def waits_at_hook(traversal_id: Any) -> ColumnElement[bool]:
+    """The condition that a row is paused for a traversal, until a hook is cleared. Never unknown, also without a row."""
+    passed = and_(
+        func.coalesce(RESOURCE.c.cleared_for, '') == traversal_id,
+        func.coalesce(RESOURCE.c.cleared, '') == RESOURCE.c.hook,
+    )
+    return and_(func.coalesce(RESOURCE.c.hook_for, '') == traversal_id, ~passed)
 
 
 _IS_UP = and_(SERVICE.c.stopped.is_(False), SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
@@ -119,6 +132,7 @@ _FRONTIER = (
         RESOURCE.c.deadline - database_now(),
         RESOURCE.c.losses,
         RESOURCE.c.retry,
+        case((waits_at_hook(SYNC_POINT.c.traversal_id), RESOURCE.c.hook)),
     )
     .select_from(SYNC_POINT)
     .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
@@ -126,10 +140,14 @@ _FRONTIER = (
     .order_by(case((RESOURCE.c.owner.is_not(None), 0), else_=1), SYNC_POINT.c.cast_at, SYNC_POINT.c.number)
 )
 _COUNTS = (
-    select(func.count(RESOURCE.c.owner), func.count(case((_IS_PARKED, 1))))
+    select(
+        func.count(RESOURCE.c.owner),
+        func.count(case((or_(_IS_PARKED, waits_at_hook(SYNC_POINT.c.traversal_id)), 1))),
+    )
     .select_from(SYNC_POINT)
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
 )
+_SIGNALS = select(RESOURCE.c.name, *columns(SIGNAL, Signal)).join(RESOURCE, RESOURCE.c.id == SIGNAL.c.resource_id)
 
 
 class Inspector:
@@ -145,6 +163,15 @@ class Inspector:
             matches = and_(RESOURCE.c.stack_id == stack_id, RESOURCE.c.name.in_(some))
             found += self._many(Resource, select(*RESOURCE_COLUMNS).where(matches))
         return found
+
+    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, Signal]]:
+        """The signals that some rows have received, oldest first, each with the name of the resource."""
+        found: list[tuple[str, Signal]] = []
+        with self._store.reading() as connection:
+            for some in chunks(sorted(set(resource_ids))):
+                statement = _SIGNALS.where(SIGNAL.c.resource_id.in_(some))
+                found += [(name, Signal(*row)) for name, *row in connection.execute(statement)]
+        return sorted(found, key=lambda each: each[1].sequence or 0)
 
     def unfinished(self, stack_id: str, limit: int) -> list[Resource]:
         """Rows of a stack that failed, or were never begun, by name."""

@@ -11,16 +11,18 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Output, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
-from convergence.core.views import FinishView, NodeView, PlanView
+from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.columns import database_now
 from convergence.db.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.scopes import (
+    UNDONE,
     HeldResource,
     LastNode,
     NewStack,
     OneNode,
     OneReplacement,
     Scope,
+    SignalledResource,
     StackAlone,
     WholeStack,
 )
@@ -112,6 +114,29 @@ READ_WAITING = (
     )
     .order_by(SYNC_POINT.c.number)
 )
+READ_TOLD = select(SYNC_POINT.c.required_by).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.UPDATE)
+READ_DEPENDENTS = select(SYNC_POINT.c.resource_id).where(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
+    SYNC_POINT.c.phase == Phase.UPDATE,
+    SYNC_POINT.c.status.in_(UNDONE),
+)
+LOCK_SOME = (
+    select(*RESOURCE_COLUMNS)
+    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
+    .order_by(RESOURCE.c.id)
+    .with_for_update()
+)
+READ_READY = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.resource_id)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.resource_id.in_(bindparam('resources', expanding=True)),
+        SYNC_POINT.c.status == NodeStatus.READY,
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+READ_STACK = select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack'))
 READ_NOW = select(database_now())
 COUNT_STACKS = select(func.count()).where(
     STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None)
@@ -186,6 +211,42 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
     return FinishView(row[_AT_NOW], resource, node, traversal, stack, waiting)
 
 
+def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
+    seen = connection.execute(READ_STACK, {'stack': scope.stack_id}).first()
+    if seen is None:
+        raise Missing
+    traversal_id = Stack(*seen[:-1]).traversal_id
+    built_on: set[str] = set()
+    of_row = {'traversal': traversal_id, 'resource': scope.resource_id}
+    told = [number for numbers in connection.execute(READ_TOLD, of_row).scalars() for number in numbers]
+    for numbers in chunks(sorted(told)):
+        asked = {'traversal': traversal_id, 'numbers': list(numbers)}
+        built_on.update(connection.execute(READ_DEPENDENTS, asked).scalars())
+    rows = sorted({scope.resource_id, *built_on})
+    locked = {row.id: row for some in chunks(rows) for row in _locked(connection, some)}
+    # Only now: whoever has planned in the meantime has held these rows.
+    *values, now = connection.execute(READ_STACK, {'stack': scope.stack_id}).one()
+    stack = Stack(*values)
+    if stack.traversal_id != traversal_id:
+        raise Conflict(f'stack {scope.stack_id} has got another traversal')
+    traversal = connection.execute(READ_TRAVERSAL, {'traversal': traversal_id}).first()
+    ready = [
+        (ready_in, number, resource_id)
+        for some in chunks(rows)
+        for ready_in, number, resource_id in connection.execute(
+            READ_READY, {'traversal': traversal_id, 'resources': list(some)}
+        )
+    ]
+    return SignalView(
+        now, stack, locked.get(scope.resource_id), Traversal(*traversal) if traversal else None,
+        tuple(sorted(built_on)), tuple(ready),
+    )  # fmt: skip
+
+
+def _locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
+    return [Resource(*row) for row in connection.execute(LOCK_SOME, {'resources': list(keys)})]
+
+
 def _stack_alone(connection: Connection, scope: StackAlone | WholeStack) -> PlanView:
     locked = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
     if locked is None:
@@ -219,6 +280,7 @@ _LOADERS: dict[type, Callable[[Connection, Any], Any]] = {
     OneReplacement: _one_replacement,
     LastNode: _last_node,
     HeldResource: _held_resource,
+    SignalledResource: _signalled,
 }
 
 

@@ -15,16 +15,18 @@ from typing import Any, TypeVar
 from convergence import concurrency
 from convergence.core.effects import Decision
 from convergence.core.model import NodeStatus, Phase
-from convergence.core.rows import Event, Node, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
-from convergence.core.views import FinishView, NodeView, PlanView
+from convergence.core.rows import Event, Node, Resource, Signal, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.memory_effects import apply
 from convergence.db.scopes import (
+    UNDONE,
     HeldResource,
     LastNode,
     NewStack,
     OneNode,
     OneReplacement,
     Scope,
+    SignalledResource,
     StackAlone,
     WholeStack,
 )
@@ -47,6 +49,7 @@ class Tables:
     cast_at: dict[tuple[str, int], float] = field(default_factory=dict)
     resource: dict[str, Resource] = field(default_factory=dict)
     event: list[Event] = field(default_factory=list)
+    signal: list[Signal] = field(default_factory=list)
     snapshot: dict[str, Snapshot] = field(default_factory=dict)
     snapshot_item: dict[tuple[str, str], SnapshotItem] = field(default_factory=dict)
 
@@ -237,6 +240,35 @@ def _held_resource(store: MemoryStore, lock: Lock, scope: HeldResource) -> Finis
     return FinishView(store.clock(), resource, node, traversal, stack, waiting)
 
 
+def _signalled(store: MemoryStore, lock: Lock, scope: SignalledResource) -> SignalView:
+    def dependents(stack: Stack) -> set[str]:
+        nodes = store.nodes(stack.traversal_id or '')
+        told = {number for node in nodes.values() for number in node.required_by
+                if node.phase is Phase.UPDATE and node.resource_id == scope.resource_id}
+        reading = [nodes[number] for number in told if number in nodes and nodes[number].phase is Phase.UPDATE]
+        return {each.resource_id for each in reading if each.resource_id and each.status in UNDONE}
+
+    seen = store.tables.stack.get(scope.stack_id)
+    if seen is None:
+        raise Missing
+    built_on = dependents(seen)
+    rows = sorted({scope.resource_id, *built_on})
+    for key in rows:
+        if key in store.tables.resource:
+            lock(('resource', key))
+    stack = store.tables.stack[scope.stack_id]
+    if stack.traversal_id != seen.traversal_id:
+        raise Conflict(f'stack {scope.stack_id} has got another traversal')
+    ready = tuple(
+        (node.traversal_id, number, node.resource_id)
+        for number, node in sorted(store.nodes(stack.traversal_id or '').items())
+        if node.status is NodeStatus.READY and node.resource_id in rows
+    )
+    resource = store.tables.resource.get(scope.resource_id)
+    traversal = store.tables.traversal.get(stack.traversal_id or '')
+    return SignalView(store.clock(), stack, resource, traversal, tuple(sorted(built_on)), ready)
+
+
 LOADERS: dict[type, Callable[[MemoryStore, Lock, Any], Any]] = {
     NewStack: _new_stack,
     StackAlone: _stack_alone,
@@ -245,5 +277,6 @@ LOADERS: dict[type, Callable[[MemoryStore, Lock, Any], Any]] = {
     OneReplacement: _one_replacement,
     LastNode: _last_node,
     HeldResource: _held_resource,
+    SignalledResource: _signalled,
 }
 """How each scope is locked and read."""

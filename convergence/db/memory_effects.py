@@ -34,6 +34,8 @@ class Draft:
         self._nodes: dict[tuple[str, int], Node] = {}
         self._cast: set[tuple[str, int]] = set()
         self.events: list[Any] = []
+        self.signals: list[Any] = []
+        self.forgotten: set[str] = set()
 
     def get(self, table: str, key: Any) -> Any:
         """A row as this transaction sees it; None where there is none."""
@@ -79,6 +81,11 @@ class Draft:
             self.tables.cast_at[key] = self.now
         for event in self.events:
             self.tables.event.append(changed(event, {'sequence': len(self.tables.event) + 1}))
+        if self.forgotten:
+            self.tables.signal[:] = [each for each in self.tables.signal if each.resource_id not in self.forgotten]
+        for signal in self.signals:
+            place = max((each.sequence or 0 for each in self.tables.signal), default=0) + 1
+            self.tables.signal.append(changed(signal, {'sequence': place}))
 
 
 def apply(tables: Tables, decided: Iterable[effects.Effect], now: float) -> Ready:
@@ -241,6 +248,7 @@ def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:
 def _delete_resource(draft: Draft, effect: effects.DeleteResource) -> None:
     _held(draft, effect)
     draft.put('resource', effect.resource_id, GONE)
+    draft.forgotten.add(effect.resource_id)
 
 
 def _ready_node(draft: Draft, traversal_id: str, number: int) -> Node:
@@ -303,6 +311,17 @@ def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
     draft.put('traversal', traversal_id, replace(traversal, node_count=traversal.node_count + 1))
 
 
+def _insert_signal(draft: Draft, effect: effects.InsertSignal) -> None:
+    draft.signals.append(effect.signal)
+
+
+def _clear_hook(draft: Draft, effect: effects.ClearHook) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is not None:
+        columns = {'cleared': effect.hook, 'cleared_for': effect.traversal_id}
+        draft.put('resource', effect.resource_id, changed(row, columns))
+
+
 def _insert_events(draft: Draft, effect: effects.InsertEvents) -> None:
     draft.events += effect.events
 
@@ -317,6 +336,8 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
+    effects.InsertSignal: _insert_signal,
+    effects.ClearHook: _clear_hook,
     effects.InsertResources: _insert_resources,
     effects.UpdateResource: _update_resource,
     effects.UpdateResources: _update_resources,

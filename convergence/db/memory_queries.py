@@ -109,6 +109,8 @@ class MemorySweeps(Sweeps):
         row = self._memory.tables.resource.get(node.resource_id or '')
         if row is None:
             return True
+        if row.waits_at(node.traversal_id):
+            return False
         return row.owner is None and (row.wake_at is None or row.wake_at <= now or row.events != row.heard)
 
     def orphaned(self, limit: int) -> list[HeldRow]:

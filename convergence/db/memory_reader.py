@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from convergence.core.model import Action, NodeStatus, Phase, Status
-from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.rows import Event, Node, Resource, Signal, Stack, Template, Traversal
 from convergence.db.inspection import EventPage, FrontierCounts, FrontierNode, State
 from convergence.db.memory import MemoryStore
 from convergence.db.queries import Reader, StackQuery
@@ -34,6 +34,15 @@ class MemoryInspector(Reader):
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
         """All rows of some resources of a stack: also replaced ones, and those that are being removed."""
         return [row for row in self._memory.tables.resources_of(stack_id) if row.name in names]
+
+    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, Signal]]:
+        """The signals that some rows have received, oldest first, each with the name of the resource."""
+        tables = self._memory.tables
+        return [
+            (tables.resource[each.resource_id].name, each)
+            for each in tables.signal
+            if each.resource_id in resource_ids and each.resource_id in tables.resource
+        ]
 
     def unfinished(self, stack_id: str, limit: int) -> list[Resource]:
         """Rows of a stack that failed, or were never begun, by name."""
@@ -76,7 +85,8 @@ class MemoryInspector(Reader):
         """Who attends to the ready nodes of a traversal."""
         rows = [self._memory.tables.resource.get(node.resource_id or '') for node in self._ready(traversal_id)]
         claimed = sum(row is not None and row.owner is not None for row in rows)
-        return FrontierCounts(claimed, sum(row is not None and _is_parked(row) for row in rows))
+        waiting = sum(row is not None and (_is_parked(row) or bool(row.waits_at(traversal_id))) for row in rows)
+        return FrontierCounts(claimed, waiting)
 
     def now(self) -> float:
         """The database's clock, in seconds since the epoch."""
@@ -101,6 +111,7 @@ class MemoryInspector(Reader):
             owner.host if owner is not None else None, owner is not None and owner.is_up, _is_parked(row),
             None if row.wake_at is None else row.wake_at - now, age_s, None if began is None else now - began,
             None if row.deadline is None else row.deadline - now, row.losses, row.retry,
+            row.waits_at(node.traversal_id),
         )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from convergence.core.views import FinishView, NodeView, PlanView
+from convergence.core.model import NodeStatus
+from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 
 ViewT = TypeVar('ViewT')
 
@@ -72,3 +73,18 @@ class HeldResource(Scope[FinishView]):
     resource_id: str
     traversal_id: str | None = None
     number: int | None = None
+
+
+UNDONE = (NodeStatus.WAITING, NodeStatus.READY)
+"""Nodes whose resource may still have something to learn from a signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalledResource(Scope[SignalView]):
+    """A resource row that somebody outside has something to say to, and the rows built on it that are not done.
+
+    All of them are locked, for a moment, whoever holds them; what holders write is not touched.
+    """
+
+    stack_id: str
+    resource_id: str

@@ -10,6 +10,7 @@ from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.columns import database_now
+from convergence.db.inspection import waits_at_hook
 from convergence.db.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.purges import EVERYTHING, Keep, deleted_stacks, remove_stack, trim
 from convergence.db.setbacks import Setbacks
@@ -107,6 +108,7 @@ _READY_AND_FREE = (
             RESOURCE.c.wake_at <= database_now(),
             RESOURCE.c.events != RESOURCE.c.heard,
         ),
+        ~waits_at_hook(SYNC_POINT.c.traversal_id),
     )
     .subquery()
 )

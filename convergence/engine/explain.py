@@ -119,7 +119,7 @@ def traversal_document(traversal: Traversal, now: float) -> Document:
 
 
 def _node(node: FrontierNode) -> Document:
-    state = 'claimed' if node.owner else 'backing off' if node.retry else 'parked' if node.is_parked else 'ready'
+    state = 'claimed' if node.owner else 'paused' if node.hook else 'backing off' if node.retry else 'parked' if node.is_parked else 'ready'
     return {
         'number': node.number,
         'phase': node.phase.value,
@@ -139,6 +139,7 @@ def _node(node: FrontierNode) -> Document:
         'workers_lost': node.losses or 0,
         'attempts': node.retry.attempts if node.retry else 0,
         'last_error': node.retry.error if node.retry else None,
+        'hook': node.hook.value if node.hook else None,
         'next_retry_in_s': _rounded(node.wake_in_s) if node.retry else None,
     }
 
@@ -170,6 +171,9 @@ def _summary(
         return f'{progress}; it is past its deadline and is about to be ended.'
     if lost:
         return f'{progress}; the worker that held {", ".join(lost[:5])} is gone, another one will take over.'
+    paused = [f'{node.name} ({node.hook})' for node in nodes if node.hook]
+    if paused and len(paused) == counts['ready'] + counts['claimed'] + counts['parked']:
+        return f'{progress}; it is paused until a hook is cleared: {", ".join(paused[:5])}.'
     if not nodes:
         return f'{progress}; nothing is ready at this moment.'
     shown = ', '.join(node.name or node.phase.value for node in nodes[:5])

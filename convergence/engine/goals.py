@@ -221,11 +221,6 @@ def _refuse_unbuilt(compiled: template.Compiled) -> None:
                 f'resources.{definition.name}: its type is the template {definition.type}, and nested stacks are not '
                 'supported yet; put its resources into the template itself.'
             )
-        if definition.hooks:
-            raise errors.NotSupported(
-                f'resources.{definition.name}: hooks ({", ".join(definition.hooks)}) are not supported yet; '
-                'remove them from the resource_registry.'
-            )
 
 
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:

@@ -32,6 +32,8 @@ def described(node: FrontierNode) -> str:
     if node.owner is not None:
         where = node.owner_host or 'a worker that is gone'
         return f'{name} ({node.action}, held by {where}{_for(node.action_s)})'
+    if node.hook is not None:
+        return f'{name} (paused until its hook {node.hook} is cleared)'
     if node.retry is not None:
         return f'{name} ({node.action}, attempt {node.retry.attempts} failed: {node.retry.error})'
     if node.is_parked:

@@ -104,6 +104,34 @@ def never_cancelled() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Signal:
+    """What somebody outside has told a resource.
+
+    :param details: what was said: whatever the type takes; None where nothing was.
+    :param at: when, in seconds since the epoch, by the clock of the engine's database.
+    :param resource_id: the row of the resource that was told: `Call.resource_id` of that resource.
+    """
+
+    details: Json
+    at: float
+    resource_id: str
+
+
+Signals: TypeAlias = Mapping[str, tuple[Signal, ...]]
+"""Signals by the name of the resource that received them, oldest first."""
+
+
+def no_signals() -> Signals:
+    """The default of `Call.signals`."""
+    return {}
+
+
+def no_time() -> float:
+    """The default of `Call.age_s`."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Generic[P]):
     """Everything a method of a resource type is told.
 
@@ -116,6 +144,8 @@ class Call(Generic[P]):
     :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is brought
         back to that; None otherwise.
     :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
+    :param signals: reads the signals that this resource has received so far, and the resources that it requires.
+    :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
     """
 
     properties: P
@@ -131,6 +161,8 @@ class Call(Generic[P]):
     previous: P | None = None
     restored_from: Mapping[str, Json] | None = None
     cancelled: Callable[[], bool] = never_cancelled
+    signals: Callable[[], Signals] = no_signals
+    age_s: Callable[[], float] = no_time
 
 
 class OptionalActions(Generic[P]):
@@ -176,6 +208,8 @@ class ResourceType(OptionalActions[P]):
     * `retry`: how calls that raise `TransientFailure` are repeated; what it leaves open is the worker's configuration.
       A template may say otherwise for one resource.
     * `time_limits`: seconds that an action may take before it is cancelled and fails. As above.
+    * `takes_signals`: whether people and programs outside may signal a resource; write `signal` as well.
+    * `renewed_by_updates`: True where every update of the stack is to make a new object.
     """
 
     Properties: ClassVar[type[Any]]
@@ -184,6 +218,8 @@ class ResourceType(OptionalActions[P]):
     support: ClassVar[SupportStatus] = SUPPORTED
     retry: ClassVar[RetryPolicy] = RetryPolicy()
     time_limits: ClassVar[Mapping[Action, float]] = {}
+    takes_signals: ClassVar[bool] = False
+    renewed_by_updates: ClassVar[bool] = False
 
     def create(self, call: Call[P]) -> Answer:
         """Begin to make the physical object."""
@@ -233,6 +269,21 @@ class ResourceType(OptionalActions[P]):
     def attribute(self, call: Call[P], name: str) -> Json:
         """Value of an attribute. Read once, after the action that may have changed it."""
         raise FinalFailure(f'attribute {name} cannot be read')
+
+    def signal(self, call: Call[P], details: Json) -> str:
+        """Look at a signal before it is stored; what the event says of it.
+
+        Called while whoever sends it waits for the answer, possibly in the middle of an action of the resource. It
+        changes nothing: actions find the signal in `call.signals()`. An action that is in progress, of the resource or of
+        one that requires it, is polled at once when a signal was stored.
+
+        :raises FinalFailure: the signal makes no sense; the sender is told why, and it is not stored.
+        """
+        return 'Signal received'
+
+    def metadata(self, call: Call[P]) -> Json:
+        """The metadata as it is shown: that of the template, and whatever signals have added to it."""
+        return call.metadata
 
     def cancel(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> None:
         """The action in progress is no longer wanted; stop it if that is possible. Called at most once."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Json
+from convergence.core.rows import Pending, Resource
+from convergence.core.rows import Signal as Received
 from convergence.errors import StackValidationFailed
-from convergence.resources.contract import Call, ResourceType, never_cancelled
+from convergence.resources.contract import Call, ResourceType, Signal, Signals, never_cancelled, no_signals
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
 
@@ -37,6 +39,7 @@ def build_call(
     previous: Mapping[str, Json] | None = None,
     strictness: Strictness = Strictness.STRICT,
     cancelled: Callable[[], bool] = never_cancelled,
+    signals: Callable[[], Signals] = no_signals,
 ) -> Call[Any]:
     """The call for one method of `kind`.
 
@@ -61,7 +64,22 @@ def build_call(
         previous=None if previous is None else _as_well_as_possible(schema, previous),
         restored_from=subject.restored_from if isinstance(subject.restored_from, dict) else None,
         cancelled=cancelled,
+        signals=signals,
     )
+
+
+def heard_by(
+    resource: Resource, pending: Pending | None, read: Callable[[Sequence[str]], Iterable[tuple[str, Received]]]
+) -> Signals:
+    """The signals that an action of a row may look at: its own, and those of the rows that it is or will be built on.
+
+    :param read: the signals of some rows, oldest first, each with the name of the resource.
+    """
+    rows = {resource.id, *resource.requires, *(pending.requires if pending is not None else ())}
+    found: dict[str, tuple[Signal, ...]] = {}
+    for name, each in read(sorted(rows)):
+        found[name] = (*found.get(name, ()), Signal(each.details, each.at, each.resource_id))
+    return found
 
 
 def _as_well_as_possible(schema: PropertySchema, previous: Mapping[str, Json]) -> Any:

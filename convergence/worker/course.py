@@ -57,6 +57,11 @@ class Course:
     attempts: int = 0
 
     @property
+    def age_s(self) -> float:
+        """For how many seconds the action has been going on."""
+        return self.claim.age_s + self.waited_s
+
+    @property
     def left_s(self) -> float:
         """For how many seconds the action may still go on."""
         deadline = self.claim.resource.deadline
@@ -86,8 +91,7 @@ def poll_interval_s(course: Course, answer: InProgress, pace: Pace) -> float:
     if answer.poll_after_s is not None:
         # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
         return min(max(answer.poll_after_s, pace.poll_min_s), pace.poll_max_s)
-    age_s = course.claim.age_s + course.waited_s
-    return min(max(pace.poll_min_s, age_s / 4), pace.poll_max_s)
+    return min(max(pace.poll_min_s, course.age_s / 4), pace.poll_max_s)
 
 
 def policy_of(course: Course, pace: Pace) -> RetryPolicy:

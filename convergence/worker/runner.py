@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.finish import Failed, Parked, Postponed, Result, Succeeded, Unsuitable
 from convergence.core.model import PERFORMED, Action, Change, Json, Output
+from convergence.core.rows import Signal as Received
 from convergence.errors import ConvergenceError
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
@@ -22,9 +23,10 @@ from convergence.resources.contract import (
     InProgress,
     ObjectNotFound,
     ReplacementNeeded,
+    Signals,
     TransientFailure,
 )
-from convergence.resources.invocation import Subject, build_call
+from convergence.resources.invocation import Subject, build_call, heard_by
 from convergence.resources.performing import delete_after_snapshot, perform, poll_deletion, wants_snapshot_first
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
@@ -55,6 +57,11 @@ def wait(task: Task, duration_s: float) -> bool:
     return task.cancelled.wait(duration_s)
 
 
+def none_received(resource_ids: Sequence[str]) -> list[tuple[str, Received]]:
+    """The default of `Surroundings.signals`."""
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a runner needs of the worker that it works for.
@@ -63,6 +70,7 @@ class Surroundings:
     :param escalate: stores that a repair goes on as an update; False: the row is not held any more.
     :param draining: whether the process is about to end.
     :param wanted: whether the traversal that a row was claimed for still runs.
+    :param signals: the signals that some rows have received, oldest first, each with the name of the resource.
     :param wait: waits for a while, or until the task is cancelled; whether it was.
     """
 
@@ -71,6 +79,7 @@ class Surroundings:
     draining: Callable[[], bool]
     wanted: Callable[[Claim], bool]
     wait: Callable[[Task, float], bool] = wait
+    signals: Callable[[Sequence[str]], list[tuple[str, Received]]] = none_received
 
 
 class Runner:
@@ -144,9 +153,14 @@ class Runner:
             strictness=Strictness.LENIENT if deleting or performing or is_adopted(resource) else Strictness.STRICT,
             cancelled=task.cancelled.is_set,
         )
-        return Course(
+        course = Course(
             claim, kind, task, call, resource.physical_id, resource.data, resource.progress, attempts=claim.attempts
         )
+        course.call = replace(call, age_s=lambda: course.age_s, signals=partial(self._signals, claim))
+        return course
+
+    def _signals(self, claim: Claim) -> Signals:
+        return heard_by(claim.resource, claim.pending, self._around.signals)
 
     def _run(self, course: Course) -> Result:
         claim, call, kind = course.claim, course.call, course.kind

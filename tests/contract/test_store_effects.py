@@ -25,7 +25,7 @@ from convergence.core.effects import (
     UpdateResources,
     UpdateStack,
 )
-from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import Action, Hook, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Retry
 from convergence.db.scopes import NewStack
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
@@ -199,6 +199,7 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'token': None, 'progress': None, 'wake_at': None, 'updated_at': 1e9,
         'began_at': 2e9, 'unsure_until': 3e9, 'traversal_id': 'V9',
         'retry': Retry(3, 'quota', clean=True), 'deadline': 4e9, 'losses': 2, 'events': 5, 'heard': 4,
+        'hook': Hook.PRE_UPDATE, 'hook_for': 'V9', 'cleared': Hook.PRE_DELETE, 'cleared_for': 'V8',
     }
     present = RESOURCE
     for name, value in changes.items():

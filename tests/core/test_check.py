@@ -18,7 +18,7 @@ from convergence.core.effects import (
     TellNode,
     UpdateResource,
 )
-from convergence.core.model import Action, Change, DeletionPolicy, NodeStatus, Output, Status, TraversalStatus
+from convergence.core.model import Action, Change, DeletionPolicy, Hook, NodeStatus, Output, Status, TraversalStatus
 from convergence.core.replace import replacement
 from tests.core.build import (
     CLEANUP,
@@ -285,6 +285,9 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         Step.REPAIR: (node_view(resource=replace(MADE, status=Status.FAILED)), SAME),
         Step.READ: (node_view(resource=replace(MADE, output=None)), SAME),
         Step.RESUME: (node_view(resource=replace(MADE, status=Status.IN_PROGRESS)), never),
+        Step.PAUSE: (
+            node_view(replace(NODE, definition=replace(DEFINITION, hooks=(Hook.PRE_UPDATE,)))), wants(Change.IN_PLACE)
+        ),
         Step.PERFORM: (node_view(traversal=replace(TRAVERSAL, action=Action.CHECK)), never),
         Step.CANCEL: (node_view(CLEANUP, PARKED, traversal=CANCELLING), never),
         Step.DELETE: (node_view(CLEANUP), never),

@@ -120,9 +120,6 @@ def test_a_restriction_holds_nobody_back_who_changes_nothing_or_deletes(harness)
 
 
 def test_what_cannot_be_done_yet_is_refused(harness):
-    hooked = {'resource_registry': {'resources': {'a': {'hooks': 'pre-create'}}}}
-    with pytest.raises(errors.NotSupported, match=r'resources\.a: hooks \(pre-create\) are not supported yet'):
-        create(harness, source('x', 'Test::Thing'), hooked)
     nested = {'resource_registry': {'My::Thing': 'inner.yaml'}}
     inner = 'heat_template_version: newton\nparameters: {value: {type: string}}'
     with pytest.raises(errors.NotSupported, match='nested stacks are not supported yet'):

@@ -1,0 +1,70 @@
+"""What somebody outside has to say to a resource: a signal, or that a hook is cleared.
+
+Neither waits for whoever holds the row, nor changes anything that a holder writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence.core.effects import ClearHook, CountEvent, Decision, Effect, InsertEvents, InsertSignal
+from convergence.core.model import Action, Hook, Json, TraversalStatus
+from convergence.core.rows import Event, Resource, Signal
+from convergence.core.views import SignalView
+
+
+def receive(
+    view: SignalView, signal_id: str, details: Json, reason: str, new_id: Callable[[], str]
+) -> Decision[bool]:
+    """Store a signal, and wake whoever may wait for it: the resource itself, and what is built on it.
+
+    :param reason: what is told of it.
+    :returns: as the verdict, whether the resource is still there.
+    """
+    resource = view.resource
+    if resource is None:
+        return Decision(False)
+    signal = Signal(signal_id, resource.stack_id, resource.id, view.now, details)
+    told = (resource.id, *view.dependents)
+    effects: tuple[Effect, ...] = (
+        InsertSignal(signal),
+        *(CountEvent(resource_id) for resource_id in sorted(told)),
+        InsertEvents((_event(view, resource, Action.SIGNAL, reason, new_id),)),
+    )
+    return Decision(True, effects, _woken(view))
+
+
+def clear(view: SignalView, hook: Hook, new_id: Callable[[], str]) -> Decision[bool]:
+    """Let a row go on that waits at a hook.
+
+    :returns: as the verdict, whether the row waits at that hook, or did.
+    """
+    resource, traversal = view.resource, view.traversal
+    if resource is None or traversal is None or traversal.status is not TraversalStatus.RUNNING:
+        return Decision(False)
+    if resource.waits_at(traversal.id) is not hook:
+        return Decision(False)
+    event = _event(view, resource, resource.action, f'Hook {hook} is cleared', new_id)
+    return Decision(True, (ClearHook(resource.id, hook, traversal.id), InsertEvents((event,))), _woken(view, resource))
+
+
+def _woken(view: SignalView, only: Resource | None = None) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        (traversal_id, number)
+        for traversal_id, number, resource_id in view.ready
+        if only is None or resource_id == only.id
+    )
+
+
+def _event(view: SignalView, resource: Resource, action: Action, reason: str, new_id: Callable[[], str]) -> Event:
+    return Event(
+        id=new_id(),
+        stack_id=resource.stack_id,
+        action=action,
+        status=resource.status,
+        reason=reason,
+        at=view.now,
+        resource_name=resource.name,
+        resource_type=resource.shown_type,
+        physical_id=resource.physical_id,
+    )
