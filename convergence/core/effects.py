@@ -201,11 +201,14 @@ class AppendCleanup:
 
     :param after: the node, not done yet, that it comes after; None: it is ready at once.
     :param before: the node that ends the traversal; if that does not wait any more: `Conflict`.
+    :param rows_after: keys of rows that the node's row was built on: their cleanup nodes wait for this one too, unless
+        they are ready already, for then somebody may have begun.
     """
 
     node: Node
     after: int | None
     before: int
+    rows_after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
 
     The row that it was made for takes it in, if it is free and knows of no object. While that row is held nothing can
     be decided: its holder may find the object by its token, or give up. In every other case the object gets a row of
-    its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one.
+    its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one: before what it was built
+    on, as far as that has not been begun.
 
     :param view: the whole stack.
     """
@@ -59,7 +60,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         resource_id=leftover.id,
         required_by=(traversal.complete_number,),
     )
-    effects.append(AppendCleanup(node, after=None, before=traversal.complete_number))
+    effects.append(AppendCleanup(node, None, traversal.complete_number, rows_after=leftover.requires))
     return Decision(Track.KNOWN, tuple(effects), ((node.traversal_id, node.number),))
 
 

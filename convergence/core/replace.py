@@ -71,4 +71,4 @@ def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:
         waiting=1,
         required_by=(view.traversal.complete_number,),
     )
-    return AppendCleanup(node, after=view.node.number, before=view.traversal.complete_number)
+    return AppendCleanup(node, view.node.number, view.traversal.complete_number, rows_after=old.requires)

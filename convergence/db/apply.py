@@ -15,6 +15,7 @@ from convergence.core import effects
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.db.columns import database_now
+from convergence.db.late_nodes import append_cleanup
 from convergence.db.load import chunks
 from convergence.db.models import (
     EVENT,
@@ -129,14 +130,6 @@ _HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner ==
 _FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
 DELETE_RESOURCE = delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))
 DELETE_HELD, DELETE_FREE = DELETE_RESOURCE.where(_HELD_BY), DELETE_RESOURCE.where(_FREE)
-COUNT_NODE = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(node_count=TRAVERSAL.c.node_count + 1)
-ONE_MORE = (
-    update(SYNC_POINT)
-    .where(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.WAITING)
-    .values(waiting=SYNC_POINT.c.waiting + 1)
-)
-READ_REQUIRED_BY = select(SYNC_POINT.c.required_by).where(_THIS_NODE)
-SET_REQUIRED_BY = update(SYNC_POINT).where(_THIS_NODE).values(required_by=bindparam('new_required_by'))
 
 
 def _expect_one(count: int, what: str) -> None:
@@ -311,17 +304,7 @@ def _tell_node(connection: Connection, effect: effects.TellNode, ready: Ready) -
 
 
 def _append_cleanup(connection: Connection, effect: effects.AppendCleanup, ready: Ready) -> None:
-    traversal_id = effect.node.traversal_id
-    if effect.after is not None:
-        after = {'traversal': traversal_id, 'node': effect.after}
-        present = connection.execute(READ_REQUIRED_BY, after).scalar_one()
-        connection.execute(SET_REQUIRED_BY, {**after, 'new_required_by': (*present, effect.node.number)})
-    more = connection.execute(ONE_MORE, {'traversal': traversal_id, 'node': effect.before})
-    _expect_one(more.rowcount, f'node {effect.before} of {traversal_id}')
-    connection.execute(insert(SYNC_POINT), {**_values(effect.node), 'cast_at': None})
-    if effect.after is None:
-        connection.execute(TELL, {'traversal': traversal_id, 'node': effect.node.number})
-    connection.execute(COUNT_NODE, {'key': traversal_id})
+    append_cleanup(connection, effect, _values(effect.node))
 
 
 def _unnumbered(row: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convergence.core import effects
-from convergence.core.model import NodeStatus, Status, TraversalStatus
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
@@ -51,6 +51,11 @@ class Draft:
     def node(self, traversal_id: str, number: int) -> Node | None:
         """A node as this transaction sees it."""
         return self._nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
+
+    def nodes(self, traversal_id: str) -> list[Node]:
+        """All nodes of a traversal as this transaction sees them, by number."""
+        numbers = {*self.tables.node.get(traversal_id, {}), *(key[1] for key in self._nodes if key[0] == traversal_id)}
+        return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
 
     def put_node(self, node: Node) -> None:
         """Write a node; the time at which it becomes ready is noted."""
@@ -305,8 +310,14 @@ def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
         after = draft.node(traversal_id, effect.after)
         assert after is not None
         draft.put_node(replace(after, required_by=(*after.required_by, effect.node.number)))
-    draft.put_node(replace(before, waiting=before.waiting + 1))
-    draft.put_node(effect.node)
+    held_up = [
+        node for node in draft.nodes(traversal_id)
+        if node.phase is Phase.CLEANUP and node.status is NodeStatus.WAITING and node.resource_id in effect.rows_after
+    ]  # fmt: skip
+    for follower in (*held_up, before):
+        draft.put_node(replace(follower, waiting=follower.waiting + 1))
+    required_by = (*(node.number for node in held_up), *effect.node.required_by)
+    draft.put_node(replace(effect.node, required_by=required_by))
     traversal = draft.get('traversal', traversal_id)
     draft.put('traversal', traversal_id, replace(traversal, node_count=traversal.node_count + 1))
 

@@ -123,17 +123,30 @@ class Checker:
                 self._plan(effect.nodes)
                 self._check_target(effect.traversal)
             elif isinstance(effect, effects.AppendCleanup):
-                key = (effect.node.traversal_id, effect.before)
-                self.planned[key] = self.planned[key] | {effect.node.number}
-                self.planned[effect.node.traversal_id, effect.node.number] = (
-                    frozenset() if effect.after is None else frozenset({effect.after})
-                )
+                self._append(step, effect)
             elif isinstance(effect, effects.FinishNode):
                 self._in_service(step, effect)
             elif isinstance(effect, effects.InsertResources):
                 # Rows of objects of which somebody heard late, whether they still exist or not.
                 made = [row.physical_id for row in effect.resources if row.physical_id is not None]
                 self.world.reality.late.update(dict.fromkeys(made, Action.CREATE))
+
+    def _append(self, step: Transition, effect: effects.AppendCleanup) -> None:
+        key, traversal_id = effect.node.resource_id or '', effect.node.traversal_id
+        row = step.tables.resource[key]
+        for node in step.tables.node[traversal_id].values():
+            if node.phase is not Phase.CLEANUP or node.resource_id not in row.requires:
+                continue
+            if node.status is NodeStatus.WAITING:
+                follower = (traversal_id, node.number)
+                self.planned[follower] = self.planned[follower] | {effect.node.number}
+            else:
+                self.world.reality.too_late.add((node.resource_id, key))
+        last = (traversal_id, effect.before)
+        self.planned[last] = self.planned[last] | {effect.node.number}
+        self.planned[traversal_id, effect.node.number] = (
+            frozenset() if effect.after is None else frozenset({effect.after})
+        )
 
     def _plan(self, nodes: Iterable[Node]) -> None:
         before: dict[NodeKey, set[int]] = {}

@@ -81,10 +81,9 @@ class DependentsFirst(Invariant):
         row = deleting(step)
         if row is None:
             return
-        late = self.world.reality.late
         for other in step.tables.resource.values():
-            if other.physical_id in late:
-                continue  # Nobody knew of it when the order was planned.
+            if (row.id, other.id) in self.world.reality.too_late:
+                continue  # Nobody knew of it when this deletion could begin.
             if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
                 yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
 

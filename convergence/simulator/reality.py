@@ -80,6 +80,8 @@ class Reality:
     :ivar mishaps: how often anything has gone wrong.
     :ivar vanished: whether somebody else has removed anything.
     :ivar late: what was done last to each object by somebody who had lost its row meanwhile: no service can refuse that.
+    :ivar too_late: keys of two rows: the deletion of the first could begin before it was known that there is the
+        second, which was built on it.
     :ivar pause: called where a call to a real service could be interrupted.
     :ivar block: called where a call does not return for so many seconds, or (None) ever, whatever is asked of it.
     :ivar changed: called after each change with what was done and to which object.
@@ -92,6 +94,7 @@ class Reality:
     mishaps: int = 0
     vanished: bool = False
     late: dict[str, Action] = field(default_factory=dict)
+    too_late: set[tuple[str, str]] = field(default_factory=set)
     now: Callable[[], float] = lambda: 0.0
     pause: Callable[[str], None] = lambda point: None
     block: Callable[[float | None], None] = lambda duration_s: None

@@ -106,7 +106,8 @@ class Memory:
 
     def _appended(self, transition: Transition, effect: effects.AppendCleanup) -> None:
         after = () if effect.after is None else (effect.after,)
-        self._touch(transition, effect.node.traversal_id, (effect.node.number, *after, effect.before))
+        node = transition.tables.node[effect.node.traversal_id][effect.node.number]
+        self._touch(transition, node.traversal_id, (node.number, *after, *node.required_by))
         _note(transition.traversals, self._traversals, effect.node.traversal_id, transition.tables.traversal)
 
     def _events(self, transition: Transition, effect: effects.InsertEvents) -> None:

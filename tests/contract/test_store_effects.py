@@ -295,6 +295,23 @@ def test_a_late_cleanup_comes_between_its_update_and_the_end(backend):
     assert backend.write(FinishNode('V', 0, (2, 3, 5))).cast == (('V', 5),)
 
 
+def test_a_late_cleanup_comes_before_those_of_what_its_row_was_built_on_while_they_wait(backend):
+    """Those that are ready may have begun."""
+    cleanups = tuple(
+        node(number, waiting, (9,), phase=Phase.CLEANUP, resource_id=row)
+        for number, waiting, row in ((5, 2, 'A'), (6, 1, 'B'), (7, 0, 'C'), (8, 1, 'D'))
+    )
+    update = node(4, 1, (9,), resource_id='A')
+    backend.fill(nodes=(*NODES[:4], update, *cleanups, node(9, 6, phase=Phase.COMPLETE, name=None, resource_id=None)))
+    late = node(10, required_by=(9,), phase=Phase.CLEANUP, resource_id='LATE')
+    backend.write(AppendCleanup(late, after=None, before=9, rows_after=('C', 'B', 'A', 'NO')))
+    assert [backend.node(number).waiting for number in range(4, 10)] == [1, 3, 2, 0, 1, 7]
+    assert backend.node(10) == replace(late, required_by=(5, 6, 9))
+    done = backend.write(FinishNode('V', 10, (5, 6, 9)))
+    assert [backend.node(number).waiting for number in (5, 6, 9)] == [2, 1, 6]
+    assert done.cast == ()
+
+
 def test_a_cleanup_that_is_too_late_is_a_conflict(backend):
     backend.fill(nodes=(*NODES[:4], replace(NODES[4], status=NodeStatus.DONE, waiting=0)))
     with pytest.raises(errors.Conflict):

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.claim import Step
-from convergence.core.effects import DeleteResource, EndTraversal, FailNode, FinishNode, InsertResources, UpdateResource
+from convergence.core.effects import (
+    AppendCleanup,
+    DeleteResource,
+    EndTraversal,
+    FailNode,
+    FinishNode,
+    InsertResources,
+    UpdateResource,
+)
 from convergence.core.finish import (
     SEARCH_S,
     End,
@@ -233,6 +241,12 @@ def test_a_late_object_becomes_a_leftover_that_nobody_chooses_first(rows):
     assert (made.physical_id, made.action, made.status, made.owner, made.template_id) == (
         'late', 'CREATE', 'FAILED', None, None)
     assert (made.definition, made.token, made.created_at) == (CREATING.definition, 'token', NOW)
+
+
+def test_a_leftover_is_cleaned_up_before_what_it_was_built_on():
+    decision = keep_track(plan_view(traversal=TRAVERSAL), replace(CLAIM, resource=replace(CREATING, requires=('Q',))), 'late', ids())
+    append = only(decision, AppendCleanup)
+    assert (append.after, append.rows_after, append.node.status) == (None, ('Q',), NodeStatus.READY)
 
 
 def test_an_object_that_is_known_needs_nothing_and_one_that_is_looked_for_is_waited_for():
