@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 LARGE = 4000
 PARKED = 1000
+SERVED = 1000
 SIMULATED = 200
 SIZES = (100, 1000)
 SLOW_S = 60.0
@@ -65,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             measurements += _measure(name, options, console)
         compiling = _compile(options.large, console) if options.large else {}
         parking = _park(options.parked, options.parked_s, console) if options.parked and 'real' in names else {}
+        serving = _serve(options.served, console) if options.served else {}
         simulating = _simulate(options.simulated, console) if options.simulated else {}
     except ConvergenceError as error:
         print(f'bench: {error}', file=sys.stderr)
@@ -77,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             'measurements': [asdict(each) for each in measurements],
             'large': compiling,
             'parked': parking,
+            'served': serving,
             'simulated': simulating,
         }
         options.json.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
@@ -100,6 +103,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help='slow resources, on real processes where those are measured; 0: none',
     )  # fmt: skip
     parser.add_argument('--parked-s', type=float, default=SLOW_S, metavar='S', help='seconds that each of them takes')
+    parser.add_argument(
+        '--served', type=int, default=SERVED, metavar='N', help='stacks behind an API that is asked for them; 0: none'
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')
     return parser.parse_args(argv)
 
@@ -198,6 +204,20 @@ def _park(resources: int, each_s: float, console: Console) -> dict[str, float]:
     console.print(f'{"under way at the same time, at most":<40}{waited.most:8d}')
     console.print(f'{"until all were complete":<40}{waited.seconds:8.1f} s')
     return asdict(waited)
+
+
+def _serve(stacks: int, console: Console) -> dict[str, Any]:
+    """How fast the API answers with so many stacks."""
+    from convergence.cmd.benchmark.served import CLIENTS, serve
+
+    console.print(Text(f'\nThe API with {stacks} stacks, {CLIENTS} clients at once, all in this process', 'bold'))
+    answers = serve(stacks)
+    for what, answered in answers.items():
+        console.print(
+            f'{what:<14}{1000 * answered.median_s:8.1f} ms (slowest {1000 * answered.slowest_s:.1f} ms)'
+            f'{answered.per_second:8.0f} requests/s'
+        )
+    return {what: asdict(answered) for what, answered in answers.items()}
 
 
 def _simulate(runs: int, console: Console) -> dict[str, float]:

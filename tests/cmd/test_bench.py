@@ -116,11 +116,14 @@ def check(figures, installation, size):
 
 def test_the_embedded_default_is_measured(tmp_path):
     arguments = ('--transport', 'embedded', '--shapes', 'chain', '--sizes', '12', '--large', '50', '--simulated', '3')
+    arguments = (*arguments, '--served', '5')
     figures, printed = run(tmp_path, *arguments)
     check(figures, 'embedded', 12)
     assert len(figures['large']) == 3
     assert all(rate > 0 for rate in figures['simulated'].values())
     assert set(figures['simulated']) == {'without faults', 'with faults'}
+    assert set(figures['served']) == {'one stack', '20 stacks', 'all stacks'}
+    assert all(answered['per_second'] > 0 for answered in figures['served'].values())
     assert 'no-op update' in printed
     assert max(map(len, printed.splitlines())) <= 80
 
@@ -130,7 +133,7 @@ def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
     figures, _ = run(
         tmp_path,
         *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0', '--simulated', '0'),
-        *('--parked', '20', '--parked-s', '1'),
+        *('--parked', '20', '--parked-s', '1', '--served', '0'),
         CONVERGENCE_TEST_POSTGRESQL_URL=postgresql.url,
         CONVERGENCE_TEST_RABBIT_URL=rabbit_url,
     )
