@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from convergence.core import effects
 from convergence.core.claim import Begun
 from convergence.core.effects import Decision
-from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Traversal
 from convergence.simulator.invariants import (
     CountedOnce,
@@ -164,7 +164,7 @@ class Checker:
     def _in_service(self, step: Transition, effect: effects.FinishNode) -> None:
         node = step.tables.node[effect.traversal_id][effect.number]
         traversal = step.tables.traversal[effect.traversal_id]
-        if node.phase is not Phase.IN_SERVICE or traversal.template_id is None:
+        if node.phase is not Phase.IN_SERVICE or traversal.template_id is None or traversal.action in PERFORMED:
             return
         self.good[traversal.stack_id] = traversal.template_id
         reality = self.world.reality

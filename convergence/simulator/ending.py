@@ -27,6 +27,8 @@ class Ending:
                 continue
             if stack.action is Action.DELETE or expected.goal is None:
                 calls.append(Call('delete_stack', (name,)))
+            elif stack.action is Action.SUSPEND:
+                calls += [Call('resume_stack', (name,)), Call('settle'), Call('update_stack', (name, expected.goal))]
             else:
                 calls.append(Call('update_stack', (name, expected.goal)))
         return calls
@@ -77,6 +79,14 @@ class Ending:
         wanted = self._wanted(stack, expected)
         verify(world.reality, wanted, stack.id)
         self._check_rows(stack, wanted)
+        self._check_rest(stack)
+
+    def _check_rest(self, stack: Stack) -> None:
+        suspended = stack.action is Action.SUSPEND
+        for thing in self.world.reality.objects.values():
+            if thing.stack_id == stack.id and thing.asleep is not suspended and thing.id not in self.world.reality.late:
+                state = 'suspended' if thing.asleep else 'not suspended'
+                raise Violation('end state', f'{thing.id} is {state} in a stack that is {stack.action}_{stack.status}')
 
     def _wanted(self, stack: Stack, expected: Expectation) -> Template:
         traversal = self.world.store.tables.traversal[stack.traversal_id or '']

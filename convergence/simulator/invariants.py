@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from convergence.core import effects
 from convergence.core.claim import Begun
-from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.simulator.reality import PhysicalObject
 from convergence.simulator.transition import Transition
@@ -132,6 +132,11 @@ class InOrder(Invariant):
     @staticmethod
     def _really(step: Transition, node: Node) -> Iterator[str]:
         row = step.tables.resource.get(node.resource_id or '')
+        action = step.tables.traversal[node.traversal_id].action
+        if action in PERFORMED:
+            if row is not None and (row.owner is not None or row.status is Status.IN_PROGRESS):
+                yield f'{action} of {node.name} is done, but its row is {row.action}_{row.status} held by {row.owner}'
+            return
         if node.phase is Phase.UPDATE:
             if row is None or row.owner is not None or row.status is not Status.COMPLETE or row.physical_id is None:
                 state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'

@@ -255,7 +255,28 @@ class Accidents(Mishaps):
 
 
 @dataclass
-class Verbs(Accidents):
+class Measures(Accidents):
+    """What is done to a stack without a new goal. While something else goes on, the user asks again."""
+
+    def suspend_stack(self, name: str) -> None:
+        """Put a stack to rest."""
+        self.queue.append(Call('suspend_stack', (name,)))
+
+    def resume_stack(self, name: str) -> None:
+        """Wake a stack up."""
+        self.queue.append(Call('resume_stack', (name,)))
+
+    def check_stack(self, name: str) -> None:
+        """Look whether everything of a stack is there."""
+        self.queue.append(Call('check_stack', (name,)))
+
+    def says_broken(self, name: str, resource: str) -> None:
+        """Say that a resource of a stack is of no use, if nothing is being done with it."""
+        self.queue.append(Call('says_broken', (name, resource)))
+
+
+@dataclass
+class Verbs(Measures):
     """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
 
     def settle(self) -> None:

@@ -88,13 +88,28 @@ class DependentsFirst(Invariant):
                 yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
 
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """An object that another one refers to is there, whatever the rows say."""
+        """An object that another one refers to is there, and awake while that one is, whatever the rows say."""
+        if action in (Action.SUSPEND, Action.RESUME):
+            yield from self._rests(action, thing)
         if action is not Action.DELETE:
             return
         for other in self.world.reality.objects.values():
             refers = other.stack_id == thing.stack_id and thing.id in other.properties.values()
             if refers and other.id not in self.world.reality.late:
                 yield f'{thing.id} is removed, but {other.id} refers to it'
+
+
+    def _rests(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        stack = self.world.store.tables.stack[thing.stack_id]
+        if stack.action is not action:
+            return  # an update that finds something asleep wakes it up as soon as it gets there
+        for other in self.world.reality.objects.values():
+            if other.stack_id != thing.stack_id or other.id in self.world.reality.late:
+                continue
+            if action is Action.SUSPEND and thing.id in other.properties.values() and not other.asleep:
+                yield f'{thing.id} is suspended, but {other.id}, which refers to it, is not'
+            if action is Action.RESUME and other.id in thing.properties.values() and other.asleep:
+                yield f'{thing.id} is resumed, but {other.id}, to which it refers, is not'
 
 
 class WithCause(Invariant):

@@ -108,6 +108,13 @@ class User:
                     self.wishes[name].anything = True
                     back = call.verb != 'cancel'
                     self._at.client.stack_cancel_update(self._at.context, self._identity(name), back)
+                case 'suspend_stack' | 'resume_stack' | 'check_stack':
+                    act = getattr(self._at.client, f'stack_{call.verb.partition("_")[0]}')
+                    act(self._at.context, self._identity(name))
+                case 'says_broken':
+                    self._at.client.resource_mark_unhealthy(
+                        self._at.context, self._identity(name), call.arguments[1], True
+                    )
                 case 'refuses':
                     self._is_refused(*call.arguments)
                 case _:

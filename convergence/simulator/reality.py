@@ -30,6 +30,7 @@ class PhysicalObject:
     """One thing that exists.
 
     :ivar properties: what it was made with, or changed to.
+    :ivar asleep: whether it is suspended; then it cannot be changed.
     """
 
     id: str
@@ -37,6 +38,7 @@ class PhysicalObject:
     stack_id: str
     token: str
     properties: dict[str, Json]
+    asleep: bool = False
 
 
 class Mishap(StrEnum):
@@ -174,6 +176,8 @@ class Thing(ResourceType[ThingProperties]):
         """Change it in place."""
         mishap = self._begin(call, Action.UPDATE)
         thing = self._existing(call)
+        if thing.asleep:
+            raise FinalFailure(f'{call.name} cannot be changed while it is suspended')
         thing.properties = dict(call.properties.values)
         self._reality.changed(Action.UPDATE, thing)
         self._reality.pause('updated')
@@ -236,6 +240,27 @@ class Thing(ResourceType[ThingProperties]):
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
         """Attributes mirror properties."""
         return call.properties.values.get(name)
+
+    def check(self, call: Call[ThingProperties]) -> Answer:
+        """It has to be there."""
+        mishap = self._begin(call, Action.CHECK)
+        return self._end(call, mishap, self._existing(call).id)
+
+    def suspend(self, call: Call[ThingProperties]) -> Answer:
+        """From now on it cannot be changed."""
+        return self._rest(call, Action.SUSPEND, asleep=True)
+
+    def resume(self, call: Call[ThingProperties]) -> Answer:
+        """From now on it can be changed."""
+        return self._rest(call, Action.RESUME, asleep=False)
+
+    def _rest(self, call: Call[ThingProperties], action: Action, *, asleep: bool) -> Answer:
+        mishap = self._begin(call, action)
+        thing = self._existing(call)
+        thing.asleep = asleep
+        self._reality.changed(action, thing)
+        self._reality.pause('rested')
+        return self._end(call, mishap, thing.id)
 
     def _begin(self, call: Call[ThingProperties], action: Action) -> Mishap | None:
         self._reality.pause('call')

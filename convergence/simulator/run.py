@@ -11,7 +11,7 @@ from functools import partial
 from convergence.simulator.accidents import ACCIDENTS, befall, describe
 from convergence.simulator.choices import Choices
 from convergence.simulator.ending import Ending
-from convergence.simulator.faults import Faults
+from convergence.simulator.faults import SWEEP_S, Faults
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import Call, Scenario
 from convergence.simulator.storage import Storage, in_memory
@@ -203,7 +203,8 @@ class Run:
         self._asking = None
         if (self.user.turned_away or not asking.process.alive) and self._asked is not None:
             self._calls.insert(0, replace(self._asked, again=True))
-            self._waits_until = self.world.trouble.database_until
+            pause_s = SWEEP_S if self.user.turned_away else 0.0
+            self._waits_until = max(self.world.trouble.database_until, self.world.kernel.now + pause_s)
         self.user.turned_away = False
 
     def _come_to_rest(self) -> None:

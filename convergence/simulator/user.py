@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,12 @@ class User:
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=False))
             case 'cancel_and_roll_back':
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=True))
+            case 'suspend_stack' | 'resume_stack' | 'check_stack':
+                act = getattr(engine.actions, f'stack_{call.verb.partition("_")[0]}')
+                _unless_too_late(lambda: act(Context(), self._identity(name)))
+            case 'says_broken':
+                with suppress(errors.ActionInProgress):
+                    _unless_too_late(lambda: self._say_broken(engine, name, call.arguments[1]))
             case 'refuses':
                 self._is_refused(engine, *call.arguments)
             case _:
@@ -157,6 +164,10 @@ class User:
 
     def _cancel(self, engine: Engine, name: str, *, roll_back: bool) -> None:
         engine.stacks.stack_cancel_update(Context(), self._identity(name), roll_back)
+
+    def _say_broken(self, engine: Engine, name: str, resource: str) -> None:
+        self.world.reality.mishaps += 1
+        engine.actions.resource_mark_unhealthy(Context(), self._identity(name), resource, True)
 
     def _is_refused(self, engine: Engine, name: str, verb: str, *arguments: Any) -> None:
         try:

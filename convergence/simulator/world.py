@@ -17,6 +17,7 @@ from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.db.memory import MemoryStore
 from convergence.dispatch import Dispatcher
+from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
@@ -55,6 +56,7 @@ class Engine:
 
     process: Process
     stacks: Stacks
+    actions: Actions
     traversals: Traversals
     sweeper: Sweeper
 
@@ -189,7 +191,8 @@ class World(Passing):
             self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S),
             CoreWorker(name, self.new_id),
         )
-        return Engine(process, stacks, traversals, sweeper)
+        actions = Actions(self.store, self.reader, stacks, Present(self.reader, goals), traversals, self.new_id)
+        return Engine(process, stacks, actions, traversals, sweeper)
 
     def _worker(self, name: str) -> Worker:
         process, messenger = Process(name), Messenger(self)

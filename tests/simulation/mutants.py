@@ -209,6 +209,28 @@ MUTANTS = (
         ('worker_dies_while_creating',),
     ),
     Mutant(
+        'suspend what is used before what uses it',
+        (Edit(f'{PLAN}:_whole', 'return graph.build({}, tuple(chosen.values()))',
+              'return graph.build(request.goal.definitions, ())'),),
+        ('stack_is_suspended_and_resumed',),
+    ),
+    Mutant(
+        'let what is suspended sleep',
+        (Edit(f'{CHECK}:_before_anything', 'if is_asleep(resource):', 'if False:'),),
+        ('update_while_a_stack_is_resumed',),
+    ),
+    Mutant(
+        'take what is suspended for unchanged',
+        (Edit(f'{PLAN}:unchanged', 'row.action in _NOT_UP', 'row.action is Action.INIT'),),
+        ('update_while_a_stack_is_resumed',),
+    ),
+    Mutant(
+        'keep what is said to be broken',
+        (Edit(f'{CHECK}:_change', 'or state == (Action.CHECK, Status.FAILED)', ''),
+         Edit(f'{CHECK}:_change', 'is_broken = resource.status is not Status.COMPLETE and', 'is_broken = False and')),
+        ('check_finds_something_missing', 'resource_is_said_to_be_broken'),
+    ),
+    Mutant(
         'never resume',
         (Edit(f'{CHECK}:_update', 'not is_offered(resource) and _is_unfinished(view, resource)', 'False'),),
         ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
