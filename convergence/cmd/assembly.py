@@ -11,7 +11,7 @@ from oslo_config import cfg
 from convergence import __version__, template
 from convergence.cmd import failpoints
 from convergence.cmd.database import open_database
-from convergence.config import LocalProviderSettings, Settings
+from convergence.config import Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connection import Database
 from convergence.db.migration import require_newest
@@ -72,13 +72,15 @@ def open_transport(settings: Settings, prefix: str | None = None) -> Transport:
     return connect_broker(cfg.CONF, configured.url, prefix=prefix, call_timeout_s=configured.response_timeout_s)
 
 
-def registry(local: LocalProviderSettings) -> Registry:
+def registry(settings: Settings) -> Registry:
     """The resource types that are installed, with the local provider where that is enabled."""
+    local, listens = settings.local_provider, settings.api
+    api = f'{listens.public_url.rstrip("/") or f"http://{listens.host}:{listens.port}"}/v1'
     if not local.enabled:
-        return Registry.installed()
+        return Registry.installed(api=api)
     programs = {name: str(path) for name, path in local.programs.items()}
     provider = LocalProvider(local.root, programs) if programs else LocalProvider(local.root)
-    return Registry.installed(local=provider)
+    return Registry.installed(local=provider, api=api)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Parts:
         if points is not None:
             transport.around_send = points.send
         store = Store(database, around_commit=points.commit if points is not None else None)
-        return cls(settings, store, transport, types or registry(settings.local_provider))
+        return cls(settings, store, transport, types or registry(settings))
 
     @classmethod
     def open(cls, settings: Settings) -> Self:

@@ -210,7 +210,7 @@ def _pending(view: NodeView, wanted: Wanted) -> Pending:
         properties=wanted.properties,
         requires=tuple(sorted({output.resource_id for output in view.inputs.values()})),
         template_id=view.traversal.template_id,
-        digest=digest(definition, view.inputs),
+        digest='' if wanted.is_renewed else digest(definition, view.inputs),
         metadata=wanted.metadata,
     )
 

@@ -76,11 +76,13 @@ class Wanted:
     """What the template wants of a resource, with everything resolved.
 
     :param change: what it takes to get there from the row's properties as last applied.
+    :param is_renewed: whether the next traversal is to look at it even if nothing seems to have changed.
     """
 
     properties: Mapping[str, Json]
     change: Change
     metadata: Json = field(default_factory=dict)
+    is_renewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Goals:
 
     def __init__(self, reader: Reader, registry: Registry, limits: template.Limits, *, kept: int = 64) -> None:
         self._reader = reader
-        self._registry = registry
+        self._registry = self.types = registry
         self._limits = limits
         self._installation = template.Installation(limits, installed_checks(), evaluator())
         # What was accepted once is not questioned again: a moment in the future does not stay there.

@@ -17,6 +17,7 @@ from convergence.resources.attributes import describe_attributes
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
+from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.plugins import load
@@ -42,12 +43,18 @@ class Registry:
         self._types = {name: kind for name, kind in sorted(usable.items()) if kind is not None}
 
     @classmethod
-    def installed(cls, *, local: LocalProvider | None = None, namespace: str = NAMESPACE) -> Registry:
+    def installed(
+        cls, *, local: LocalProvider | None = None, api: str | None = None, namespace: str = NAMESPACE
+    ) -> Registry:
         """Everything that installed packages offer.
 
         :param local: enables the types of the local provider, which touch this machine.
+        :param api: address of the Orchestration API, for resources that are signalled through it.
         """
         loaded = load(namespace, 'resource type')
+        if api is not None:
+            # What another package offers under these names stays.
+            loaded |= {name: kind for name, kind in handles(api).items() if loaded.get(name) is type(kind)}
         installed_checks()  # Properties are checked in transactions, where nothing should be loaded any more.
         return cls({**loaded, **(local_types(local) if local else {})})
 

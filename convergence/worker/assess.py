@@ -41,7 +41,10 @@ class Assessor:
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
             if change is Change.NONE and _is_brought_back(view, resource):
                 change = Change.IN_PLACE
-            return Wanted(properties, change, metadata)
+            renewed = self._registry.get(definition.type).renewed_by_updates
+            if renewed and change is Change.NONE and _is_of_another_template(view, resource):
+                change = Change.REPLACE
+            return Wanted(properties, change, metadata, is_renewed=renewed)
         except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
             return Unwantable(text_of(error))
 
@@ -57,6 +60,11 @@ class Assessor:
             return Change.REPLACE
         previous = resource.properties
         return compare(kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous))
+
+
+def _is_of_another_template(view: NodeView, resource: Resource) -> bool:
+    """Whether the row was made by another operation than the one that looks at it now."""
+    return resource.definition is not None and resource.template_id != view.traversal.template_id
 
 
 def _is_brought_back(view: NodeView, resource: Resource) -> bool:

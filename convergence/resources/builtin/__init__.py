@@ -10,6 +10,7 @@ from convergence.resources.builtin.none import NoneType
 from convergence.resources.builtin.random_string import RandomString
 from convergence.resources.builtin.test_resource import TestResource
 from convergence.resources.builtin.value import Value
+from convergence.resources.builtin.wait_condition import WaitCondition, handles
 from convergence.resources.builtin.waiting import system_clock
 from convergence.resources.contract import ResourceType
 
@@ -25,4 +26,6 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
         'OS::Heat::RandomString': RandomString(),
         'OS::Heat::TestResource': TestResource(clock),
         'OS::Heat::Value': Value(),
+        'OS::Heat::WaitCondition': WaitCondition(),
+        **handles(),
     }
