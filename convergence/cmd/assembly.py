@@ -204,6 +204,17 @@ class WorkerProcess:
         self._parts.close()
 
 
+def _acting(parts: Parts, stacks: Stacks, goals: Goals, traversals: Traversals) -> tuple[object, ...]:
+    """What an engine does to stacks besides giving them goals."""
+    store, settings, limits = parts.store, parts.settings.engine, parts.settings.limits
+    present = Present(stacks.reader, goals)
+    return (
+        Actions(store, stacks.reader, stacks, present, traversals, new_id),
+        Snapshots(stacks, goals, traversals, SnapshotRows(store), new_id, most=limits.max_snapshots_per_stack),
+        Abandonment(stacks, goals, traversals, enabled=settings.enable_stack_abandon),
+    )
+
+
 class EngineProcess:
     """An engine with its server.
 
@@ -258,14 +269,11 @@ class EngineProcess:
             Previews(reader, parts.types, stacks),
             Presences(roster),
         )
-        actions = Actions(parts.store, reader, stacks, Present(reader, goals), traversals, new_id)
-        abandonment = Abandonment(stacks, goals, traversals, enabled=settings.enable_stack_abandon)
         signals = Signals(parts.store, reader, stacks, parts.types, dispatcher, new_id)
-        snapshots = Snapshots(
-            stacks, goals, traversals, SnapshotRows(parts.store), new_id, most=limits.max_snapshots_per_stack
-        )
-        self.service = EngineService((stacks, actions, signals, snapshots, abandonment, *reads), traversals, sweeper, heartbeat)
-        self._server = EngineServer(parts.transport, parts.queue_name(engine_id), self.service, threads=settings.threads)
+        acting = (stacks, signals, *_acting(parts, stacks, goals, traversals))
+        self.service = EngineService((*acting, *reads), traversals, sweeper, heartbeat)
+        name = parts.queue_name(engine_id)
+        self._server = EngineServer(parts.transport, name, self.service, threads=settings.threads)
 
     def start(self) -> None:
         """Take requests."""

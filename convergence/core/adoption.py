@@ -1,7 +1,7 @@
 """Objects that were there before their rows.
 
-What `external_id` names belongs to others: it is read, but never changed and never deleted. What a stack was adopted with
-belongs to the stack from then on.
+What `external_id` names belongs to others: it is read, but never changed and never deleted. What a stack was adopted
+with belongs to the stack from then on.
 """
 
 from __future__ import annotations

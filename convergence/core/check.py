@@ -146,7 +146,8 @@ def _change(
     definition, state = pending.definition, (resource.action, resource.status)
     if state == (Action.SNAPSHOT, Status.FAILED) and change is Change.NONE:
         change = Change.IN_PLACE  # nobody has changed the object; to apply its properties again makes sure of it
-    must_replace = resource.type != definition.type or change is Change.REPLACE or state == (Action.CHECK, Status.FAILED)
+    is_other = resource.type != definition.type or change is Change.REPLACE
+    must_replace = is_other or state == (Action.CHECK, Status.FAILED)
     if must_replace and Restriction.REPLACE in definition.restrictions:
         return refuse(view, worker, resource, restricted(Restriction.REPLACE))
     if not must_replace and change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:

@@ -30,7 +30,8 @@ def perform(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begu
     if action is not Action.SNAPSHOT:
         return decision
     # The intent, before the type is asked: what it then keeps can be deleted, whatever becomes of the answer.
-    return Decision(decision.verdict, (*decision.effects, KeepItem(item_of(view.traversal.id, resource))), decision.wake)
+    intent = KeepItem(item_of(view.traversal.id, resource))
+    return Decision(decision.verdict, (*decision.effects, intent), decision.wake)
 
 
 def item_of(snapshot_id: str, resource: Resource) -> SnapshotItem:

@@ -34,7 +34,8 @@ class SnapshotRows:
         """The snapshots of a stack, oldest first; also those that are being deleted."""
         statement = select(*_SNAPSHOT).where(SNAPSHOT.c.stack_id == stack_id)
         with self._store.reading() as connection:
-            return [Snapshot(*row) for row in connection.execute(statement.order_by(SNAPSHOT.c.created_at, SNAPSHOT.c.id))]
+            rows = connection.execute(statement.order_by(SNAPSHOT.c.created_at, SNAPSHOT.c.id))
+            return [Snapshot(*row) for row in rows]
 
     def count(self, stack_id: str) -> int:
         """How many snapshots a stack has that are not being deleted."""

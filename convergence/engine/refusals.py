@@ -1,4 +1,4 @@
-"""Which operation a stack refuses, in which state. Asked before anything is prepared, and again under the stack's lock."""
+"""Which operation a stack refuses in which state: asked before anything is prepared, and again under its lock."""
 
 from __future__ import annotations
 

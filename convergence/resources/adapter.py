@@ -118,12 +118,22 @@ class AdaptedType(ResourceType[Any]):
         return hasattr(self._plugin, f'handle_{action.value.lower()}_cancel')
 
     def check(self, call: Call[Any]) -> Answer:
-        """``handle_check``, if the plugin has it."""
-        one = self._instance(call)
-        if not hasattr(one, 'handle_check'):
+        """``handle_check``, if the plugin has it, then ``check_check_complete``."""
+        if not hasattr(self._plugin, 'handle_check'):
             return super().check(call)
-        one.handle_check()
-        return Done()
+        return self._handle(call, Action.CHECK, lambda one: one.handle_check())
+
+    def suspend(self, call: Call[Any]) -> Answer:
+        """``handle_suspend``, if the plugin has it, then ``check_suspend_complete``."""
+        if not hasattr(self._plugin, 'handle_suspend'):
+            return super().suspend(call)
+        return self._handle(call, Action.SUSPEND, lambda one: one.handle_suspend())
+
+    def resume(self, call: Call[Any]) -> Answer:
+        """``handle_resume``, if the plugin has it, then ``check_resume_complete``."""
+        if not hasattr(self._plugin, 'handle_resume'):
+            return super().resume(call)
+        return self._handle(call, Action.RESUME, lambda one: one.handle_resume())
 
     def _instance(self, call: Call[Any]) -> Any:
         one: Any = object.__new__(self._plugin)

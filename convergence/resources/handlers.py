@@ -103,4 +103,6 @@ class Handlers:
 
 
 _NOTHING_TO_DO = frozenset({'handle_create', 'handle_update', 'handle_delete'})
-_COMPLETE = frozenset({'check_create_complete', 'check_update_complete', 'check_delete_complete'})
+_COMPLETE = frozenset(
+    f'check_{action}_complete' for action in ('create', 'update', 'delete', 'check', 'suspend', 'resume')
+)

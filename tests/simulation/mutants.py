@@ -226,7 +226,7 @@ MUTANTS = (
     ),
     Mutant(
         'keep what is said to be broken',
-        (Edit(f'{CHECK}:_change', 'or state == (Action.CHECK, Status.FAILED)', ''),
+        (Edit(f'{CHECK}:_change', 'is_other or state == (Action.CHECK, Status.FAILED)', 'is_other'),
          Edit(f'{CHECK}:_change', 'is_broken = resource.status is not Status.COMPLETE and', 'is_broken = False and')),
         ('check_finds_something_missing', 'resource_is_said_to_be_broken'),
     ),
