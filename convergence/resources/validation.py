@@ -54,10 +54,17 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
         found.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
     found.extend(_wrong_attributes(compiled, kinds))
     for problem in found:
-        if problem.place is None or not compiled.problems.concerns(problem.place.source, problem.place.path):
+        if not _is_consequence(problem, compiled):
             problems.include(problem)
     problems.raise_any()
     return ignored.found()
+
+
+def _is_consequence(problem: Problem, compiled: Compiled) -> bool:
+    """Whether a mistake of the language at the same place explains a problem. A wrong name is wrong with any value."""
+    if problem.place is None or 'Unknown Property' in problem.message:
+        return False
+    return compiled.problems.concerns(problem.place.source, problem.place.path)
 
 
 def _of_template(

@@ -1,0 +1,180 @@
+"""Reads a template, its environments, and the files that they name, from where they lie on this machine.
+
+A name in ``get_file``, a resource's type that is a path, and a path in ``resource_registry`` are relative to the file
+in which they stand. Each file is kept under the name by which it was asked for, as the engine wants them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from convergence.core.model import Json
+from convergence.errors import Place, Problem, RequestLimitExceeded, StackValidationFailed
+from convergence.template.document import Document
+from convergence.template.limits import Limits
+from convergence.template.problems import Problems
+from convergence.template.sources import read
+
+STANDARD_INPUT = '-'
+PROVIDER_ENDINGS = ('.yaml', '.yml', '.template')
+UNREADABLE = 'UnreadableFile'
+"""The kind of the problem that a file cannot be read."""
+
+_REMOTE = ('http', 'https', 'swift', 'swift+http', 'swift+https', 'ftp')
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A template with all that it needs.
+
+    :param name: of the template, as it is shown: the path that was given.
+    :param environments: texts by the names that were given, in order.
+    :param files: contents by the names by which they are asked for.
+    :param problems: files that cannot be read.
+    """
+
+    name: str
+    text: str
+    environments: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def load(path: str, environments: Sequence[str], limits: Limits) -> Bundle:
+    """Read a template and what it needs.
+
+    :param path: of the template; ``-``: standard input.
+    :param environments: paths of environments.
+    :raises OSError: the template or an environment cannot be read.
+    :raises StackValidationFailed: one of them is not text.
+    """
+    text = _text(path)
+    texts = {name: _text(name) for name in environments}
+    collection = _Collection(limits)
+    collection.collect(text, path, 'template')
+    for name, content in texts.items():
+        collection.collect(content, name, name)
+    return Bundle(path, text, texts, collection.files, tuple(collection.problems))
+
+
+class _Collection:
+    """The files found so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.files: dict[str, str] = {}
+        self.problems: list[Problem] = []
+        self._limits = limits
+        self._origins: dict[str, Path] = {}
+
+    def collect(self, text: str, path: str, source: str) -> None:
+        """Read the files that a document names, and those that these name if they are templates.
+
+        :param path: of the document.
+        :param source: what to call the document in problems.
+        """
+        directory = Path.cwd() if path == STANDARD_INPUT else Path(path).parent
+        try:
+            document = read(text, source, self._limits, Problems())
+        except (StackValidationFailed, RequestLimitExceeded):
+            return  # whoever checks the document says what is wrong with it
+        for name, where, is_template in _named(document):
+            place = document.place(where)
+            if urlsplit(name).scheme in _REMOTE:
+                self._problem(f'The file {name} is not on this machine, and nothing is fetched.', place)
+                continue
+            found = _located(name, directory, document)
+            if name in self._origins:
+                if self._origins[name] != found.resolve():
+                    self._problem(f'The name {name} stands for two files: {self._origins[name]} and {found}.', place)
+                continue
+            self._origins[name] = found.resolve()
+            self._read(name, found, place, is_template)
+
+    def _read(self, name: str, found: Path, place: Place, is_template: bool) -> None:
+        try:
+            self.files[name] = _text(str(found))
+        except StackValidationFailed as error:
+            self._problem(error.problems[0].message, place)
+        except OSError as error:
+            near = difflib.get_close_matches(found.name, _names_in(found.parent), n=1)
+            hint = f'Did you mean "{near[0]}"?' if near else ''
+            self._problem(f'The file {found} cannot be read: {error.strerror or error}.', place, hint)
+        else:
+            if is_template:
+                self.collect(self.files[name], str(found), name)
+
+    def _problem(self, message: str, place: Place, hint: str = '') -> None:
+        self.problems.append(Problem(message, place, hint, UNREADABLE))
+
+
+def _text(path: str) -> str:
+    """What a file holds.
+
+    :raises StackValidationFailed: it is not UTF-8.
+    """
+    data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+    encoding = 'utf-16' if data[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b'\n', 0, error.start) + 1
+        column = error.start - data.rfind(b'\n', 0, error.start)
+        problem = Problem('The file is not UTF-8 text.', Place(line, column, path), kind=UNREADABLE)
+        raise StackValidationFailed([problem]) from None
+
+
+def _located(name: str, directory: Path, document: Document) -> Path:
+    """Where a named file lies."""
+    parts = urlsplit(name)
+    if parts.scheme == 'file':
+        return Path(unquote(parts.path))
+    registry = document.root.get('resource_registry') if isinstance(document.root, dict) else None
+    base = registry.get('base_url') if isinstance(registry, dict) else None
+    if isinstance(base, str) and urlsplit(base).scheme in ('', 'file'):
+        return directory / unquote(urlsplit(base).path) / name
+    return directory / name
+
+
+def _names_in(directory: Path) -> list[str]:
+    try:
+        return [entry.name for entry in directory.iterdir()]
+    except OSError:
+        return []
+
+
+def _named(document: Document) -> Iterator[tuple[str, KeyPath, bool]]:
+    """Names of files, where they stand, and whether the file is a template."""
+    for path, node in _maps(document.root, ()):
+        wanted = node.get('get_file')
+        if len(node) == 1 and isinstance(wanted, str):
+            yield wanted, (*path, 'get_file'), False
+    root: Any = document.root if isinstance(document.root, dict) else {}
+    for section, key in (('resources', 'type'), ('Resources', 'Type')):
+        resources = root.get(section)
+        for name, body in resources.items() if isinstance(resources, dict) else ():
+            kind = body.get(key) if isinstance(body, dict) else None
+            if isinstance(kind, str) and kind.endswith(PROVIDER_ENDINGS):
+                yield kind, (section, name, key), True
+    for path, node in _maps(root.get('resource_registry'), ('resource_registry',)):
+        for key, value in node.items():
+            if isinstance(value, str) and value.endswith(PROVIDER_ENDINGS) and key != 'base_url':
+                yield value, (*path, key), True
+
+
+def _maps(node: Json, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Json]]]:
+    """Every map inside of a value, with its path."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in node.items():
+            yield from _maps(value, (*path, key))
+    elif isinstance(node, list):
+        for index, item in enumerate(node):
+            yield from _maps(item, (*path, index))
