@@ -20,6 +20,7 @@ from convergence.db.purges import DAY_S, Keep
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.snapshots import SnapshotRows
+from convergence.db.software import SoftwareRows
 from convergence.db.store import Store
 from convergence.db.sweeps import Sweeps
 from convergence.dispatch import Dispatcher
@@ -39,6 +40,7 @@ from convergence.engine.reads import (
 )
 from convergence.engine.service import EngineService
 from convergence.engine.signals import Signals
+from convergence.engine.software import Software
 from convergence.engine.snapshots import Snapshots
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
@@ -269,8 +271,9 @@ class EngineProcess:
             Previews(reader, parts.types, stacks),
             Presences(roster),
         )
+        software = Software(SoftwareRows(parts.store), new_id)
         signals = Signals(parts.store, reader, stacks, parts.types, dispatcher, new_id)
-        acting = (stacks, signals, *_acting(parts, stacks, goals, traversals))
+        acting = (stacks, signals, software, *_acting(parts, stacks, goals, traversals))
         self.service = EngineService((*acting, *reads), traversals, sweeper, heartbeat)
         name = parts.queue_name(engine_id)
         self._server = EngineServer(parts.transport, name, self.service, threads=settings.threads)

@@ -189,6 +189,38 @@ SIGNAL = Table(
     **OPTIONS,
 )
 
+SOFTWARE_CONFIG = Table(
+    'software_config',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('project_id', String(64), nullable=False),
+    Column('name', NAME, nullable=False),
+    Column('group', NAME, nullable=False),
+    Column('content', Document, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Index('ix_software_config_project_id_created_at', 'project_id', 'created_at'),
+    **OPTIONS,
+)
+
+SOFTWARE_DEPLOYMENT = Table(
+    'software_deployment',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('project_id', String(64), nullable=False),
+    Column('server_id', NAME, nullable=False),
+    Column('config_id', ID, index=True),
+    Column('input_values', Document, nullable=False),
+    Column('output_values', Document, nullable=False),
+    Column('action', NAME, nullable=False),
+    Column('status', NAME, nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('stack_user_project_id', String(64), index=True),
+    Column('created_at', Double, nullable=False),
+    Column('updated_at', Double),
+    Index('ix_software_deployment_project_id_server_id', 'project_id', 'server_id'),
+    **OPTIONS,
+)
+
 SNAPSHOT = Table(
     'snapshot',
     METADATA,

@@ -119,7 +119,7 @@ def traversal_document(traversal: Traversal, now: float) -> Document:
 
 
 def _node(node: FrontierNode) -> Document:
-    state = 'claimed' if node.owner else 'paused' if node.hook else 'backing off' if node.retry else 'parked' if node.is_parked else 'ready'
+    waits = 'paused' if node.hook else 'backing off' if node.retry else 'parked' if node.is_parked else 'ready'
     return {
         'number': node.number,
         'phase': node.phase.value,
@@ -128,7 +128,7 @@ def _node(node: FrontierNode) -> Document:
         'resource_type': node.resource_type,
         'resource_status': formats.state(node.action, node.status),
         'reason': node.reason or '',
-        'state': state,
+        'state': 'claimed' if node.owner else waits,
         'owner': node.owner,
         'owner_host': node.owner_host,
         'owner_is_up': node.owner_is_up if node.owner else None,

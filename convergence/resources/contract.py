@@ -274,8 +274,8 @@ class ResourceType(OptionalActions[P]):
         """Look at a signal before it is stored; what the event says of it.
 
         Called while whoever sends it waits for the answer, possibly in the middle of an action of the resource. It
-        changes nothing: actions find the signal in `call.signals()`. An action that is in progress, of the resource or of
-        one that requires it, is polled at once when a signal was stored.
+        changes nothing: actions find the signal in `call.signals()`. An action that is in progress, of the resource or
+        of one that requires it, is polled at once when a signal was stored.
 
         :raises FinalFailure: the signal makes no sense; the sender is told why, and it is not stored.
         """

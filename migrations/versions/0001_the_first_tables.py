@@ -224,6 +224,48 @@ def upgrade() -> None:
     op.create_index('ix_signal_resource_id_sequence', 'signal', ['resource_id', 'sequence'], unique=False)
     op.create_index('ix_signal_stack_id', 'signal', ['stack_id'], unique=False)
     op.create_table(
+        'software_config',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('group', sa.String(length=255), nullable=False),
+        sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_software_config')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index(
+        'ix_software_config_project_id_created_at', 'software_config', ['project_id', 'created_at'], unique=False
+    )
+    op.create_table(
+        'software_deployment',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('server_id', sa.String(length=255), nullable=False),
+        sa.Column('config_id', sa.String(length=36), nullable=True),
+        sa.Column('input_values', LONG_TEXT, nullable=False),
+        sa.Column('output_values', LONG_TEXT, nullable=False),
+        sa.Column('action', sa.String(length=255), nullable=False),
+        sa.Column('status', sa.String(length=255), nullable=False),
+        sa.Column('status_reason', LONG_TEXT, nullable=False),
+        sa.Column('stack_user_project_id', sa.String(length=64), nullable=True),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('updated_at', sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_software_deployment')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_software_deployment_config_id', 'software_deployment', ['config_id'], unique=False)
+    op.create_index(
+        'ix_software_deployment_stack_user_project_id', 'software_deployment', ['stack_user_project_id'], unique=False
+    )
+    op.create_index(
+        'ix_software_deployment_project_id_server_id', 'software_deployment', ['project_id', 'server_id'], unique=False
+    )
+    op.create_table(
         'snapshot',
         sa.Column('id', sa.String(length=36), nullable=False),
         sa.Column('stack_id', sa.String(length=36), nullable=False),
@@ -265,6 +307,8 @@ def downgrade() -> None:
     op.drop_index('ix_snapshot_deleting', table_name='snapshot')
     op.drop_index('ix_snapshot_stack_id', table_name='snapshot')
     op.drop_table('snapshot')
+    op.drop_table('software_deployment')
+    op.drop_table('software_config')
     op.drop_index('ix_signal_stack_id', table_name='signal')
     op.drop_index('ix_signal_resource_id_sequence', table_name='signal')
     op.drop_table('signal')

@@ -36,8 +36,7 @@ class HandleProperties:
     signal_transport: str = prop(
         'TOKEN_SIGNAL',
         constraints=[AllowedValues((*_OWN, *_OTHERS))],
-        description='How the signal comes. Signals are taken by the Orchestration API; TOKEN_SIGNAL and HEAT_SIGNAL mean '
-        'just that.',
+        description='How the signal comes: TOKEN_SIGNAL and HEAT_SIGNAL through the Orchestration API.',
     )
 
 
@@ -82,7 +81,7 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
         return call.resource_id
 
     def signal(self, call: Call[HandleProperties], details: Json) -> str:
-        """Take a signal of the form ``{"status": …, "reason": …, "data": …, "id": …}``, each of which may be missing."""
+        """Take a signal: ``{"status": …, "reason": …, "data": …, "id": …}``, each of which may be missing."""
         told = received([*own_signals(call), Signal(_checked(details), 0.0, call.resource_id)])
         latest = str(_checked(details).get('id', len(told)))
         return f'Signal: status:{told[latest]["status"]} reason:{told[latest]["reason"]}'
@@ -100,7 +99,8 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
         endpoint = f'{self._api}/{quote(call.project_id, safe="")}/stacks/{path}/signal'
         headers = {'X-Auth-Token': '$OS_TOKEN', 'Content-Type': 'application/json', 'Accept': 'application/json'}
         if name == 'curl_cli':
-            return 'curl -i -X POST ' + ' '.join(f'-H "{key}: {value}"' for key, value in headers.items()) + f' {endpoint}'
+            given = ' '.join(f'-H "{key}: {value}"' for key, value in headers.items())
+            return f'curl -i -X POST {given} {endpoint}'
         if name == 'signal':
             return json.dumps({'alarm_url': endpoint, 'method': 'POST'})
         return endpoint
