@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import Any
 
 from oslo_config import cfg
 from oslo_context import context as request_context
@@ -20,7 +21,7 @@ from oslo_log import log
 from oslo_utils import strutils
 
 from convergence.errors import ConfigurationError
-from convergence.secrecy import masked
+from convergence.secrecy import masked, texts_without
 
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
 """What a line can be about, in the order in which it is shown."""
@@ -68,6 +69,11 @@ def concealed(text: str) -> str:
     """`text` without the values that are concealed here and now."""
     known = _concealed.get()
     return masked(text, known) if known else text
+
+
+def concealed_within(value: Any) -> Any:
+    """A value, as JSON, without what is concealed here and now in any of its texts."""
+    return texts_without(value, _concealed.get() or ())
 
 
 @contextmanager

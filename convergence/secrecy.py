@@ -26,7 +26,11 @@ def texts(value: Any) -> frozenset[str]:
     """
     found = {leaf for leaf in _leaves(value) if len(leaf) >= SHORTEST}
     if found and isinstance(value, dict | list):
-        found |= {json.dumps(value), json.dumps(value, separators=(',', ':')), repr(value)}
+        found |= {
+            json.dumps(value, default=str),
+            json.dumps(value, default=str, separators=(',', ':')),
+            repr(value),
+        }
     return frozenset(found)
 
 
@@ -37,7 +41,7 @@ def _leaves(value: Any) -> Iterable[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _leaves(inner)
-    elif value is not None and not isinstance(value, bool):
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
 
 
@@ -54,9 +58,27 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def is_secret(value: Any, secrets: Iterable[str]) -> bool:
-    """Whether a value, as JSON, has a secret in it."""
-    return bool(occurring(secrets, value))
+def without(value: Any, secrets: Iterable[str]) -> Any:
+    """A value, as JSON, with every secret in its texts masked, and every number that is one."""
+    known = frozenset(secrets)
+    return _without(value, known, MASK) if known else value
+
+
+def texts_without(value: Any, secrets: Iterable[str]) -> Any:
+    """Like `without`, but numbers stay numbers."""
+    known = frozenset(secrets)
+    return _without(value, known, None) if known else value
+
+
+def _without(value: Any, secrets: frozenset[str], number: str | None) -> Any:
+    if isinstance(value, dict):
+        return {key: _without(inner, secrets, number) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without(inner, secrets, number) for inner in value]
+    if isinstance(value, str):
+        return masked(value, secrets)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number if number is not None and is_number and str(value) in secrets else value
 
 
 def _forms(secret: str) -> Iterable[str]:

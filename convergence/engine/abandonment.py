@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, template
@@ -16,17 +16,23 @@ from convergence.engine.reading import Caller, Reading
 from convergence.engine.refusals import busy
 from convergence.engine.stacks import Stacks
 from convergence.engine.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.secrecy import without
 
 Document = dict[str, Any]
 
 
 def data_of(
-    stack: Stack, content: Document, rows: Sequence[Resource], parameters: Mapping[str, template.Parameter] | None
+    stack: Stack,
+    content: Document,
+    rows: Sequence[Resource],
+    parameters: Mapping[str, template.Parameter] | None,
+    secrets_of: Callable[[Resource], Iterable[str]],
 ) -> Document:
     """Everything that is needed to adopt the objects of a stack; the values of hidden parameters are masked.
 
     :param content: its template, environment and files; the template as a map.
     :param parameters: what the template declares; where that is not known (None), every value is masked.
+    :param secrets_of: what is masked in what is known of a resource.
     """
     shown = in_service(rows, stack.template_id)
     return {
@@ -37,7 +43,7 @@ def data_of(
         'template': content['template'],
         'environment': formats.environment(content['environment'], parameters),
         'files': content['files'],
-        'resources': {name: _resource(row) for name, row in shown.items()},
+        'resources': {name: without(_resource(row), secrets_of(row)) for name, row in shown.items()},
         'project_id': stack.project_id,
         'stack_user_project_id': None,
         'tags': list(stack.tags),
@@ -124,4 +130,4 @@ class Abandonment(Reading):
         content: tuple[Document, Mapping[str, template.Parameter] | None] | None = None,
     ) -> Document:
         parts, parameters = content or self._content(stack)
-        return data_of(stack, parts, rows, parameters)
+        return data_of(stack, parts, rows, parameters, self._goals.secrets_of)

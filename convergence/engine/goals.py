@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from convergence import errors, template
+from convergence import errors, logs, template
 from convergence.concurrency import Lock
 from convergence.core.model import Json
-from convergence.core.rows import Stack, Template
+from convergence.core.rows import Resource, Stack, Template
 from convergence.db.queries import Reader
 from convergence.expressions import evaluator
 from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
 from convergence.resources.validation import validate
 from convergence.template.mappings import is_template
 from convergence.template.merging import laid_over, merge_environments
@@ -174,6 +175,10 @@ class Goals:
             raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
         return dict(root)
 
+    def secrets_of(self, row: Resource) -> frozenset[str]:
+        """The values that must not be shown of a resource unless somebody asks for them by name, as texts."""
+        return known_secrets(row, self._registry)
+
     def remember(self, template_id: str, compiled: template.Compiled) -> None:
         """Keep a compiled template that has been stored under an id."""
         with self._lock:
@@ -196,18 +201,21 @@ class Goals:
             compiled = self._analyse(stack, Submission.from_content(row.content), self._accepted)
             compiled.problems.raise_any()
             self.remember(template_id, compiled)
+        logs.conceal(compiled.secrets)
         return row, compiled
 
     def _analyse(
         self, stack: Stack, submission: Submission, installation: template.Installation
     ) -> template.Compiled:
-        return template.analyse(
+        compiled = template.analyse(
             submission.template,
             identity=template.Identity(stack.id, stack.name, stack.project_id),
             environment=submission.environment,
             files=submission.files,
             installation=installation,
         )
+        logs.conceal(compiled.secrets)
+        return compiled
 
 
 def _refuse_unbuilt(compiled: template.Compiled) -> None:

@@ -18,6 +18,7 @@ from convergence.engine.prospects import Fate, Prospect, Prospects, last_applied
 from convergence.engine.stacks import Caller, Stacks
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
+from convergence.resources.secrets import known_secrets, secret_properties
 from convergence.template.parameters import MASK
 
 UNKNOWN_TEXT = '(known after apply)'
@@ -98,7 +99,7 @@ def preview_update(
     """
     prospects = Prospects(stack, rows, compiled, registry)
     found = prospects.find()
-    secrets = _secrets(compiled)
+    hidden = _secrets(compiled)
     needed_by: dict[str, list[str]] = {}
     for definition in compiled.goal.definitions.values():
         for required in definition.requires:
@@ -107,6 +108,7 @@ def preview_update(
     for name, prospect in found.items():
         definition = compiled.goal.definitions[name]
         row = prospects.chosen.get(name)
+        secrets = hidden | _secret_properties(registry, definition, row, prospect.wanted)
         document = {
             **formats.resource_summary(stack, row or _not_made(stack, definition), needed_by.get(name, ())),
             **({} if row else {'creation_time': None, 'updated_time': None}),
@@ -188,6 +190,14 @@ def _secrets(compiled: template.Compiled) -> frozenset[str]:
             if isinstance(parameter.value, (dict, list)):
                 texts.add(json.dumps(parameter.value))
     return frozenset(texts - {'', 'None'})
+
+
+def _secret_properties(
+    registry: Registry, definition: Definition, row: Resource | None, wanted: Any
+) -> frozenset[str]:
+    """The values of properties that the type declares to be secret, those that there are and those that are wanted."""
+    found = known_secrets(row, registry) if row is not None else frozenset()
+    return found | secret_properties(registry, definition.type, wanted if isinstance(wanted, dict) else {})
 
 
 def _leaves(value: Json) -> Iterable[str]:

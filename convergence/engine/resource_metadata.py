@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
-from convergence import errors, template
-from convergence.core.model import Json, Output
+from convergence import logs
+from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack
 from convergence.db.queries import Reader
-from convergence.expressions import evaluator
 from convergence.resources.invocation import Subject, build_call, heard_by
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
 
 LOG = logging.getLogger(__name__)
-
-
-def of_template(row: Resource, outputs: Mapping[str, Output]) -> Json:
-    """The metadata that the template gives a resource; empty where it depends on something that is not there.
-
-    :param outputs: what is known of the resources that it refers to.
-    """
-    if row.definition is None or not row.definition.metadata:
-        return {}
-    try:
-        return template.resolve(row.definition.metadata, outputs, evaluator())
-    except errors.ConvergenceError:
-        return {}
 
 
 def with_signals(stack: Stack, row: Resource, metadata: Json, reader: Reader, types: Registry) -> Json:
@@ -35,6 +21,7 @@ def with_signals(stack: Stack, row: Resource, metadata: Json, reader: Reader, ty
     if row.type not in types or not types.get(row.type).takes_signals:
         return metadata
     kind = types.get(row.type)
+    logs.conceal(known_secrets(row, types))
     try:
         call = build_call(
             kind,

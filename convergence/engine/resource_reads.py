@@ -13,8 +13,10 @@ from convergence.engine import formats
 from convergence.engine.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.formats import Document
 from convergence.engine.reading import Caller, Reading
+from convergence.engine.resource_metadata import with_signals
 from convergence.expressions import evaluator
 from convergence.rpc.operations import EventQuery
+from convergence.secrecy import without
 
 
 class ResourceReads(Reading):
@@ -43,7 +45,7 @@ class ResourceReads(Reading):
         if not with_detail:
             return [formats.resource_summary(stack, row, needed_by.get(row.name, ())) for row in shown]
         outputs = {name: row.output for name, row in rows.items() if row.output is not None}
-        return [_details(stack, row, needed_by.get(row.name, ()), outputs) for row in shown]
+        return [self._details(stack, row, needed_by.get(row.name, ()), outputs) for row in shown]
 
     def describe_stack_resource(
         self,
@@ -66,8 +68,12 @@ class ResourceReads(Reading):
         wanted = values_of(with_attr) if with_attr and not isinstance(with_attr, bool) else []
         needed_by = self._required_by(stack, [row])
         outputs = self._outputs_of(stack, [row.definition.metadata] if row.definition else [])
-        document = _details(stack, row, needed_by.get(resource_name, ()), outputs)
-        document['attributes'] = formats.attributes(row, wanted)
+        document = self._details(stack, row, needed_by.get(resource_name, ()), outputs)
+        types = self._goals.types
+        document['metadata'] = with_signals(stack, row, document['metadata'], self._reader, types)
+        # What is asked for by its name is shown as it is, as an output would be.
+        named = formats.attributes(row, wanted)
+        document['attributes'] |= {name: named[name] for name in wanted}
         return document
 
     def list_events(
@@ -93,6 +99,17 @@ class ResourceReads(Reading):
 
     # --- parts ------------------------------------------------------------------------------------------------
 
+    def _details(
+        self, stack: Stack, row: Resource, required_by: Iterable[str], outputs: Mapping[str, Output]
+    ) -> Document:
+        secrets = self._goals.secrets_of(row)
+        return {
+            **formats.resource_summary(stack, row, required_by),
+            'description': '',
+            'attributes': without(formats.attributes(row), secrets),
+            'metadata': without(_metadata(row, outputs), secrets),
+        }
+
     def _required_by(self, stack: Stack, rows: Iterable[Resource]) -> dict[str, list[str]]:
         """For each name those that depend on it: by the goal, or by what the rows were made from."""
         requires = {row.name: row.definition.requires for row in rows if row.definition is not None}
@@ -104,15 +121,6 @@ class ResourceReads(Reading):
             for required in requires[name]:
                 needed_by.setdefault(required, []).append(name)
         return needed_by
-
-
-def _details(stack: Stack, row: Resource, required_by: Iterable[str], outputs: Mapping[str, Output]) -> Document:
-    return {
-        **formats.resource_summary(stack, row, required_by),
-        'description': '',
-        'attributes': formats.attributes(row),
-        'metadata': _metadata(row, outputs),
-    }
 
 
 def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:

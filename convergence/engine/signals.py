@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from convergence import errors
+from convergence import errors, logs
 from convergence.core.effects import Decision
 from convergence.core.model import Action, Hook, Json
 from convergence.core.rows import Resource, Stack
@@ -25,6 +25,7 @@ from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import build_call, heard_by
 from convergence.resources.reading import Strictness, did_you_mean
 from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
 
 LOG = logging.getLogger(__name__)
 
@@ -121,10 +122,12 @@ class Signals:
             strictness=Strictness.LENIENT,
             signals=lambda: heard_by(row, row.pending, self._reader.signals),
         )
-        try:
-            return str(kind.signal(call, details))
-        except PluginFailure as error:
-            raise errors.Invalid(f'The signal to {row.name} makes no sense: {error}') from error
+        with logs.concealing(known_secrets(row, self._types)):
+            try:
+                return logs.concealed(str(kind.signal(call, details)))
+            except PluginFailure as error:
+                text = logs.concealed(str(error))
+                raise errors.Invalid(f'The signal to {row.name} makes no sense: {text}') from error
 
     def _receive(self, stack: Stack, row: Resource, details: Json, reason: str) -> None:
         signal_id, tried = self._new_id(), False

@@ -131,7 +131,9 @@ class Snapshots:
         def beside(view: PlanView) -> tuple[Effect, ...]:
             now = view.stack
             assert now is not None
-            resources = data_of(now, {**content}, view.resources, None)['resources']
+            resources = data_of(now, {**content}, view.resources, None, self._goals.secrets_of)['resources']
+            for each in resources.values():
+                del each['resource_data']  # private to the types; whoever restores has it in the rows and items
             whole = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}
             return (InsertSnapshot(Snapshot(snapshot_id, now.id, name, Status.IN_PROGRESS, '', view.now, whole)),)
 

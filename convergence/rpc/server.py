@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import oslo_messaging
 from oslo_context.context import RequestContext
 
-from convergence import errors
+from convergence import errors, logs
 from convergence.concurrency import Event, Lock, start_thread
 from convergence.rpc import messages
 from convergence.rpc.client import WorkerClient
@@ -214,6 +214,10 @@ class EngineServer(Server):
 
     def _operation(self, operation: Operation) -> Callable[[RequestContext, dict[str, Any]], Any]:
         def serve(context: RequestContext, document: dict[str, Any]) -> Any:
+            with logs.concealing():
+                return answer(context, document)
+
+        def answer(context: RequestContext, document: dict[str, Any]) -> Any:
             try:
                 method = getattr(self._service, operation.name, None)
                 if method is None:
@@ -248,9 +252,13 @@ class EngineServer(Server):
 
 
 def _plain(error: errors.ConvergenceError) -> errors.ConvergenceError:
-    """The error as the nearest class of `convergence.errors`: one that the other side knows and can make again."""
+    """The error as the nearest class of `convergence.errors`: one that the other side knows and can make again.
+
+    What has been concealed while the request was served (see `convergence.logs.concealing`) is masked in it.
+    """
     kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
-    plain: errors.ConvergenceError = kind(str(error), **error.kwargs)
+    kwargs = {name: logs.concealed_within(value) for name, value in error.kwargs.items()}
+    plain: errors.ConvergenceError = kind(logs.concealed(str(error)), **kwargs)
     return plain
 
 

@@ -11,7 +11,7 @@ from convergence.expressions import evaluator
 from convergence.resources.comparison import compare
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
-from convergence.worker.secrets import secret_properties
+from convergence.resources.secrets import secret_properties
 from convergence.worker.storable import text_of
 
 

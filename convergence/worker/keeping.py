@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from convergence import logs
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.interrupt import NO_NODE
 from convergence.core.rows import SnapshotItem
@@ -14,6 +15,7 @@ from convergence.resources.contract import ObjectNotFound
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
+from convergence.resources.secrets import secret_properties
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.storable import text_of
 
@@ -47,6 +49,10 @@ class Keeping:
         """Have one thing deleted. What fails is tried again later: whoever asked does not wait for it."""
         rows = self._rows
         assert rows is not None
+        with logs.concealing(secret_properties(self._registry, item.type, item.properties)):
+            self._delete_quietly(item, task, rows)
+
+    def _delete_quietly(self, item: SnapshotItem, task: Task, rows: SnapshotRows) -> None:
         try:
             kind = self._registry.get(item.type)
             call = build_call(

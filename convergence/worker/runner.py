@@ -30,8 +30,8 @@ from convergence.resources.invocation import Subject, build_call, heard_by
 from convergence.resources.performing import delete_after_snapshot, perform, poll_deletion, wants_snapshot_first
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
 from convergence.worker.course import Course, Later, Pace, pause_s, policy_of, poll_interval_s
-from convergence.worker.secrets import known_secrets
 from convergence.worker.storable import carried, storable_id, text_of
 
 LOG = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class Runner:
 
         :raises Fenced: the row is not ours any more.
         """
-        with logs.concealing(known_secrets(claim, self._registry)):
+        with logs.concealing(known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)):
             return self._answer(claim, task)
 
     def _answer(self, claim: Claim, task: Task) -> Result:
