@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
-from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.groups import Check, Occupancy, ThreadGroups
 
 
 class InlineGroups(ThreadGroups):
@@ -33,6 +33,10 @@ class InlineGroups(ThreadGroups):
             groups.pop()
             if not groups:
                 del self._active[check.traversal_id]
+
+    def occupancy(self) -> Occupancy:
+        """There is always a thread for another task."""
+        return Occupancy(self.threads, 0, 0, 0)
 
     def withdraw(self) -> list[Check]:
         """Nothing ever waits."""

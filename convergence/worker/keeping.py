@@ -39,9 +39,9 @@ class Keeping:
 
     def __call__(self) -> None:
         """Do it once."""
-        if self._rows is None or not self._groups.idle:
+        if self._rows is None or not self._groups.occupancy().idle:
             return
-        for item in self._rows.take_unwanted(min(MOST, self._groups.idle)):
+        for item in self._rows.take_unwanted(min(MOST, self._groups.occupancy().idle)):
             self._groups.submit(Check('', NO_NODE), lambda task, item=item: self._delete(item, task))
         self._rows.remove_empty()
 
