@@ -15,7 +15,7 @@ import pytest
 from convergence.config import WorkerSettings
 from convergence.resources import contract
 from convergence.resources.constraints import AllowedPattern, AllowedValues, Length, Modulo, Range
-from convergence.resources.contract import ResourceType
+from convergence.resources.contract import OptionalActions, ResourceType
 from convergence.resources.custom import NAMESPACE, CustomConstraints
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
@@ -71,7 +71,8 @@ def test_the_template_of_the_guide_is_valid(guide, module):
 def test_the_table_of_methods_is_complete(guide):
     table = guide.partition('The methods\n===========\n')[2].partition('\nProperties\n')[0]
     documented = re.findall(r'^``(\w+)`` ', table, re.MULTILINE)
-    assert documented == [name for name, thing in vars(ResourceType).items() if inspect.isfunction(thing)]
+    methods = {**vars(ResourceType), **vars(OptionalActions)}
+    assert documented == [name for name, thing in methods.items() if inspect.isfunction(thing)]
 
 
 @pytest.mark.parametrize('kind', [Length, Range, Modulo, AllowedValues, AllowedPattern])
