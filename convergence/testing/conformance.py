@@ -18,7 +18,7 @@ from convergence.core.model import Change
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.comparison import compare
-from convergence.resources.contract import ObjectNotFound
+from convergence.resources.contract import ObjectNotFound, PluginFailure
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment
 from convergence.testing.fixture import Fixture, Recovery
@@ -58,6 +58,8 @@ def conformance(fixture: Fixture) -> list[Case]:
         checks += [compares, is_updated_twice]
     if fixture.replaced is not None:
         checks.append(is_replaced)
+    if fixture.make().takes_signals:
+        checks.append(is_signalled)
     if fixture.boundaries:
         checks.append(survives_faults)
     return [Case(check.__name__, check, fixture) for check in checks]
@@ -202,6 +204,23 @@ def survives_lost_answers(fixture: Fixture) -> None:
         _assert_nothing_left(fixture)
         if life.calls < number:
             return
+
+
+def is_signalled(fixture: Fixture) -> None:
+    """Signals are taken one after the other, and can be shown; those of `Fixture.refused` are refused, by an answer."""
+    life = Life(fixture, _token())
+    life.create()
+    for details in fixture.signals:
+        life.signal(details)
+        life.metadata()
+    for details in fixture.refused:
+        try:
+            life.signal(details)
+        except PluginFailure:
+            continue
+        _assert(False, f'the signal {details!r} was taken')
+    life.metadata()
+    life.delete()
 
 
 def survives_faults(fixture: Fixture) -> None:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from convergence.core.model import Json
-from convergence.resources.contract import ResourceType
+from convergence.resources.contract import ResourceType, Signal
 
 
 class Recovery(Enum):
@@ -43,6 +43,9 @@ class Fixture:
         ``(os, 'mkdir')``; each call of each of them is made to fail once before and once after it took effect.
     :param leftovers: names of the real objects that exist at the moment; must be empty after a delete.
     :param wait: is given the seconds that the type wants to pass before the next poll.
+    :param signals: details of signals that a type which takes signals must take, in their order.
+    :param refused: details of signals that it must refuse.
+    :param heard: signals that the resources which it requires have received, by name.
     :param poll_limit: polls after which an action counts as never ending.
     """
 
@@ -55,4 +58,7 @@ class Fixture:
     boundaries: Sequence[tuple[Any, str]] = ()
     leftovers: Callable[[], Iterable[str]] = nothing_left
     wait: Callable[[float], None] = field(default=pause)
+    signals: Sequence[Json] = (None,)
+    refused: Sequence[Json] = ()
+    heard: Mapping[str, tuple[Signal, ...]] = field(default_factory=dict)
     poll_limit: int = 500

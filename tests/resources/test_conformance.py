@@ -12,7 +12,7 @@ from convergence.core.model import Json
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
-from convergence.resources.contract import Done, FinalFailure, InProgress, ResourceType
+from convergence.resources.contract import Done, FinalFailure, InProgress, ResourceType, Signal
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
 from tests.resources.clock import Clock
@@ -43,6 +43,19 @@ BUILTIN = {
         wrong=[{'value': 'x', 'type': 'number'}, {'value': '{', 'type': 'json'}],
     ),
     'none': builtin('OS::Heat::None', {'anything': [1]}, changed={'other': {}}),
+    'wait_condition_handle': builtin(
+        'OS::Heat::WaitConditionHandle', {}, replaced={'signal_transport': 'HEAT_SIGNAL'},
+        wrong=[{'signal_transport': 'PIGEON'}],
+        signals=[None, {}, {'id': 'a', 'data': {'x': [1]}, 'status': 'FAILURE', 'reason': 'r'}, {'id': 1}],
+        refused=['text', [1], {'status': 'GOOD'}, {'colour': 'blue'}, {'id': [1]}],
+    ),
+    'update_wait_condition_handle': builtin('OS::Heat::UpdateWaitConditionHandle', {}),
+    'wait_condition': builtin(
+        'OS::Heat::WaitCondition', {'handle': 'row', 'timeout': 10, 'count': 2},
+        changed={'handle': 'row', 'timeout': 10, 'count': 1}, replaced={'handle': 'another', 'timeout': 10, 'count': 2},
+        wrong=[{'handle': 'row', 'timeout': 0}, {'handle': 'row', 'timeout': 1, 'count': 0}, {'timeout': 1}],
+        heard={'handle': (Signal({'id': 1}, 1.0, 'row'), Signal(None, 2.0, 'row'))},
+    ),
     'delay': builtin(
         'OS::Heat::Delay', {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'UPDATE', 'DELETE']},
         changed={'min_wait': 1, 'actions': ['UPDATE']}, wrong=[{'min_wait': -1}, {'actions': ['DANCE']}],
