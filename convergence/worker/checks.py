@@ -136,7 +136,6 @@ class Checks:
         :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
         self._left.add(task)  # before the look at what it holds: it may be about to claim something
-        self._left.add(task)
         held = self._held.pop(task, None)
         if held is None:
             return

@@ -12,6 +12,7 @@ from convergence.concurrency import StopReason
 from convergence.core.finish import release
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
+from convergence.core.rows import Traversal
 from convergence.db.queries import Reader
 from convergence.db.roster import Roster
 from convergence.db.scopes import HeldResource
@@ -155,17 +156,28 @@ class Upkeep:
             self._dispatcher.attend(committed)
 
     def stop_unwanted(self) -> None:
-        """Stop work for traversals that were cancelled: the message may have been lost."""
+        """Stop work for traversals that were cancelled: the message may have been lost. Stop, too, what goes on for a
+        traversal that has failed elsewhere, once the time that the traversal had is over: nothing else would end it.
+        """
         reader = self._rows.reader
+        now: float | None = None
         for traversal_id in self._groups.traversals():
             traversal = reader.traversal(traversal_id)
             if traversal is None or traversal.status is TraversalStatus.RUNNING:
                 continue
-            stack = reader.stack(traversal.stack_id)
-            current = reader.traversal(stack.traversal_id) if stack and stack.traversal_id else None
-            superseded = current is not None and current.id != traversal_id and current.cancels
-            if traversal.status is TraversalStatus.CANCELLED or superseded:
+            out_of_time = False
+            if traversal.status is TraversalStatus.FAILED:
+                now = reader.now() if now is None else now
+                out_of_time = traversal.deadline <= now
+            if out_of_time or traversal.status is TraversalStatus.CANCELLED or self._is_cancelled_by_next(traversal):
                 self._stop(traversal.stack_id, traversal_id)
+
+    def _is_cancelled_by_next(self, traversal: Traversal) -> bool:
+        stack = self._rows.reader.stack(traversal.stack_id)
+        if stack is None or stack.traversal_id in (None, traversal.id):
+            return False
+        current = self._rows.reader.traversal(stack.traversal_id or '')
+        return current is not None and current.cancels
 
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""

@@ -135,6 +135,36 @@ def test_an_action_that_takes_longer_than_it_may_fails_although_it_does_not_come
     )
 
 
+def test_what_goes_on_after_a_failure_elsewhere_is_stopped_when_the_time_of_its_traversal_is_over(
+    harness: Harness, stuck: Stuck
+) -> None:
+    """F076: until then it may come to its end; the row is not held for ever."""
+    def fail(call: Call[Any]) -> Answer | None:
+        assert stuck.entered.wait(PATIENCE_S)
+        raise RuntimeError('broken')
+
+    harness.reality.once['create', 'r'] = [stuck]
+    harness.reality.once['create', 'bad'] = [fail]
+    worker = threaded_worker(harness, threads=2)
+    stack_id = harness.create({'r': 'x', 'bad': 'x'})
+    for check in list(harness.messages.checks):
+        worker.check_resource(None, *check)
+    assert stuck.entered.wait(PATIENCE_S)
+    eventually(lambda: harness.state(stack_id) == 'CREATE_FAILED')
+
+    worker.reconcile()
+    assert harness.row(stack_id, 'r').owner == worker.id
+    assert not any(task.cancelled.is_set() for task in worker._checks._held)
+    harness.expire(harness.stack(stack_id).traversal_id)
+
+    worker.reconcile()
+    eventually(lambda: harness.row(stack_id, 'r').owner is None)
+    assert harness.row(stack_id, 'r').status is Status.FAILED
+    assert harness.row(stack_id, 'r').status_reason == (
+        'CREATE did not stop when it was told to (after bad had failed)'
+    )
+
+
 def test_a_check_that_finds_no_free_thread_goes_to_another_worker(harness: Harness, stuck: Stuck) -> None:
     """One worker whose threads are all stuck does not sit on what the broker gives it."""
     harness.reality.once['create', 'r'] = [stuck]
