@@ -1,1 +1,1 @@
-"""`convergence …` for people: what a terminal shows. Speaks to the engine through rpc, like any other client."""
+"""`convergence …` for people: what a terminal shows. Speaks the REST API, like any other client."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from convergence.cli.stack import is_about_a_resource
-
 Document = Mapping[str, Any]
 
 
@@ -36,19 +34,20 @@ def announced(preview: Mapping[str, Iterable[Document]]) -> dict[str, Change]:
     return {str(one['resource_name']): change for key, change in _ANNOUNCED.items() for one in preview.get(key, ())}
 
 
-def happened(before: Iterable[Document], after: Iterable[Document], events: Iterable[Document]) -> dict[str, Change]:
+def happened(
+    before: Iterable[Document], after: Iterable[Document], events: Iterable[Document], stack_id: str
+) -> dict[str, Change]:
     """What became of each resource, by name.
 
     :param before: the resources before the update, and `after` those when it was complete.
-    :param events: what happened in between.
+    :param events: what happened in between; those of the stack itself, known by its id, are no resource's.
     """
     old = {str(one['resource_name']): one['physical_resource_id'] for one in before}
     new = {str(one['resource_name']): one['physical_resource_id'] for one in after}
     updated = {
         str(event['resource_name'])
         for event in events
-        if is_about_a_resource(dict(event))
-        and (event['resource_action'], event['resource_status']) == ('UPDATE', 'COMPLETE')
+        if event['resource_status'] == 'UPDATE_COMPLETE' and event['physical_resource_id'] != stack_id
     }
     changes: dict[str, Change] = {}
     for name in (*new, *(name for name in old if name not in new)):

@@ -1,8 +1,7 @@
-"""Show a stack while it converges: a table that lives on a terminal, a line for each change anywhere else."""
+"""Show a stack while it converges: a tree that lives on a terminal, a line for each change anywhere else."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Protocol, Self
@@ -12,14 +11,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from convergence.cli.output import harmless
 from convergence.cli.progress import Line, Mood, Progress
-from convergence.cli.stack import StackHandle
-from convergence.concurrency import sleep
-from convergence.errors import RetryLater
 
 STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
-IDLE, KEPT = 'waiting', 'kept'
+IDLE, KEPT = 'waiting', 'unchanged'
 _STATE_WIDTH = len('ROLLBACK_IN_PROGRESS')
+_BRANCH, _LAST = ('├─ ', '|- '), ('└─ ', '`- ')
 
 
 class Display(Protocol):
@@ -33,16 +31,17 @@ class Display(Protocol):
     ) -> None:
         """End; what was shown last stays."""
 
-    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str) -> None:
+    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str, note: str = '') -> None:
         """Show how things are.
 
         :param changes: what has changed since the last call.
         :param idle: the word for resources to which nothing has happened.
+        :param note: what else is to be known, a sentence.
         """
 
 
-class LiveTable:
-    """A table that is drawn again in its place."""
+class LiveTree:
+    """A tree that is drawn again in its place."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False)
@@ -57,10 +56,13 @@ class LiveTable:
     ) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str) -> None:
-        """Draw the table again, with the times of now."""
-        room = max(3, self._console.height - 3)
-        self._live.update(table(progress, now_s, idle, room), refresh=True)
+    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str, note: str = '') -> None:
+        """Draw the tree again, with the times of now."""
+        room = max(3, self._console.height - 4)
+        shown = tree(progress, now_s, idle, room, plain=not _can_draw(self._console))
+        if note:
+            shown.add_row(Text(note, 'yellow'), '', '', '', '')
+        self._live.update(shown, refresh=True)
 
 
 class PlainLines:
@@ -68,6 +70,7 @@ class PlainLines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._note = ''
 
     def __enter__(self) -> Self:
         return self
@@ -77,59 +80,51 @@ class PlainLines:
     ) -> None:
         """Nothing to tidy up."""
 
-    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str) -> None:
+    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str, note: str = '') -> None:
         """Print what has changed."""
         for line in changes:
-            text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type:<30}  {line.state}'
-            self._console.print(Text(text), soft_wrap=True)
+            text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type or "the stack":<30}  {line.state}'
+            if line.mood is Mood.BAD and line.reason:
+                text = f'{text}  {" ".join(line.reason.split())}'
+            self._console.print(Text(harmless(text)), soft_wrap=True)
+        if note and note != self._note:
+            self._console.print(Text(f'  {now_s:6.1f} s  {note}'), soft_wrap=True)
+        self._note = note
 
 
 def display_for(console: Console) -> Display:
     """The display that suits where the console writes to."""
-    return LiveTable(console) if console.is_terminal else PlainLines(console)
+    return LiveTree(console) if console.is_terminal else PlainLines(console)
 
 
-def follow(stack: StackHandle, progress: Progress, display: Display, *, since: str | None, timeout_s: float) -> str:
-    """Show an operation until it has ended.
+def tree(progress: Progress, now_s: float, idle: str, room: int, *, plain: bool = False) -> Table:
+    """The stack and below it its resources.
 
-    :param since: the stack's last event before the operation.
-    :returns: the state in which it ended.
-    :raises RetryLater: it has not ended after `timeout_s` seconds; it goes on.
-    """
-    begun = time.monotonic()
-    with display:
-        while True:
-            # In this order: a state is stored together with the events that led to it.
-            state, _ = stack.state()
-            now_s = time.monotonic() - begun
-            has_ended = not state.endswith('_IN_PROGRESS')
-            display.show(progress, progress.learn(stack.events(since), now_s), now_s, KEPT if has_ended else IDLE)
-            if has_ended:
-                return state
-            if now_s > timeout_s:
-                raise RetryLater(f'The stack {stack.name} is still {state} after {timeout_s:g} s; it goes on.')
-            sleep(0.1)
-
-
-def table(progress: Progress, now_s: float, idle: str, room: int) -> Table:
-    """The lines as a table.
-
-    :param room: most lines to show; where there are more, those that are done are left out first.
+    :param room: most resources to show; where there are more, those that are done are left out first.
+    :param plain: draw with ASCII.
     """
     shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    shown.add_column(width=0)
-    shown.add_column(no_wrap=True, min_width=min(progress.width, 24))  # so that nothing moves when a title grows
+    shown.add_column(no_wrap=True, min_width=min(progress.width + 3, 24))  # so that nothing moves when a title grows
     shown.add_column(no_wrap=True, style='dim')
     shown.add_column(no_wrap=True, min_width=_STATE_WIDTH)
     shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')
+    shown.add_column(no_wrap=True, style='dim', overflow='ellipsis')
+    done = sum(line.mood is Mood.GOOD for line in progress.lines)
+    counted = f'{done} of {len(progress.lines)}' if progress.lines else ''
+    stack = progress.stack
+    shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), '')
     chosen = choose(progress.lines, room)
-    for line in chosen:
+    left_off = len(progress.lines) - len(chosen)
+    for number, line in enumerate(chosen, 1):
+        guide = (_LAST if number == len(chosen) and not left_off else _BRANCH)[plain]
+        title = Text.assemble((guide, 'dim'), harmless(progress.title(line)))
         took_s = line.took_s(now_s)
-        state = Text(line.state or idle, STYLES[line.mood])
-        time_taken = '' if took_s is None else f'{took_s:.1f} s'
-        shown.add_row('', Text(progress.title(line)), Text(line.type), state, time_taken)
-    if len(chosen) < len(progress.lines):
-        shown.add_row('', Text(f'and {len(progress.lines) - len(chosen)} more', 'dim'), '', '', '')
+        shown.add_row(
+            title, Text(harmless(line.type)), _state(line, idle), '' if took_s is None else _seconds(took_s),
+            Text(harmless(_remark(progress, line))),
+        )  # fmt: skip
+    if left_off:
+        shown.add_row(Text(f'{_LAST[plain]}and {left_off} more', 'dim'), '', '', '', '')
     return shown
 
 
@@ -140,3 +135,28 @@ def choose(lines: Sequence[Line], room: int) -> list[Line]:
     urgency = {Mood.BAD: 0, Mood.BUSY: 1, Mood.WAITING: 2, Mood.GOOD: 3}
     ranked = sorted(range(len(lines)), key=lambda index: (urgency[lines[index].mood], index))
     return [lines[index] for index in sorted(ranked[: room - 1])]
+
+
+def _remark(progress: Progress, line: Line) -> str:
+    if line.mood is Mood.BAD:
+        return ' '.join(line.reason.split())
+    if line.mood is Mood.WAITING and (others := progress.waits_for(line)):
+        more = f' and {len(others) - 2} more' if len(others) > 2 else ''
+        return f'waits for {", ".join(others[:2])}{more}'
+    return ''
+
+
+def _state(line: Line, idle: str) -> Text:
+    return Text(line.state or idle, STYLES[line.mood])
+
+
+def _seconds(seconds: float) -> str:
+    return f'{seconds:.1f} s' if seconds < 60 else f'{int(seconds) // 60} min {int(seconds) % 60:02d} s'
+
+
+def _can_draw(console: Console) -> bool:
+    try:
+        (_BRANCH[0] + _LAST[0]).encode(console.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

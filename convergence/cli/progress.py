@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from convergence.cli.stack import event_id, is_about_a_resource
-
 OLD = ' (old)'
+BEGUN, OVER = '_IN_PROGRESS', ('_COMPLETE', '_FAILED')
 
 
 class Part(StrEnum):
@@ -30,7 +29,7 @@ class Mood(StrEnum):
 
 @dataclass(slots=True)
 class Line:
-    """One resource in the course of an operation. Times in seconds since the operation began.
+    """One resource, or the stack itself, in the course of an operation. Times in seconds since the operation began.
 
     :ivar state: for example ``CREATE_IN_PROGRESS``; empty while nothing has happened to the resource.
     """
@@ -58,33 +57,85 @@ class Line:
             return None
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
 
+    def enter(self, state: str, reason: str, now_s: float) -> None:
+        """Take on a state."""
+        self.state, self.reason = state, reason
+        if state.endswith(BEGUN):
+            self.begun_s, self.ended_s = now_s, None
+        else:
+            self.begun_s = now_s if self.begun_s is None else self.begun_s
+            self.ended_s = now_s
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a stack is made of when an operation on it begins.
+
+    :param wanted: type by name of what the stack is to have, in the order to show; empty for a delete.
+    :param existing: type by name of what it has at the beginning.
+    :param requires: what each resource needs, by name.
+    """
+
+    stack_name: str
+    stack_id: str
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    existing: Mapping[str, str] = field(default_factory=dict)
+    requires: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
 
 class Progress:
     """The lines of one operation.
 
-    :param wanted: type by name of what the stack is to have, in the order to show; empty for a delete.
-    :param existing: type by name of what it has at the beginning.
-    :ivar width: how long a title can become, in characters.
+    :ivar stack: the line of the stack itself.
+    :ivar last_event: id of the last event that was learned.
     """
 
-    def __init__(self, wanted: Mapping[str, str], existing: Mapping[str, str]) -> None:
+    def __init__(self, scene: Scene) -> None:
+        self.stack = Line(scene.stack_name, '', Part.WANTED)
+        self.last_event: str | None = None
+        self._scene = scene
         self._seen: set[str] = set()
-        names = [len(name) for name in (*wanted, *existing)]
-        self.width = max(names, default=0) + (len(OLD) if wanted.keys() & existing.keys() else 0)
-        self._lines = {(name, Part.WANTED): Line(name, kind, Part.WANTED) for name, kind in wanted.items()}
-        gone = {name: kind for name, kind in existing.items() if name not in wanted}
-        self._lines |= {(name, Part.LEAVING): Line(name, kind, Part.LEAVING) for name, kind in gone.items()}
+        wanted = {(name, Part.WANTED): Line(name, kind, Part.WANTED) for name, kind in scene.wanted.items()}
+        gone = {name: kind for name, kind in scene.existing.items() if name not in scene.wanted}
+        self._lines = wanted | {(name, Part.LEAVING): Line(name, kind, Part.LEAVING) for name, kind in gone.items()}
+        self._needed_by: dict[str, list[str]] = {}
+        for name, required in scene.requires.items():
+            for each in required:
+                self._needed_by.setdefault(each, []).append(name)
 
     @property
     def lines(self) -> list[Line]:
-        """All lines; an old object follows the one that replaces it."""
+        """The lines of all resources; an old object follows the one that replaces it."""
         names = dict.fromkeys(name for name, _ in self._lines)
         return [self._lines[key] for name in names for part in Part if (key := (name, part)) in self._lines]
+
+    @property
+    def width(self) -> int:
+        """How long a title can become, in characters."""
+        names = [len(name) for name, _ in self._lines]
+        doubled = self._scene.wanted.keys() & self._scene.existing.keys()
+        return max(names, default=0) + (len(OLD) if doubled else 0)
 
     def title(self, line: Line) -> str:
         """The name of a line, different from all others."""
         doubled = line.part is Part.LEAVING and (line.name, Part.WANTED) in self._lines
         return f'{line.name}{OLD}' if doubled else line.name
+
+    def waits_for(self, line: Line) -> list[str]:
+        """The resources at work, or failed, that keep one from its turn, directly or through others."""
+        edges = self._scene.requires if line.part is Part.WANTED else self._needed_by
+        found: dict[str, None] = {}
+        seen, waiting = {line.name}, list(edges.get(line.name, ()))
+        while waiting:
+            name = waiting.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            waiting += edges.get(name, ())
+            other = self._lines.get((name, line.part))
+            if other is not None and other.mood in (Mood.BUSY, Mood.BAD):
+                found[name] = None
+        return list(found)
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
         """Take note of events, in their order; those that were seen before change nothing.
@@ -93,22 +144,24 @@ class Progress:
         """
         changes = []
         for event in events:
-            if event_id(dict(event)) in self._seen:
-                continue
-            self._seen.add(event_id(dict(event)))
-            if is_about_a_resource(dict(event)):
+            self.last_event = str(event['id'])
+            if self.last_event not in self._seen:
+                self._seen.add(self.last_event)
                 changes.append(self._apply(event, now_s))
         return changes
 
+    def is_about_the_stack(self, event: Mapping[str, Any]) -> bool:
+        """Whether an event is about the stack itself, and not about a resource, which may have the same name."""
+        scene = self._scene
+        return (event['resource_name'], event['physical_resource_id']) == (scene.stack_name, scene.stack_id)
+
     def _apply(self, event: Mapping[str, Any], now_s: float) -> Line:
-        name, action, status = event['resource_name'], event['resource_action'], event['resource_status']
-        part = Part.LEAVING if action == 'DELETE' else Part.WANTED
-        line = self._lines.setdefault((name, part), Line(name, str(event['resource_type']), part))
-        line.type, line.state = str(event['resource_type']), f'{action}_{status}'
-        line.reason = str(event['resource_status_reason'])
-        if status == 'IN_PROGRESS':
-            line.begun_s, line.ended_s = now_s, None
+        name, state = str(event['resource_name']), str(event['resource_status'])
+        if self.is_about_the_stack(event):
+            line = self.stack
         else:
-            line.begun_s = now_s if line.begun_s is None else line.begun_s
-            line.ended_s = now_s
-        return Line(name, line.type, part, line.state, line.reason, line.begun_s, line.ended_s)
+            part = Part.LEAVING if state.startswith('DELETE_') else Part.WANTED
+            kind = self._scene.wanted.get(name) or self._scene.existing.get(name, '')
+            line = self._lines.setdefault((name, part), Line(name, kind, part))
+        line.enter(state, str(event.get('resource_status_reason') or ''), now_s)
+        return Line(line.name, line.type, line.part, line.state, line.reason, line.begun_s, line.ended_s)

@@ -1,10 +1,8 @@
-"""What is printed between and after operations: headings, outputs, comparisons, and checks that passed or did not."""
+"""What is printed between and after operations: headings, comparisons, and checks that passed or did not."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.padding import Padding
@@ -52,16 +50,6 @@ class Report:
         line.add_row(' ', Text(self._drawable(mark, plain), style), Text(told))
         self.console.print(line)
         return holds
-
-    def outputs(self, outputs: Iterable[Mapping[str, Any]]) -> None:
-        """The outputs of a stack, or why they have no value."""
-        grid = _grid(columns=2)
-        for output in outputs:
-            value, error = output['output_value'], output.get('output_error')
-            text = value if isinstance(value, str) else json.dumps(value)
-            shown = Text(f'no value: {error}', 'red') if error else Text(text, overflow='fold')
-            grid.add_row('', Text(str(output['output_key']), 'cyan'), shown)
-        self.console.print(grid)
 
     def comparison(self, announced: Mapping[str, Change], happened: Mapping[str, Change]) -> bool:
         """What was announced for each resource beside what came; whether all of it is the same."""

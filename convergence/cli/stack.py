@@ -1,90 +1,226 @@
-"""One stack, as somebody at a terminal deals with it."""
+"""``convergence stack``: the group of commands; those that change something are in `stack_changes`, the others here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+import sys
+from typing import Any
 
-from oslo_context.context import RequestContext
+import click
+from rich.text import Text
 
-from convergence.rpc.operations import EventQuery
+from convergence.cli import stack_changes
+from convergence.cli.client import Api, Document
+from convergence.cli.exits import NotFound
+from convergence.cli.following import Start, console, scene_of
+from convergence.cli.options import EPILOG, connected, printing
+from convergence.cli.output import Output, harmless
+from convergence.cli.waiting import conclude, show_cause, watch
 
-Document = dict[str, Any]
-
-
-class Client(Protocol):
-    """The part of `convergence.rpc.client.EngineClient` that is needed to look at a stack."""
-
-    def show_stack(
-        self, context: RequestContext, stack_identity: Document, resolve_outputs: bool = True
-    ) -> list[Document]:
-        """Everything about one stack, as a list of one."""
-
-    def get_template(self, context: RequestContext, stack_identity: Document) -> Document:
-        """The stack's template."""
-
-    def list_stack_resources(self, context: RequestContext, stack_identity: Document) -> list[Document]:
-        """The stack's resources."""
-
-    def list_events(
-        self, context: RequestContext, stack_identity: Document, query: EventQuery | None = None
-    ) -> list[Document]:
-        """What happened to the stack."""
+STACK_COLUMNS = ('id', 'stack_name', 'stack_status', 'creation_time', 'updated_time')
+RESOURCE_COLUMNS = ('resource_name', 'resource_type', 'resource_status', 'physical_resource_id', 'updated_time')
+EVENT_COLUMNS = ('event_time', 'resource_name', 'resource_status', 'resource_status_reason', 'id')
+OUTPUT_COLUMNS = ('output_key', 'output_value', 'description')
+HISTORY_COLUMNS = ('started_at', 'action', 'status', 'finished_at', 'reason', 'id')
+FRONTIER_COLUMNS = ('resource_name', 'resource_type', 'state', 'age_s', 'attempts', 'owner_host', 'last_error')
+_NAME = click.argument('name', metavar='STACK')
 
 
-@dataclass(frozen=True, slots=True)
-class StackHandle:
-    """A stack and the way to ask about it. Every method asks the engine.
+@click.group(epilog=EPILOG)
+def stack() -> None:
+    """Create, change, look at and delete stacks.
 
-    :param identity: as `create_stack` gives it.
+    STACK is a name or an id everywhere.
     """
 
-    client: Client
-    context: RequestContext
-    identity: Document
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return str(self.identity['stack_name'])
-
-    def state(self) -> tuple[str, str]:
-        """State, for example ``CREATE_COMPLETE``, and the reason for it."""
-        (shown,) = self.client.show_stack(self.context, self.identity, resolve_outputs=False)
-        return f'{shown["stack_action"]}_{shown["stack_status"]}', str(shown['stack_status_reason'])
-
-    def outputs(self) -> list[Document]:
-        """The outputs with their values, in the order of the template."""
-        (shown,) = self.client.show_stack(self.context, self.identity)
-        return list(shown.get('outputs', ()))
-
-    def resources(self) -> list[Document]:
-        """For each name the resource that is in service."""
-        return self.client.list_stack_resources(self.context, self.identity)
-
-    def wanted(self) -> dict[str, str]:
-        """The type of each resource that the stack's template names, in the order of the template."""
-        template = self.client.get_template(self.context, self.identity)
-        return {name: str(one['type']) for name, one in (template.get('resources') or {}).items()}
-
-    def events(self, since: str | None = None) -> list[Document]:
-        """What happened, oldest first.
-
-        :param since: id of an event; only what happened after it.
-        """
-        return self.client.list_events(self.context, self.identity, EventQuery(marker=since))
-
-    def last_event(self) -> str | None:
-        """The id of the newest event; None where nothing has happened yet."""
-        newest = self.client.list_events(self.context, self.identity, EventQuery(limit=1, sort_dir='desc'))
-        return event_id(newest[0]) if newest else None
+for _command in stack_changes.COMMANDS:
+    stack.add_command(_command)
 
 
-def event_id(event: Document) -> str:
-    """The id of an event."""
-    return str(event['event_identity']['path']).rpartition('/')[2]
+@stack.command('list', epilog=EPILOG)
+@click.option('--status', metavar='STATUS', help='Only those with it, for example FAILED.')
+@click.option('--tags', metavar='TAG,...', help='Only those with all of these tags.')
+@click.option('--deleted', is_flag=True, help='Those that are deleted too.')
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most, the newest first.')
+@printing
+@connected
+def list_(
+    api: Api, output: Output, status: str | None, tags: str | None, deleted: bool, limit: int | None
+) -> None:
+    """List the stacks of the project, the newest first."""
+    found = api.get('stacks', status=status, tags=tags, limit=limit, show_deleted='true' if deleted else None)
+    output.listing(STACK_COLUMNS, found['stacks'])
 
 
-def is_about_a_resource(event: Document) -> bool:
-    """Whether an event is about a resource, and not about the stack itself."""
-    return bool(event['resource_type'] != 'OS::Heat::Stack' or event['resource_name'] != event['stack_name'])
+@stack.command(epilog=EPILOG)
+@_NAME
+@printing
+@connected
+def show(api: Api, output: Output, name: str) -> None:
+    """Show everything about a stack. Values of hidden parameters are masked."""
+    document = api.stack(name).show(outputs=True)
+    document.pop('links', None)
+    output.record(document)
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@click.argument('key', required=False)
+@printing
+@connected
+def outputs(api: Api, output: Output, name: str, key: str | None) -> None:
+    """List the outputs of a stack with their values, or show the one called KEY.
+
+    With --format value and a KEY only the value is printed.
+    """
+    found = api.stack(name).outputs()
+    if key is None:
+        output.listing(OUTPUT_COLUMNS, found)
+        return
+    chosen = next((each for each in found if each['output_key'] == key), None)
+    if chosen is None:
+        known = ', '.join(each['output_key'] for each in found) or 'none'
+        raise NotFound(f'Stack {name} has no output {key}; there are: {known}.')
+    if chosen.get('output_error'):
+        click.echo(f'convergence: no value: {chosen["output_error"]}', err=True)
+    if output.form == 'value' and not output.columns:
+        output = Output(output.form, ('output_value',))
+    output.record(chosen)
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@click.argument('resource', required=False)
+@printing
+@connected
+def resources(api: Api, output: Output, name: str, resource: str | None) -> None:
+    """List the resources of a stack, or show everything about one RESOURCE."""
+    found = api.stack(name)
+    if resource is None:
+        output.listing(RESOURCE_COLUMNS, found.resources())
+        return
+    document = dict(api.get(found.at('resources', resource))['resource'])
+    document.pop('links', None)
+    output.record(document)
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@click.option('--follow', is_flag=True, help='Those to come as well, until Ctrl-C or the end of the stack.')
+@click.option('--resource', metavar='NAME', help='Only those of one resource.')
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only the newest N.')
+@printing
+@connected
+def events(api: Api, output: Output, name: str, follow: bool, resource: str | None, limit: int | None) -> None:
+    """List what happened to a stack, oldest first."""
+    found = api.stack(name)
+    query: dict[str, Any] = {'resource_name': resource}
+    if limit is not None:
+        query |= {'limit': limit, 'sort_dir': 'desc'}
+    past = list(api.get(found.at('events'), **query)['events'])
+    past = past[::-1] if limit is not None else past
+    if not follow:
+        output.listing(EVENT_COLUMNS, past)
+        return
+    stack_changes.tail(found, past, resource, output, EVENT_COLUMNS)
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most.')
+@printing
+@connected
+def history(api: Api, output: Output, name: str, limit: int | None) -> None:
+    """List the operations on a stack, the newest first."""
+    output.listing(HISTORY_COLUMNS, api.get(api.stack(name).at('traversals'), limit=limit)['traversals'])
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@printing
+@connected
+def explain(api: Api, output: Output, name: str) -> None:
+    """Say why a stack is as it is: what failed first, what it waits for, and for how long."""
+    found = api.stack(name).explain()
+    if not output.is_for_people or output.columns:
+        found.pop('links', None)
+        output.record(found)
+        return
+    click.echo(harmless(found['summary']))
+    show_cause(console(), found)
+    if found.get('frontier'):
+        output.listing(FRONTIER_COLUMNS, found['frontier'])
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@click.option(
+    '-f', '--format', 'form', type=click.Choice(['ascii', 'mermaid', 'dot', 'svg', 'json']), default='ascii',
+    show_default=True, help='How to draw.',
+)  # fmt: skip
+@connected
+def graph(api: Api, name: str, form: str) -> None:
+    """Draw the resources of a stack: what needs what, with states."""
+    found = api.stack(name)
+    if form == 'ascii':
+        _draw(found.graph())
+        return
+    answer = api.ask('GET', found.at('graph'), query={'format': form})
+    click.echo(answer.text, nl=not answer.text.endswith('\n'))
+
+
+@stack.command(epilog=EPILOG)
+@_NAME
+@click.option(
+    '--for', 'wanted', metavar='STATE', default='', help='The state to end in, such as UPDATE_COMPLETE; else exit 1.'
+)
+@click.option('--wait-timeout', type=click.FloatRange(min=0), metavar='SECONDS', help='Wait for so long at most.')
+@printing
+@connected
+def wait(api: Api, output: Output, name: str, wanted: str, wait_timeout: float | None) -> int:
+    """Follow the operation that is going on, and end with how it went.
+
+    Without --for every state ..._COMPLETE is fine but ROLLBACK_COMPLETE.
+    """
+    found = api.stack(name)
+    past = found.events()
+    begun = 0
+    for number, event in enumerate(past):
+        if event['physical_resource_id'] == found.id and event['resource_status'].endswith('_IN_PROGRESS'):
+            begun = number
+    since = str(past[begun - 1]['id']) if begun else None
+    scene = scene_of(found)
+    return conclude(found, watch(found, Start(scene, since), scene, wait_timeout), wanted.upper(), output)
+
+
+def _draw(drawn: Document) -> None:
+    """The graph as text: each resource once, below the first of those that need it."""
+    needs: dict[str, list[str]] = {}
+    needed = set()
+    for edge in drawn['edges']:
+        needs.setdefault(edge['from'], []).append(edge['to'])
+        needed.add(edge['to'])
+    nodes = {node['name']: node for node in drawn['nodes']}
+    seen: set[str] = set()
+    lines: list[Text] = []
+
+    def walk(name: str, lead: str, guide: str) -> None:
+        node = nodes[name]
+        state = node['status'] or 'not begun'
+        again = name in seen and bool(needs.get(name))
+        line = Text.assemble((f'{lead}{guide}', 'dim'), (harmless(name), 'bold'), f'  {node["type"]}  ', state)
+        lines.append(line.append('  (see above)', 'dim') if again else line)
+        if name in seen:
+            return
+        seen.add(name)
+        below = [each for each in needs.get(name, ()) if each in nodes]
+        deeper = lead + {'': '', '├─ ': '│  ', '└─ ': '   '}[guide]
+        for number, each in enumerate(below, 1):
+            walk(each, deeper, '└─ ' if number == len(below) else '├─ ')
+
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * len(nodes) + 1000))
+    for name in nodes:
+        if name not in needed:
+            walk(name, '', '')
+    for line in lines:
+        click.echo(line.plain)

@@ -1,7 +1,8 @@
 """``make demo``: a small web site on this machine, created, changed and removed, each step checked.
 
-Everything runs in this one process, on the defaults that need no other service: an SQLite file, messages in memory,
-and the local provider, which makes real files and a real server. All of it lives in a new temporary directory.
+It types what anybody would type: ``convergence serve``, which needs no other service, and then ``convergence stack
+create --wait``, ``update`` and ``delete``. The local provider makes real files and a real server. All of it lives in a
+new temporary directory.
 
 Exit code: 0 if everything that was announced came true, 1 if not, 2 for a wrong command line, 130 after Ctrl-C; in
 each case what was made is removed again.
@@ -13,45 +14,37 @@ import argparse
 import contextlib
 import http.client
 import json
-import logging
+import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 import convergence
+from convergence.cli import notices
 from convergence.cli.changes import Change, announced, happened
-from convergence.cli.display import display_for, follow
-from convergence.cli.progress import Progress
+from convergence.cli.client import Api, Stack
+from convergence.cli.exits import CommandFailed, NotFound
 from convergence.cli.report import Report
-from convergence.cli.stack import StackHandle
-from convergence.concurrency import Executor
-from convergence.config import (
-    DatabaseSettings,
-    EngineSettings,
-    LimitSettings,
-    LocalProviderSettings,
-    Settings,
-    TransportSettings,
-    WorkerSettings,
-)
+from convergence.cli.targets import Target
 from convergence.errors import ConvergenceError
-from convergence.logs import LINE_FORMAT, SafeFormatter
 from convergence.resources.builtin.local.process_table import is_running, stop
 from convergence.resources.builtin.local.sandbox import STATE
 
-if TYPE_CHECKING:
-    from convergence.cmd.embedded import Embedded
-
-STACK, PROJECT = 'site', 'demo'
+STACK = 'site'
 OPERATION_LIMIT_S = 300.0
+SERVER_LIMIT_S = 120.0
+"""Seconds until the server must have begun, or ended."""
+COMMAND = (sys.executable, '-m', 'convergence.cmd.convergence')
+CONFIGURATION = '[worker]\nworkers = 3\nthreads = 4\n'
 INTERRUPTED = 130
 EXPECTED = {Change.KEPT, Change.UPDATED, Change.REPLACED}
 """What the two versions of the site are made to show."""
@@ -74,6 +67,8 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(report, directory, *sources)
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except ConvergenceError as error:
+        report.check('The demo comes to its end', False, str(error))
     finally:
         _end_processes(directory / 'local')
         if code == 1:
@@ -98,32 +93,13 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def settings_in(directory: Path) -> Settings:
-    """The defaults for one process, with everything kept in `directory`. No configuration file is read."""
-    return Settings(
-        host='localhost',
-        executor=Executor.THREADING,
-        state_dir=directory,
-        database=DatabaseSettings(f'sqlite:///{directory / "convergence.sqlite"}'),
-        transport=TransportSettings(),
-        engine=EngineSettings(),
-        worker=WorkerSettings(workers=3, threads=4),
-        limits=LimitSettings(),
-        local_provider=LocalProviderSettings(enabled=True, root=directory / 'local', programs={}),
-    )
-
-
 def _run(report: Report, directory: Path, first: Path, second: Path) -> int:
-    _log_to(directory / 'demo.log')
-    from convergence.cmd.embedded import Embedded  # after the log: libraries warn while they are imported
-
-    settings = settings_in(directory)
     report.title('A web site on this machine: made, changed and removed again')
-    report.say(f'One process: 1 engine, {settings.worker.workers} workers, SQLite, messages in memory.', 'dim')
+    report.say('One process serves: 1 engine, 3 workers, the API; SQLite, messages in memory.', 'dim')
     report.say(f'All that it keeps is in {directory}.', 'dim')
-    with Embedded(settings) as embedded:
-        demo = Demo(report, embedded, directory / 'local')
-        interrupted = False
+    interrupted = False
+    with _served(report, directory) as url:
+        demo = Demo(report, url, directory / 'local')
         try:
             demo.create(first)
             demo.update(second)
@@ -132,11 +108,50 @@ def _run(report: Report, directory: Path, first: Path, second: Path) -> int:
             interrupted = True
             with contextlib.suppress(OSError):  # the terminal may be gone
                 report.say('Interrupted. Removing what was made ...', 'yellow')
-        except ConvergenceError as error:
+        except (ConvergenceError, CommandFailed) as error:
             report.check('The demo comes to its end', False, str(error))
         finally:
             demo.remove()
     return INTERRUPTED if interrupted else _verdict(report)
+
+
+@contextlib.contextmanager
+def _served(report: Report, directory: Path) -> Iterator[str]:
+    """Have ``convergence serve`` serve `directory`; the URL.
+
+    :raises ConvergenceError: it did not begin to.
+    """
+    configuration = directory / 'demo.conf'
+    configuration.write_text(CONFIGURATION, encoding='utf-8')
+    _tell(report, 'serve', '--data', str(directory))
+    with (directory / 'demo.log').open('w', encoding='utf-8') as log:
+        # A session of its own: Ctrl-C is for the demo, which still needs the server to remove what was made.
+        server = subprocess.Popen(
+            [*COMMAND, 'serve', '--data', str(directory), '--port', '0', '--config-file', str(configuration), '-v'],
+            env=os.environ | {'XDG_STATE_HOME': str(directory / 'notices')},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        ends = time.monotonic() + SERVER_LIMIT_S
+        while (notice := notices.alive(directory)) is None:
+            if server.poll() is not None or time.monotonic() > ends:
+                raise ConvergenceError('convergence serve did not begin')
+            time.sleep(0.05)
+        yield notice.url
+    finally:
+        server.terminate()
+        try:
+            server.wait(SERVER_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _tell(report: Report, *arguments: str) -> None:
+    report.say(f'$ convergence {" ".join(arguments)}', 'cyan')
 
 
 def _verdict(report: Report) -> int:
@@ -151,14 +166,14 @@ def _verdict(report: Report) -> int:
 class Demo:
     """The steps of the demo.
 
+    :param url: of the API.
     :param root: directory of the local provider.
     """
 
-    def __init__(self, report: Report, embedded: Embedded, root: Path) -> None:
+    def __init__(self, report: Report, url: str, root: Path) -> None:
         self._report = report
-        self._client = embedded.client
-        self._context = embedded.context(PROJECT)
-        self._embedded = embedded
+        self._url = url
+        self._api = Api(Target(f'{url}/v1/demo', 'the demo'))
         self._root = root
         self._servers: list[str] = []
 
@@ -167,81 +182,84 @@ class Demo:
     def create(self, source: Path) -> None:
         """Create the stack and look at the site."""
         self._report.title(f'1  Create: {source.parent.name}/{source.name}')
-        template = source.read_text(encoding='utf-8')
-        stack = self._stack(self._client.create_stack(self._context, STACK, template))
-        self._follow(stack, 'CREATE_COMPLETE', existing={}, since=None)
-        self._show_outputs(stack, 'Hello from Convergence (first edition)')
-        self._servers.append(self._server(stack))
+        self._type('CREATE_COMPLETE', 'create', STACK, '-t', str(source), '--wait')
+        stack = self._api.stack(STACK)
+        self._look_at(stack, 'Hello from Convergence (first edition)')
+        self._servers.append(_server(stack))
 
     def update(self, source: Path) -> None:
         """Change the stack, and compare what was announced with what came."""
         self._report.title(f'2  Update: {source.parent.name}/{source.name}')
-        stack, template = self._found(), source.read_text(encoding='utf-8')
-        preview = announced(self._client.preview_update_stack(self._context, stack.identity, template))
+        stack = self._api.stack(STACK)
+        body = {'template': source.read_text(encoding='utf-8')}
+        preview = announced(self._api.send('PUT', stack.at('preview'), body)['resource_changes'])
         before, since = stack.resources(), stack.last_event()
-        old_url = self._output(stack, 'url')
-        self._client.update_stack(self._context, stack.identity, template)
-        self._follow(stack, 'UPDATE_COMPLETE', existing=_types(before), since=since)
+        old_url = _output(stack, 'url')
+        self._type('UPDATE_COMPLETE', 'update', STACK, '-t', str(source), '--wait')
         self._report.space()
-        came = happened(before, stack.resources(), stack.events(since))
+        came = happened(before, stack.resources(), stack.events(since), stack.id)
         same = self._report.comparison(preview, came)
         self._report.check('What happened is what the preview had announced', same)
         whole = EXPECTED <= {*came.values()}
         self._report.check('Something was kept, something changed in place, something replaced', whole)
-        self._servers.append(self._server(stack))
+        self._servers.append(_server(stack))
         old, new = self._servers[-2:]
         swapped = not is_running(old) and is_running(new)
         self._report.check(f'The old server ({_pid(old)}) has ended, a new one ({_pid(new)}) runs', swapped)
         self._report.check(f'{old_url} does not answer any more', _get(old_url) is None)
-        self._show_outputs(stack, 'Good day from Convergence (second edition)')
+        self._look_at(stack, 'Good day from Convergence (second edition)')
 
     def delete(self) -> None:
         """Delete the stack and see that nothing is left."""
         self._report.title('3  Delete')
-        stack = self._found()
-        existing, since = _types(stack.resources()), stack.last_event()
-        url = self._output(stack, 'url')
-        self._client.delete_stack(self._context, stack.identity)
-        self._follow(stack, 'DELETE_COMPLETE', existing=existing, since=since)
+        stack = self._api.stack(STACK)
+        url = _output(stack, 'url')
+        self._type('DELETE_COMPLETE', 'delete', STACK, '--yes', '--wait')
         running = [server for server in self._servers if is_running(server)]
         files = left_over(self._root)
-        rows = [one['resource_name'] for one in stack.resources()]
+        rows = [str(one['resource_name']) for one in stack.resources()]
         self._report.check('No resource row is left in the database', not rows, ', '.join(rows))
         self._report.check('No file is left on the disk', not files, ', '.join(files))
         self._report.check('No process is left running', not running and _get(url) is None, ', '.join(running))
 
     def remove(self) -> None:
         """Delete the stack if it is still there, whatever state it is in."""
-        with contextlib.suppress(ConvergenceError, TimeoutError):
-            stack = self._found()
-            self._client.delete_stack(self._context, stack.identity)
-            self._embedded.wait(stack.identity, OPERATION_LIMIT_S)
+        with contextlib.suppress(CommandFailed):
+            stack = self._api.stack(STACK)
+            self._api.send('DELETE', stack.at())
+            ends = time.monotonic() + OPERATION_LIMIT_S
+            while stack.show()['stack_status'].endswith('_IN_PROGRESS') and time.monotonic() < ends:
+                time.sleep(0.1)
 
     # --- parts ------------------------------------------------------------------------------------------------
 
-    def _stack(self, identity: dict[str, Any]) -> StackHandle:
-        return StackHandle(self._client, self._context, identity)
+    def _type(self, wanted: str, *arguments: str) -> None:
+        """Run ``convergence stack …`` on this terminal, and see that it ends as wanted.
 
-    def _found(self) -> StackHandle:
-        return self._stack(self._client.identify_stack(self._context, STACK))
-
-    def _follow(self, stack: StackHandle, wanted: str, *, existing: Mapping[str, str], since: str | None) -> None:
-        """Show the operation until it ends.
-
-        :raises ConvergenceError: it does not end in the state `wanted`.
+        :raises ConvergenceError: it does not.
         """
-        progress = Progress({} if wanted == 'DELETE_COMPLETE' else stack.wanted(), existing)
-        display = display_for(self._report.console)
-        state = follow(stack, progress, display, since=since, timeout_s=OPERATION_LIMIT_S)
-        if not self._report.check(f'The stack is {state}', state == wanted):
-            raise ConvergenceError(stack.state()[1])
+        _tell(self._report, 'stack', *arguments)
+        environment = os.environ | {'CONVERGENCE_ENDPOINT': self._url, 'CONVERGENCE_PROJECT': 'demo'}
+        if not self._report.console.is_terminal:
+            environment['TTY_COMPATIBLE'] = '0'
+        self._report.console.file.flush()
+        stack = self._api.stack(STACK) if arguments[0] != 'create' else None
+        done = subprocess.run(
+            [*COMMAND, 'stack', *arguments],
+            env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        if done.returncode == INTERRUPTED:
+            raise KeyboardInterrupt
+        shown = (stack or self._api.stack(STACK)).show()
+        state = str(shown['stack_status'])
+        held = self._report.check(f'The stack is {state}', state == wanted)
+        if not held or done.returncode:
+            raise ConvergenceError(str(shown['stack_status_reason']))
 
-    def _show_outputs(self, stack: StackHandle, greeting: str) -> None:
-        """Print the outputs, and ask the site: its page, and the private one without and with the password."""
-        self._report.space()
-        self._report.outputs(stack.outputs())
-        url = self._output(stack, 'url')
-        secret = _password(Path(self._output(stack, 'settings_file')))
+    def _look_at(self, stack: Stack, greeting: str) -> None:
+        """Ask the site: its page, and the private one without and with the password."""
+        url = _output(stack, 'url')
+        secret = _password(Path(_output(stack, 'settings_file')))
         for path, password, expected in (
             ('/', None, (200, greeting)),
             ('/private', None, (401, 'The password, please.')),
@@ -251,11 +269,16 @@ class Demo:
             told = ', with the password' if password else ''
             self._report.check(f'GET {path}{told}: {expected[0]} {expected[1]}', answer == expected, str(answer))
 
-    def _output(self, stack: StackHandle, key: str) -> str:
-        return str(self._client.show_output(self._context, stack.identity, key)['output_value'])
 
-    def _server(self, stack: StackHandle) -> str:
-        return next(str(one['physical_resource_id']) for one in stack.resources() if one['resource_name'] == 'server')
+def _output(stack: Stack, key: str) -> str:
+    found: Mapping[str, object] = {each['output_key']: each['output_value'] for each in stack.outputs()}
+    if key not in found:
+        raise NotFound(f'Stack {stack.name} has no output {key}.')
+    return str(found[key])
+
+
+def _server(stack: Stack) -> str:
+    return next(str(one['physical_resource_id']) for one in stack.resources() if one['resource_name'] == 'server')
 
 
 # --- the world ------------------------------------------------------------------------------------------------
@@ -269,10 +292,6 @@ def left_over(root: Path) -> list[str]:
         for path in root.rglob('*')
         if path not in (own, own / 'lock') and not (path.is_dir() and own in path.parents)
     )
-
-
-def _types(resources: list[dict[str, Any]]) -> dict[str, str]:
-    return {str(one['resource_name']): str(one['resource_type']) for one in resources}
 
 
 def _pid(physical_id: str) -> str:
@@ -304,14 +323,6 @@ def _end_processes(root: Path) -> None:
         with contextlib.suppress(OSError, ValueError, KeyError):
             known = json.loads(record.read_text(encoding='utf-8'))
             stop(f'{known["pid"]}:{known["start"]}', signal.SIGKILL)
-
-
-def _log_to(path: Path) -> None:
-    """Keep the screen for the demo: log lines go to a file."""
-    handler = logging.FileHandler(path, encoding='utf-8')
-    handler.setFormatter(SafeFormatter(logging.Formatter(LINE_FORMAT, '%Y-%m-%d %H:%M:%S')))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-    logging.captureWarnings(True)
 
 
 if __name__ == '__main__':

@@ -23,7 +23,7 @@ DOORS = {
     'threading': ('convergence.concurrency', 'convergence.rpc'),
     'concurrent.futures': ('convergence.concurrency',),
     'stevedore': ('convergence.resources',),
-    'yaml': ('convergence.template',),
+    'yaml': ('convergence.template', 'convergence.cli.output'),
     'yaql': ('convergence.expressions',),
     'oslo_log': ('convergence.logs',),
     'oslo_service': (),
@@ -33,6 +33,8 @@ DOORS = {
     'keystonemiddleware': ('convergence.cmd',),
     'rich': ('convergence.cli', 'convergence.cmd'),
     'click': ('convergence.cli', 'convergence.cmd'),
+    'requests': ('convergence.cli.client',),
+    'keystoneauth1': ('convergence.cli.keystone',),
 }
 """The only places that may import each library."""
 

@@ -1,27 +1,26 @@
-"""What an engine answers, as far as the command line looks at it."""
+"""What the API answers, as far as the command line looks at it."""
 
 import itertools
 
 _numbers = itertools.count(1)
-STACK = 'site'
+STACK, STACK_ID = 'site', 'stack-id'
 
 
-def event(name, action, status, kind='T', reason=''):
+def event(name, state, reason='', physical_id='thing'):
     """Something that happened to a resource."""
     return {
-        'event_identity': {'path': f'/resources/{name}/events/{next(_numbers)}'},
-        'stack_name': STACK,
+        'id': str(next(_numbers)),
         'resource_name': name,
-        'resource_type': kind,
-        'resource_action': action,
-        'resource_status': status,
+        'resource_status': state,
         'resource_status_reason': reason,
+        'physical_resource_id': physical_id,
+        'event_time': '2026-01-31T12:00:00Z',
     }
 
 
-def stack_event(action, status):
+def stack_event(state):
     """Something that happened to the stack."""
-    return event(STACK, action, status, kind='OS::Heat::Stack')
+    return event(STACK, state, physical_id=STACK_ID)
 
 
 def resource(name, physical_id):

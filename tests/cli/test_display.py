@@ -1,17 +1,19 @@
 """What stands on the screen."""
 
+import functools
 import io
+import itertools
 
 import pytest
 from rich.console import Console
 
 from convergence.cli.changes import Change
-from convergence.cli.display import LiveTable, PlainLines, display_for, follow, table
-from convergence.cli.progress import Progress
+from convergence.cli.display import LiveTree, PlainLines, display_for, tree
+from convergence.cli.exits import NotFound, Unfinished, Unreachable
+from convergence.cli.following import Follower
+from convergence.cli.progress import Progress, Scene
 from convergence.cli.report import Report
-from convergence.cli.stack import StackHandle, event_id
-from convergence.errors import RetryLater
-from tests.cli.documents import event, resource, stack_event
+from tests.cli.documents import STACK, STACK_ID, event, stack_event
 
 
 def console(terminal=False, encoding='utf-8'):
@@ -24,102 +26,121 @@ def written(shown):
     return shown.file.buffer.getvalue().decode(shown.file.encoding)
 
 
-class Engine:
-    """Answers about a stack as if time went on with each question after its state."""
+class Server:
+    """A stack of which time goes on with each question after its state; it has no stream."""
+
+    name, id = STACK, STACK_ID
 
     def __init__(self, *moments):
         self._moments = list(moments)
-        self._happened = [stack_event('CREATE', 'IN_PROGRESS')]
+        self._happened = []
 
-    def show_stack(self, context, stack_identity, resolve_outputs=True):
-        state, events = self._moments.pop(0) if len(self._moments) > 1 else self._moments[0]
+    def show(self):
+        moment = self._moments.pop(0) if len(self._moments) > 1 else self._moments[0]
+        if isinstance(moment, Exception):
+            raise moment
+        state, events = moment
         self._happened += events
-        action, _, status = state.partition('_')
-        return [{'stack_action': action, 'stack_status': status, 'stack_status_reason': ''}]
+        return {'stack_status': state, 'stack_status_reason': ''}
 
-    def list_events(self, context, stack_identity, query=None):
-        ids = [event_id(each) for each in self._happened]
-        events = self._happened[ids.index(query.marker) + 1 :] if query.marker else self._happened
-        return events[::-1][: query.limit] if query.sort_dir == 'desc' else events
+    def events(self, marker=None):
+        ids = [each['id'] for each in self._happened]
+        return self._happened[ids.index(marker) + 1 :] if marker else list(self._happened)
+
+    def follow(self, marker):
+        raise Unreachable('all streams are taken')
 
 
-def handle(engine):
-    return StackHandle(engine, None, {'stack_name': 'site'})
+def clock(step):
+    """Every look at it is `step` seconds later."""
+    return functools.partial(next, itertools.count(0, step))
+
+
+def followed(server, shown, wanted=None, since=None, timeout_s=None):
+    scene = Scene(STACK, STACK_ID, wanted or {'web': 'T'})
+    return Follower(server, display_for(shown), timeout_s, clock(2.0)).follow(scene, since)
 
 
 def test_a_file_gets_a_line_for_each_change_and_no_control_characters():
-    engine = Engine(
-        ('CREATE_IN_PROGRESS', [event('web', 'CREATE', 'IN_PROGRESS')]),
+    server = Server(
+        ('CREATE_IN_PROGRESS', [event('web', 'CREATE_IN_PROGRESS')]),
         ('CREATE_IN_PROGRESS', []),
-        ('CREATE_COMPLETE', [event('web', 'CREATE', 'COMPLETE'), stack_event('CREATE', 'COMPLETE')]),
+        ('CREATE_FAILED', [event('web', 'CREATE_FAILED', 'no\n room\x1b'), stack_event('CREATE_FAILED')]),
     )
     shown = console()
-    display = display_for(shown)
-    assert isinstance(display, PlainLines)
-    assert follow(handle(engine), Progress({'web': 'T'}, {}), display, since=None, timeout_s=60) == 'CREATE_COMPLETE'
-    lines = written(shown).splitlines()
-    assert [line.split()[2:] for line in lines] == [['web', 'T', 'CREATE_IN_PROGRESS'], ['web', 'T', 'CREATE_COMPLETE']]
+    assert isinstance(display_for(shown), PlainLines)
+    assert followed(server, shown).state == 'CREATE_FAILED'
+    lines = [line.split()[2:] for line in written(shown).splitlines()]
+    assert lines[0] == ['web', 'T', 'CREATE_IN_PROGRESS']
+    assert lines[1][:5] == ['web', 'T', 'CREATE_FAILED', 'no', 'room\N{REPLACEMENT CHARACTER}']
+    assert lines[2] == [STACK, 'the', 'stack', 'CREATE_FAILED']
     assert '\x1b' not in written(shown)
 
 
-def test_a_terminal_gets_a_table_that_stays():
-    engine = Engine(
-        ('CREATE_IN_PROGRESS', [event('web', 'CREATE', 'IN_PROGRESS')]),
-        ('CREATE_FAILED', [event('web', 'CREATE', 'FAILED')]),
+def test_a_terminal_gets_a_tree_that_stays():
+    server = Server(
+        ('CREATE_IN_PROGRESS', [event('web', 'CREATE_IN_PROGRESS')]),
+        ('CREATE_FAILED', [event('web', 'CREATE_FAILED', 'no room')]),
     )
     shown = console(terminal=True)
-    display = display_for(shown)
-    assert isinstance(display, LiveTable)
-    assert follow(handle(engine), Progress({'web': 'T'}, {}), display, since=None, timeout_s=60) == 'CREATE_FAILED'
-    last = written(shown).rpartition('CREATE_IN_PROGRESS')[2]
-    assert 'CREATE_FAILED' in last
+    assert isinstance(display_for(shown), LiveTree)
+    assert followed(server, shown).state == 'CREATE_FAILED'
+    last = written(shown).rpartition('\x1b[2K')[2]
+    assert 'CREATE_FAILED' in last and 'no room' in last
 
 
 def test_only_what_happened_in_this_operation_is_shown():
-    engine = Engine(('UPDATE_COMPLETE', [event('web', 'UPDATE', 'COMPLETE')]))
-    old = event('web', 'CREATE', 'COMPLETE')
-    engine._happened.append(old)
-    stack, shown = handle(engine), console()
-    assert stack.last_event() == event_id(old)
-    follow(stack, Progress({'web': 'T'}, {}), display_for(shown), since=stack.last_event(), timeout_s=60)
-    assert 'CREATE' not in written(shown)
+    old = event('web', 'CREATE_COMPLETE')
+    server = Server(('UPDATE_COMPLETE', [old, event('web', 'UPDATE_COMPLETE')]))
+    shown = console()
+    followed(server, shown, since=old['id'])
+    assert 'CREATE_' not in written(shown)
     assert 'UPDATE_COMPLETE' in written(shown)
 
 
-def test_an_operation_that_takes_too_long_is_left_with_its_state():
-    engine = Engine(('UPDATE_IN_PROGRESS', []))
-    with pytest.raises(RetryLater, match='The stack site is still UPDATE_IN_PROGRESS after 0 s; it goes on'):
-        follow(handle(engine), Progress({}, {}), display_for(console()), since=None, timeout_s=0)
+def test_an_operation_that_takes_too_long_is_left_and_it_is_said_how_to_go_on():
+    with pytest.raises(Unfinished, match='still at work after 1 s; it goes on.*stack wait site.*stack cancel site'):
+        followed(Server(('UPDATE_IN_PROGRESS', [])), console(), timeout_s=1)
 
 
-def test_the_table_fits_eighty_columns_and_a_small_window():
-    kind = 'Convergence::Local::HttpCheck'
-    progress = Progress({f'resource-{number}': kind for number in range(30)}, {})
-    progress.learn([event('resource-29', 'ROLLBACK', 'IN_PROGRESS', kind=kind)], 0.0)
+def test_a_server_that_is_away_for_a_while_is_waited_for():
+    server = Server(('UPDATE_IN_PROGRESS', []), Unreachable('away'), ('UPDATE_COMPLETE', []))
     shown = console()
-    shown.print(table(progress, 1234.5, 'waiting', room=10))
+    assert followed(server, shown).state == 'UPDATE_COMPLETE'
+    assert 'No answer, trying again: away' in written(shown)
+
+
+def test_a_server_that_stays_away_is_given_up():
+    with pytest.raises(Unreachable):
+        followed(Server(('UPDATE_IN_PROGRESS', []), Unreachable('away')), console())
+
+
+def test_a_stack_that_is_gone_has_been_deleted():
+    assert followed(Server(('DELETE_IN_PROGRESS', []), NotFound('gone')), console()).state == 'DELETE_COMPLETE'
+
+
+def test_the_tree_fits_eighty_columns_and_a_small_window():
+    kind = 'Convergence::Local::HttpCheck'
+    progress = Progress(Scene(STACK, STACK_ID, {f'resource-{number}': kind for number in range(30)}))
+    progress.learn([event('resource-29', 'ROLLBACK_IN_PROGRESS')], 0.0)
+    shown = console()
+    shown.print(tree(progress, 34.5, 'waiting', room=10, plain=True))
     lines = written(shown).splitlines()
-    assert len(lines) == 10
+    assert len(lines) == 11
     assert max(map(len, lines)) <= 80
-    assert lines[-2].split() == ['resource-29', kind, 'ROLLBACK_IN_PROGRESS', '1234.5', 's']
-    assert lines[-1].split() == ['and', '21', 'more']
+    assert lines[0].split()[:4] == [STACK, '0', 'of', '30']
+    assert lines[-2].split() == ['|-', 'resource-29', kind, 'ROLLBACK_IN_PROGRESS', '34.5', 's']
+    assert lines[-1].split() == ['`-', 'and', '21', 'more']
 
 
 def test_texts_of_users_are_no_markup():
-    progress = Progress({'[red]x[/red]': '[bold]'}, {})
+    progress = Progress(Scene(STACK, STACK_ID, {'[red]x[/red]': '[bold]'}))
     shown = console()
-    shown.print(table(progress, 0.0, 'kept', room=10))
+    shown.print(tree(progress, 0.0, 'kept', room=10))
     report = Report(shown)
-    report.outputs([{'output_key': '[k]', 'output_value': ['[/v]']}])
     report.check('[c]', True)
-    for text in ('[red]x[/red]', '[bold]', '[k]', '["[/v]"]', '[c]'):
+    for text in ('[red]x[/red]', '[bold]', '[c]'):
         assert text in written(shown)
-
-
-def test_an_output_without_a_value_says_why():
-    shown = console()
-    Report(shown).outputs([{'output_key': 'url', 'output_value': None, 'output_error': 'web is not there'}])
-    assert 'no value: web is not there' in written(shown)
 
 
 def test_checks_are_counted_and_say_what_was_found():
@@ -146,24 +167,3 @@ def test_what_was_announced_is_compared_with_what_came():
     assert not report.comparison(same, {'a': Change.KEPT})
     last = written(report.console).splitlines()[-1]
     assert last.split() == ['b', 'replaced', 'nothing', '\N{BALLOT X}']
-
-
-def test_a_handle_reads_a_stack():
-    class Client:
-        def show_stack(self, context, stack_identity, resolve_outputs=True):
-            return [{'outputs': [{'output_key': 'a', 'output_value': 1}]}]
-
-        def get_template(self, context, stack_identity):
-            return {'resources': {'b': {'type': 'X'}, 'a': {'type': 'Y'}}}
-
-        def list_stack_resources(self, context, stack_identity):
-            return [resource('a', '1')]
-
-        def list_events(self, context, stack_identity, query=None):
-            return []
-
-    stack = StackHandle(Client(), None, {'stack_name': 's'})
-    assert list(stack.wanted().items()) == [('b', 'X'), ('a', 'Y')]
-    assert stack.outputs() == [{'output_key': 'a', 'output_value': 1}]
-    assert [one['resource_name'] for one in stack.resources()] == ['a']
-    assert stack.last_event() is None

@@ -2,8 +2,12 @@
 
 from convergence.cli.changes import Change, announced, happened
 from convergence.cli.display import choose
-from convergence.cli.progress import Line, Mood, Part, Progress
-from tests.cli.documents import event, resource, stack_event
+from convergence.cli.progress import Line, Mood, Part, Progress, Scene
+from tests.cli.documents import STACK, STACK_ID, event, resource, stack_event
+
+
+def progress_of(wanted, existing, requires=None):
+    return Progress(Scene(STACK, STACK_ID, wanted, existing, requires or {}))
 
 
 def states(progress):
@@ -11,19 +15,19 @@ def states(progress):
 
 
 def test_a_resource_waits_is_made_and_is_done():
-    progress = Progress({'web': 'T', 'disk': 'T'}, {})
+    progress = progress_of({'web': 'T', 'disk': 'T'}, {})
     assert [(line.mood, line.took_s(9.0)) for line in progress.lines] == [(Mood.WAITING, None)] * 2
-    progress.learn([event('web', 'CREATE', 'IN_PROGRESS')], 1.0)
+    progress.learn([event('web', 'CREATE_IN_PROGRESS')], 1.0)
     assert states(progress) == [('web', 'CREATE_IN_PROGRESS'), ('disk', '')]
     assert progress.lines[0].took_s(3.5) == 2.5
-    progress.learn([event('web', 'CREATE', 'COMPLETE')], 4.0)
+    progress.learn([event('web', 'CREATE_COMPLETE')], 4.0)
     assert progress.lines[0].mood is Mood.GOOD
     assert progress.lines[0].took_s(99.0) == 3.0
 
 
 def test_events_that_are_seen_again_change_nothing():
-    progress = Progress({'web': 'T'}, {})
-    first, second = event('web', 'CREATE', 'IN_PROGRESS'), event('web', 'CREATE', 'COMPLETE')
+    progress = progress_of({'web': 'T'}, {})
+    first, second = event('web', 'CREATE_IN_PROGRESS'), event('web', 'CREATE_COMPLETE')
     assert [line.state for line in progress.learn([first], 1.0)] == ['CREATE_IN_PROGRESS']
     assert [line.state for line in progress.learn([first, second], 2.0)] == ['CREATE_COMPLETE']
     assert progress.learn([first, second], 3.0) == []
@@ -31,12 +35,12 @@ def test_events_that_are_seen_again_change_nothing():
 
 
 def test_the_object_that_goes_is_told_from_the_one_that_replaces_it():
-    progress = Progress({'web': 'T', 'disk': 'T'}, {'web': 'T', 'disk': 'T'})
+    progress = progress_of({'web': 'T', 'disk': 'T'}, {'web': 'T', 'disk': 'T'})
     progress.learn(
         [
-            event('web', 'CREATE', 'IN_PROGRESS'),
-            event('web', 'CREATE', 'COMPLETE'),
-            event('web', 'DELETE', 'IN_PROGRESS'),
+            event('web', 'CREATE_IN_PROGRESS'),
+            event('web', 'CREATE_COMPLETE'),
+            event('web', 'DELETE_IN_PROGRESS'),
         ],
         1.0,
     )
@@ -44,29 +48,49 @@ def test_the_object_that_goes_is_told_from_the_one_that_replaces_it():
 
 
 def test_what_is_not_wanted_any_more_has_its_line_from_the_beginning():
-    progress = Progress({'web': 'T'}, {'web': 'T', 'disk': 'T'})
+    progress = progress_of({'web': 'T'}, {'web': 'T', 'disk': 'T'})
     assert [(progress.title(line), line.part) for line in progress.lines] == [
         ('web', Part.WANTED),
         ('disk', Part.LEAVING),
     ]
-    progress.learn([event('disk', 'DELETE', 'COMPLETE')], 1.0)
+    progress.learn([event('disk', 'DELETE_COMPLETE')], 1.0)
     assert states(progress) == [('web', ''), ('disk', 'DELETE_COMPLETE')]
 
 
 def test_a_failure_is_told_with_its_reason_and_a_retry_begins_anew():
-    progress = Progress({'web': 'T'}, {})
-    failed = event('web', 'CREATE', 'FAILED', reason='no room')
-    progress.learn([event('web', 'CREATE', 'IN_PROGRESS')], 1.0)
+    progress = progress_of({'web': 'T'}, {})
+    failed = event('web', 'CREATE_FAILED', reason='no room')
+    progress.learn([event('web', 'CREATE_IN_PROGRESS')], 1.0)
     (change,) = progress.learn([failed], 2.0)
     assert (change.mood, change.reason) == (Mood.BAD, 'no room')
-    progress.learn([event('web', 'UPDATE', 'IN_PROGRESS')], 7.0)
+    progress.learn([event('web', 'UPDATE_IN_PROGRESS')], 7.0)
     assert progress.lines[0].took_s(8.0) == 1.0
 
 
-def test_what_happens_to_the_stack_itself_is_no_line():
-    progress = Progress({'web': 'T'}, {})
-    assert progress.learn([stack_event('CREATE', 'IN_PROGRESS')], 1.0) == []
-    assert states(progress) == [('web', '')]
+def test_what_happens_to_the_stack_itself_is_told_apart():
+    progress = progress_of({'web': 'T', STACK: 'T'}, {})
+    progress.learn([stack_event('CREATE_IN_PROGRESS')], 1.0)
+    assert progress.stack.state == 'CREATE_IN_PROGRESS'
+    assert states(progress) == [('web', ''), (STACK, '')]
+    progress.learn([event(STACK, 'CREATE_COMPLETE')], 2.0)
+    assert states(progress) == [('web', ''), (STACK, 'CREATE_COMPLETE')]
+    assert progress.stack.state == 'CREATE_IN_PROGRESS'
+
+
+def test_what_waits_says_for_what():
+    requires = {'c': ['b'], 'b': ['a', 'other'], 'd': []}
+    progress = progress_of(dict.fromkeys(('a', 'other', 'b', 'c', 'd'), 'T'), {}, requires)
+    lines = {line.name: line for line in progress.lines}
+    assert progress.waits_for(lines['c']) == []
+    progress.learn([event('a', 'CREATE_IN_PROGRESS'), event('other', 'CREATE_COMPLETE')], 1.0)
+    assert progress.waits_for(lines['c']) == progress.waits_for(lines['b']) == ['a']
+    assert progress.waits_for(lines['d']) == []
+
+
+def test_what_is_to_be_removed_waits_for_what_needs_it():
+    progress = progress_of({}, {'a': 'T', 'b': 'T'}, {'b': ['a']})
+    progress.learn([event('b', 'DELETE_IN_PROGRESS')], 1.0)
+    assert progress.waits_for(progress.lines[0]) == ['b']
 
 
 def test_where_there_is_little_room_what_matters_is_shown_in_its_order():
@@ -84,12 +108,12 @@ def test_what_became_of_each_resource_is_told_by_its_object_and_its_events():
     before = [resource('kept', '1'), resource('changed', '2'), resource('new-one', '3'), resource('gone', '4')]
     after = [resource('kept', '1'), resource('changed', '2'), resource('new-one', '5'), resource('more', '6')]
     events = [
-        event('changed', 'UPDATE', 'IN_PROGRESS'),
-        event('changed', 'UPDATE', 'COMPLETE'),
-        event('kept', 'UPDATE', 'IN_PROGRESS'),
-        stack_event('UPDATE', 'COMPLETE'),
+        event('changed', 'UPDATE_IN_PROGRESS'),
+        event('changed', 'UPDATE_COMPLETE'),
+        event('kept', 'UPDATE_IN_PROGRESS'),
+        stack_event('UPDATE_COMPLETE'),
     ]
-    assert happened(before, after, events) == {
+    assert happened(before, after, events, STACK_ID) == {
         'kept': Change.KEPT,
         'changed': Change.UPDATED,
         'new-one': Change.REPLACED,
@@ -100,8 +124,8 @@ def test_what_became_of_each_resource_is_told_by_its_object_and_its_events():
 
 def test_a_resource_with_the_name_of_its_stack_is_not_the_stack():
     rows = [resource('site', '1')]
-    assert happened(rows, rows, [event('site', 'UPDATE', 'COMPLETE')]) == {'site': Change.UPDATED}
-    assert happened(rows, rows, [stack_event('UPDATE', 'COMPLETE')]) == {'site': Change.KEPT}
+    assert happened(rows, rows, [event('site', 'UPDATE_COMPLETE')], STACK_ID) == {'site': Change.UPDATED}
+    assert happened(rows, rows, [stack_event('UPDATE_COMPLETE')], STACK_ID) == {'site': Change.KEPT}
 
 
 def test_a_preview_says_the_same_in_its_own_words():

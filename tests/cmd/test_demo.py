@@ -88,7 +88,7 @@ def test_an_interruption_removes_what_was_made(world, number):
         for line in demo.stdout:
             printed += line
             if 'GET /private, with the password' in line:  # the site is up, and the update has not begun
-                assert len(processes(world)) == 2
+                assert len(processes(world)) == 3  # the demo, the server, the site
                 demo.send_signal(number)
                 break
         printed += demo.stdout.read()

@@ -1,0 +1,276 @@
+"""Speaks the REST API. The only place that knows the HTTP library."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import requests
+
+from convergence import __version__
+from convergence.cli.exits import BadTemplate, CommandFailed, NotFound, Refused, Unreachable
+from convergence.cli.targets import Target
+from convergence.errors import Problem
+
+Document = dict[str, Any]
+
+CONNECT_S, ANSWER_S = 5.0, 120.0
+STREAM_S = 30.0
+"""Silence after which a stream is given up: the server gives a sign of life every 10 seconds."""
+REPEATS = 3
+"""How often a request that may be repeated is sent when no answer comes."""
+PAUSE_S = 0.5
+
+
+class Api:
+    """One server, and one project of it."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._session = requests.Session()
+        self._session.headers.update(
+            {'User-Agent': f'convergence/{__version__}', 'Accept': 'application/json, */*;q=0.1'}
+        )
+        if target.is_local:
+            self._session.trust_env = False  # neither a proxy nor a .netrc is for this machine
+        if target.ca:
+            self._session.verify = target.ca
+
+    # --- requests ---------------------------------------------------------------------------------------------
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The document at a path below the project.
+
+        :param query: what is None is left out.
+        """
+        return _document(self.ask('GET', path, query=query, repeats=REPEATS))
+
+    def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Send a request that changes something, or needs a body; the document of the answer, if it has one."""
+        repeats = REPEATS if headers and 'Idempotency-Key' in headers else 1
+        return _document(self.ask(method, path, body=body, headers=headers, repeats=repeats))
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        repeats: int = 1,
+    ) -> requests.Response:
+        """Send a request.
+
+        :param repeats: how often it may be sent while no answer comes, or one that says: later.
+        :raises CommandFailed: the server refuses, or does not answer; the class says which.
+        """
+        for attempt in range(1, repeats + 1):
+            try:
+                answer = self._once(method, path, query, body, headers, stream=False)
+                return _accepted(answer)
+            except Unreachable:
+                if attempt == repeats:
+                    raise
+            time.sleep(PAUSE_S * attempt)
+        raise AssertionError('a request is sent at least once')
+
+    def stream(self, path: str, headers: Mapping[str, str], **query: Any) -> requests.Response:
+        """Begin an answer that has no end. Close it."""
+        return _accepted(self._once('GET', path, query, None, headers, stream=True))
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None,
+        *,
+        stream: bool,
+    ) -> requests.Response:
+        token = self.target.token()
+        try:
+            return self._session.request(
+                method,
+                f'{self.target.url}/{path}',
+                params={name: value for name, value in (query or {}).items() if value is not None},
+                json=body,
+                headers={**({'X-Auth-Token': token} if token else {}), **(headers or {})},
+                timeout=(CONNECT_S, STREAM_S if stream else ANSWER_S),
+                allow_redirects=False,
+                stream=stream,
+            )
+        except requests.exceptions.SSLError as error:
+            raise Unreachable(f'The certificate of {self._where()} is not accepted: {_cause(error)}.') from None
+        except requests.exceptions.RequestException as error:
+            raise Unreachable(
+                f'No server answers at {self._where()}: {_cause(error)}. Is it running? "convergence serve" starts one.'
+            ) from None
+
+    def _where(self) -> str:
+        parts = urlsplit(self.target.url)
+        return f'{parts.scheme}://{parts.hostname}{f":{parts.port}" if parts.port else ""} (from {self.target.source})'
+
+    # --- stacks -----------------------------------------------------------------------------------------------
+
+    def stack(self, name: str) -> Stack:
+        """The stack with that name or id.
+
+        :raises NotFound: there is none.
+        """
+        answer = self.ask('GET', f'stacks/{quote(name, safe="")}', repeats=REPEATS)
+        location = answer.headers.get('Location', '')
+        parts = urlsplit(location).path.rstrip('/').split('/')
+        if answer.status_code != HTTPStatus.FOUND or len(parts) < 2:
+            raise CommandFailed(f'The server at {self._where()} does not speak the Orchestration API v1.')
+        return Stack(self, unquote(parts[-2]), unquote(parts[-1]))
+
+    def create(self, body: Mapping[str, Any]) -> Stack:
+        """Have a stack made. Repeated by itself where no answer comes: the server makes one stack only."""
+        made = self.send('POST', 'stacks', body, {'Idempotency-Key': str(uuid.uuid4())})
+        return Stack(self, str(body['stack_name']), str(made['stack']['id']))
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack, and the way to ask about it."""
+
+    api: Api
+    name: str
+    id: str
+
+    def at(self, *parts: str) -> str:
+        """The path of something that belongs to the stack."""
+        return '/'.join(quote(part, safe='') for part in ('stacks', self.name, self.id, *parts))
+
+    def show(self, *, outputs: bool = False) -> Document:
+        """Everything about it.
+
+        :param outputs: whether to ask for the values of its outputs.
+        """
+        return dict(self.api.get(self.at(), resolve_outputs=str(outputs).lower())['stack'])
+
+    def show_with_tag(self) -> tuple[Document, str]:
+        """Everything about it but its outputs, and the entity tag: another operation, another tag."""
+        answer = self.api.ask('GET', self.at(), query={'resolve_outputs': 'false'}, repeats=REPEATS)
+        return dict(_document(answer)['stack']), answer.headers.get('ETag', '')
+
+    def events(self, marker: str | None = None) -> list[Document]:
+        """What happened after an event, oldest first; None: from the first that is kept."""
+        return list(self.api.get(self.at('events'), marker=marker)['events'])
+
+    def last_event(self) -> str | None:
+        """The id of the newest event; None where nothing has happened yet."""
+        newest = self.api.get(self.at('events'), limit=1, sort_dir='desc', sort_keys='created_at')['events']
+        return str(newest[0]['id']) if newest else None
+
+    def follow(self, marker: str | None) -> Iterator[Document | None]:
+        """What happened after an event, and what happens, as it does; None for a sign of life.
+
+        :raises CommandFailed: the stream is not offered, or broke.
+        """
+        headers = {'Accept': 'text/event-stream', **({'Last-Event-ID': marker} if marker else {})}
+        answer = self.api.stream(self.at('events'), headers, follow='true')
+        try:
+            for line in answer.iter_lines(chunk_size=1):
+                if line.startswith(b'data:'):
+                    yield json.loads(line[5:])
+                elif line.startswith(b':'):
+                    yield None
+        except requests.exceptions.RequestException as error:
+            raise Unreachable(f'The stream of events broke: {_cause(error)}') from None
+        finally:
+            answer.close()
+
+    def resources(self) -> list[Document]:
+        """For each name the resource that is in service."""
+        return list(self.api.get(self.at('resources'))['resources'])
+
+    def graph(self) -> Document:
+        """Its resources, and what needs what."""
+        return dict(self.api.get(self.at('graph'))['graph'])
+
+    def explain(self) -> Document:
+        """Why it is as it is."""
+        return dict(self.api.get(self.at('explain'))['explanation'])
+
+    def outputs(self) -> list[Document]:
+        """The outputs with their values."""
+        return list(self.show(outputs=True).get('outputs') or ())
+
+    def act(self, action: str) -> None:
+        """Begin an action."""
+        self.api.send('POST', self.at('actions'), {action: None})
+
+
+# --- answers --------------------------------------------------------------------------------------------------
+
+
+def _document(answer: requests.Response) -> Any:
+    if answer.status_code == HTTPStatus.NO_CONTENT or not answer.content:
+        return None
+    try:
+        return answer.json()
+    except ValueError:
+        raise CommandFailed(
+            f'The answer from {answer.url} is not JSON: it does not speak the Orchestration API.'
+        ) from None
+
+
+def _accepted(answer: requests.Response) -> requests.Response:
+    """The answer, if the request was served.
+
+    :raises CommandFailed: of the class that the status means.
+    """
+    if answer.status_code < HTTPStatus.BAD_REQUEST:
+        return answer
+    status, message, kind, problems = _failure(answer)
+    request_id = answer.headers.get('x-openstack-request-id', '')
+    if problems:
+        raise BadTemplate(message, problems)
+    if status == HTTPStatus.NOT_FOUND:
+        raise NotFound(message)
+    if status == HTTPStatus.UNAUTHORIZED:
+        raise Refused(f'{message}: the server wants a token, and this one is missing or not accepted. See --token.', kind)
+    if status in (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT):
+        raise Unreachable(f'{message} (status {status}, request {request_id or "unknown"})')
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED:
+        raise CommandFailed(f'{message} The log of the server says more about {request_id or "this request"}.')
+    raise Refused(message, kind)
+
+
+def _failure(answer: requests.Response) -> tuple[int, str, str, list[Problem]]:
+    try:
+        document = answer.json()
+        error = document['error']
+        message = str(error.get('message') or document.get('explanation') or document.get('title'))
+        problems = [Problem.from_document(each) for each in error.get('problems') or ()]
+        return answer.status_code, message, str(error.get('type') or ''), problems
+    except (ValueError, KeyError, TypeError, AttributeError):
+        text = ' '.join(answer.text.split())[:200]
+        return answer.status_code, text or f'Status {answer.status_code} {answer.reason}', '', []
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason, without addresses of objects and other noise."""
+    seen: BaseException = error
+    while True:
+        inner = getattr(seen, 'reason', None) or next((each for each in seen.args if isinstance(each, BaseException)), None)
+        if not isinstance(inner, BaseException):
+            break
+        seen = inner
+    if isinstance(seen, OSError) and seen.strerror:
+        return seen.strerror
+    text = str(seen)
+    text = text.rpartition(': ')[2].strip("')")
+    return re.sub(r'^\[Errno -?\d+\] ', '', text) or type(seen).__name__

@@ -1,0 +1,145 @@
+"""Follow an operation on a stack to its end, and say how it went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from convergence.cli.client import Document, Stack
+from convergence.cli.display import IDLE, KEPT, Display
+from convergence.cli.exits import NotFound, Unfinished, Unreachable
+from convergence.cli.feed import Feed
+from convergence.cli.progress import BEGUN, Progress, Scene
+
+TICK_S = 0.2
+LOOK_S = 3.0
+"""Seconds after which the state of the stack is asked for, though no event says that it has changed."""
+PATIENCE_S = 60.0
+"""Seconds for which a server may be away before nobody waits for it any more."""
+DELETED = 'DELETE_COMPLETE'
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an operation ended. `took_s`: in seconds, since it was followed."""
+
+    state: str
+    reason: str
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where an operation began.
+
+    :param scene: what the stack was made of.
+    :param since: its last event before; None: none.
+    """
+
+    scene: Scene
+    since: str | None
+
+
+def scene_of(stack: Stack, before: Scene | None = None, *, deleting: bool = False) -> Scene:
+    """What a stack is made of now.
+
+    :param before: what it was made of before the operation; None: nothing.
+    :param deleting: whether nothing of it is wanted any more.
+    """
+    graph = stack.graph()
+    types = {str(node['name']): str(node['type']) for node in graph['nodes']}
+    requires: dict[str, list[str]] = {}
+    for edge in graph['edges']:
+        requires.setdefault(str(edge['from']), []).append(str(edge['to']))
+    if deleting:
+        return Scene(stack.name, stack.id, {}, types, requires)
+    return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires)
+
+
+def before(stack: Stack) -> Start:
+    """Remember how a stack is, before an operation on it begins."""
+    return Start(scene_of(stack), stack.last_event())
+
+
+class Follower:
+    """Shows an operation until it has ended.
+
+    :param timeout_s: seconds after which to wait no longer; None: wait for as long as it takes.
+    :param clock: seconds that only ever grow.
+    """
+
+    def __init__(
+        self, stack: Stack, display: Display, timeout_s: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stack, self._display, self._timeout_s, self._clock = stack, display, timeout_s, clock
+        self._begun = clock()
+
+    def follow(self, scene: Scene, since: str | None) -> Ending:
+        """Show it, and wait for its end.
+
+        :raises Unfinished: `timeout_s` is over.
+        :raises Unreachable: the server is away for good.
+        """
+        progress = Progress(scene)
+        heard = looked = self._clock()
+        note, look = '', True
+        with Feed(self._stack, since) as feed, self._display:
+            while True:
+                if look:
+                    looked = self._clock()
+                    try:
+                        ending = self._look()
+                        heard, note = looked, ''
+                    except Unreachable as error:
+                        if looked - heard > PATIENCE_S:
+                            raise
+                        ending, note = None, f'No answer, trying again: {error.message}'
+                    if ending is not None:
+                        return self._end(progress, ending, since)
+                events = feed.take(TICK_S)
+                now_s = self._now_s()
+                self._display.show(progress, progress.learn(events, now_s), now_s, IDLE, note)
+                look = any(map(progress.is_about_the_stack, events)) or self._clock() - looked > LOOK_S
+                if self._timeout_s is not None and now_s > self._timeout_s:
+                    raise Unfinished(
+                        f'The stack {self._stack.name} is still {progress.stack.state or "at work"} after '
+                        f'{self._timeout_s:g} s; it goes on. {how_to_go_on(self._stack.name)}'
+                    )
+
+    def _look(self) -> Ending | None:
+        """How the operation has ended; None while it goes on."""
+        try:
+            shown = self._stack.show()
+        except NotFound:
+            return Ending(DELETED, 'the stack is gone', self._now_s())
+        state = str(shown['stack_status'])
+        if state.endswith(BEGUN):
+            return None
+        return Ending(state, str(shown.get('stack_status_reason') or ''), self._now_s())
+
+    def _end(self, progress: Progress, ending: Ending, since: str | None) -> Ending:
+        """Show the end. A state is stored together with the events that led to it: all of them are there."""
+        events: list[Document] = []
+        try:
+            events = self._stack.events(progress.last_event or since)
+        except (NotFound, Unreachable):
+            pass  # what is missing is only the picture
+        now_s = self._now_s()
+        self._display.show(progress, progress.learn(events, now_s), now_s, KEPT)
+        return ending
+
+    def _now_s(self) -> float:
+        return self._clock() - self._begun
+
+
+def how_to_go_on(name: str) -> str:
+    """What to type to follow an operation, and to cancel it."""
+    return f'"convergence stack wait {name}" follows it, "convergence stack cancel {name}" cancels it.'
+
+
+def console() -> Console:
+    """Where progress is shown: standard error, so that results can be piped."""
+    return Console(stderr=True, highlight=False)

@@ -1,0 +1,67 @@
+"""Tokens from Keystone. The only place that knows keystoneauth1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from convergence.cli.exits import Refused, Unreachable, UsageMistake
+
+SERVICE = 'orchestration'
+_ABOUT_US = ('auth_type', 'endpoint', 'region_name', 'interface')
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What Keystone has told.
+
+    :param token: gives a token that is valid now.
+    """
+
+    endpoint: str
+    project_id: str
+    token: Callable[[], str]
+
+
+def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
+    """Get a token, and the endpoint from the catalog unless `options` name one.
+
+    :param options: names and values as in clouds.yaml, and those of `_ABOUT_US`.
+    :param source: who says so, for messages.
+    :raises UsageMistake: options are missing or wrong, or keystoneauth1 is not installed.
+    :raises Refused: Keystone does not accept the credentials.
+    :raises Unreachable: Keystone does not answer, or its catalog has no orchestration service.
+    """
+    try:
+        from keystoneauth1 import exceptions, loading, session
+    except ImportError:
+        raise UsageMistake(
+            f'{source} wants a token from Keystone; that needs keystoneauth1: pip install convergence[keystone].'
+        ) from None
+    given = {name: value for name, value in options.items() if name not in _ABOUT_US}
+    try:
+        loader = loading.get_plugin_loader(options.get('auth_type') or _kind(given))
+        known = {option.dest for option in loader.get_options()}
+        plugin = loader.load_from_options(**{name: value for name, value in given.items() if name in known})
+        opened = session.Session(auth=plugin, verify=ca or True)
+        endpoint = options.get('endpoint') or opened.get_endpoint(
+            service_type=SERVICE,
+            region_name=options.get('region_name') or None,
+            interface=options.get('interface') or 'public',
+        )
+        project_id = opened.get_project_id() or ''
+    except (exceptions.OptionError, exceptions.NoMatchingPlugin, exceptions.AuthPluginException) as error:
+        raise UsageMistake(f'{source}: {error}') from None
+    except (exceptions.Unauthorized, exceptions.Forbidden) as error:
+        raise Refused(f'{source}: Keystone does not accept the credentials: {error}') from None
+    except exceptions.ClientException as error:
+        raise Unreachable(f'{source}: Keystone does not answer as expected: {error}') from None
+    if not endpoint:
+        raise Unreachable(f'{source}: the catalog of Keystone has no {SERVICE} service. Name it as endpoint.')
+    return Login(endpoint, project_id, lambda: str(opened.get_token()))
+
+
+def _kind(options: Mapping[str, str]) -> str:
+    if 'application_credential_secret' in options:
+        return 'v3applicationcredential'
+    return 'token' if 'token' in options and 'password' not in options else 'password'

@@ -1,0 +1,148 @@
+"""How the commands of this machine find what ``convergence serve`` serves.
+
+A server leaves a notice with its URL in its data directory, and holds a lock on it for as long as it lives: a notice
+that nobody holds was left by one that died. A second copy in a directory of the user lets commands find the server
+from anywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+NAME = 'serving.json'
+LOCK = 'serving.lock'
+DATA = 'convergence-data'
+_PATIENCE_S = 1.0
+"""A command that looks whether somebody serves holds the lock for a moment; a server that starts waits that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Who serves what.
+
+    :param url: where the API listens.
+    :param data: the data directory, absolute.
+    """
+
+    url: str
+    pid: int
+    data: str
+    version: str
+
+
+class AlreadyServed(Exception):
+    """Somebody serves this data directory already.
+
+    :param notice: who; None where it has not said so yet.
+    """
+
+    def __init__(self, notice: Notice | None) -> None:
+        super().__init__('already served')
+        self.notice = notice
+
+
+def registry(environment: dict[str, str] | os._Environ[str]) -> Path:
+    """Where the copies of a user's notices are."""
+    state = environment.get('XDG_STATE_HOME') or str(Path.home() / '.local' / 'state')
+    return Path(state) / 'convergence' / 'servers'
+
+
+@contextlib.contextmanager
+def claimed(data: Path) -> Iterator[None]:
+    """Serve a data directory for as long as the block lasts, alone.
+
+    :raises AlreadyServed: another process does.
+    :raises OSError: the directory cannot be written.
+    """
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = os.open(data / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not _locked(lock, fcntl.LOCK_EX, _PATIENCE_S):
+            raise AlreadyServed(_read(data / NAME))
+        yield
+    finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def posted(notice: Notice, copies: Path | None) -> Iterator[None]:
+    """Let the notice be found for as long as the block lasts. The data directory must be claimed.
+
+    :param copies: directory of the user's copies; None: leave none.
+    """
+    places = [Path(notice.data) / NAME]
+    if copies is not None:
+        with contextlib.suppress(OSError):
+            copies.mkdir(parents=True, exist_ok=True, mode=0o700)
+            places.append(copies / f'{hashlib.sha256(notice.data.encode()).hexdigest()[:16]}.json')
+    for place in places:
+        _write(place, notice)
+    try:
+        yield
+    finally:
+        for place in places:
+            with contextlib.suppress(OSError):
+                place.unlink()
+
+
+def find(start: Path, copies: Path) -> list[Notice]:
+    """The servers that are alive: the nearest alone if its data lies in `start` or above, else all of the user's."""
+    for directory in (start, *start.parents):
+        notice = alive(directory / DATA)
+        if notice is not None:
+            return [notice]
+    found = [_read(path) for path in sorted(copies.glob('*.json'))]
+    return [notice for notice in found if notice is not None and alive(Path(notice.data)) == notice]
+
+
+def alive(data: Path) -> Notice | None:
+    """The notice in a data directory, if its server lives."""
+    notice = _read(data / NAME)
+    return notice if notice is not None and _is_held(data / LOCK) else None
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _locked(lock, fcntl.LOCK_SH, 0.0)
+    finally:
+        os.close(lock)
+
+
+def _locked(lock: int, kind: int, patience_s: float) -> bool:
+    ends = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= ends:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
+
+
+def _write(path: Path, notice: Notice) -> None:
+    """Write a notice so that nobody ever reads half of it."""
+    whole = path.with_name(f'{path.name}.{notice.pid}')
+    whole.write_text(json.dumps(asdict(notice)), encoding='utf-8')
+    whole.replace(path)
+
+
+def _read(path: Path) -> Notice | None:
+    try:
+        document = json.loads(path.read_text(encoding='utf-8'))
+        return Notice(str(document['url']), int(document['pid']), str(document['data']), str(document['version']))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

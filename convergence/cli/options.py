@@ -1,0 +1,63 @@
+"""Options that many commands share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from convergence.cli import targets
+from convergence.cli.client import Api
+from convergence.cli.exits import UsageMistake, epilog
+from convergence.cli.output import Format, Output
+
+Command = TypeVar('Command', bound=Callable[..., Any])
+
+_CONNECTION = (
+    click.option('--endpoint', metavar='URL', default='', help='The server.  [default: see docs/cli.rst]'),
+    click.option('--project', metavar='NAME', default='', help='The project whose stacks are meant.'),
+    click.option('--token', metavar='TOKEN', default='', help='For a server with Keystone; better: CONVERGENCE_TOKEN.'),
+    click.option('--server', metavar='NAME', default='', help='A server of the configuration file.'),
+)
+
+_OUTPUT = (
+    click.option(
+        '-f', '--format', 'form', type=click.Choice([form.value for form in Format]), default='table',
+        show_default=True, help='How to print the result.',
+    ),
+    click.option(
+        '-c', '--column', 'columns', multiple=True, metavar='NAME', help='Show this column; may be repeated.'
+    ),
+)  # fmt: skip
+
+EPILOG = epilog()
+
+
+def connected(command: Command) -> Command:
+    """Give a command the options that say which server to use; it gets an `Api` as its first argument."""
+
+    @functools.wraps(command)
+    def with_api(*, endpoint: str, project: str, token: str, server: str, **rest: Any) -> Any:
+        if endpoint and server:
+            raise UsageMistake('--endpoint and --server name two servers; leave one of them out.')
+        return command(Api(targets.from_process(targets.Wish(endpoint, project, token, server))), **rest)
+
+    return _with(with_api, _CONNECTION)  # type: ignore[return-value]
+
+
+def printing(command: Command) -> Command:
+    """Give a command ``--format`` and ``--column``; it gets an `Output` as ``output``."""
+
+    @functools.wraps(command)
+    def with_output(*arguments: Any, form: str, columns: tuple[str, ...], **rest: Any) -> Any:
+        return command(*arguments, output=Output(Format(form), columns), **rest)
+
+    return _with(with_output, _OUTPUT)  # type: ignore[return-value]
+
+
+def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,145 @@
+"""Prints results: tables for people, JSON, YAML and plain values for programs.
+
+Results go to standard output, everything else to standard error. Columns keep their names and their order; new ones
+come last.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import click
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from convergence.cli.exits import UsageMistake
+
+Document = Mapping[str, Any]
+_MOODS = {'FAILED': 'bold red', 'COMPLETE': 'green', 'IN_PROGRESS': 'yellow', 'down': 'bold red', 'up': 'green'}
+_UNLIMITED = 10_000
+
+
+class Format(StrEnum):
+    """How to print."""
+
+    TABLE = 'table'
+    JSON = 'json'
+    YAML = 'yaml'
+    VALUE = 'value'
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where results go, and how.
+
+    :param columns: keys to show, of those there are; none: all of them.
+    """
+
+    form: Format = Format.TABLE
+    columns: tuple[str, ...] = ()
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether words and colours may be added."""
+        return self.form is Format.TABLE
+
+    def listing(self, columns: Sequence[str], documents: Iterable[Document]) -> None:
+        """Print things of one kind, one per line.
+
+        :param columns: the keys, in order.
+        :raises UsageMistake: there is no column that was asked for.
+        """
+        chosen = self._chosen(columns)
+        rows = [{column: document.get(column) for column in chosen} for document in documents]
+        if self._dumped(rows):
+            return
+        if self.form is Format.VALUE:
+            for row in rows:
+                click.echo('\t'.join(_plain(value) for value in row.values()))
+            return
+        table = _table()
+        for column in chosen:
+            table.add_column(column, overflow='fold', header_style='dim')
+        for row in rows:
+            table.add_row(*(_cell(value) for value in row.values()))
+        _print(table)
+
+    def record(self, document: Document) -> None:
+        """Print one thing, a line for each of its keys."""
+        chosen = {name: document[name] for name in self._chosen(list(document))}
+        if self._dumped(chosen):
+            return
+        if self.form is Format.VALUE:
+            for value in chosen.values():
+                click.echo(_plain(value))
+            return
+        table = _table(header=False)
+        table.add_column(style='dim', no_wrap=True)
+        table.add_column(overflow='fold')
+        for name, value in chosen.items():
+            table.add_row(Text(name), _cell(value))
+        _print(table)
+
+    def _dumped(self, document: Any) -> bool:
+        if self.form is Format.JSON:
+            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        elif self.form is Format.YAML:
+            click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+        else:
+            return False
+        return True
+
+    def _chosen(self, columns: Sequence[str]) -> Sequence[str]:
+        unknown = [name for name in self.columns if name not in columns]
+        if unknown:
+            raise UsageMistake(f'--column: there is no {", ".join(unknown)}; there are {", ".join(columns)}.')
+        return self.columns or columns
+
+
+def harmless(text: str) -> str:
+    """A text without characters that would do something to a terminal."""
+    return ''.join(each if each.isprintable() or each == '\n' else '\N{REPLACEMENT CHARACTER}' for each in text)
+
+
+def mood(state: str) -> str:
+    """The style of a state such as ``CREATE_FAILED``."""
+    return next((style for ending, style in _MOODS.items() if state == ending or state.endswith(f'_{ending}')), '')
+
+
+def _print(table: Table) -> None:
+    # Where nobody looks at the width, nothing is cut.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def _table(*, header: bool = True) -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=header)
+
+
+def _cell(value: Any) -> Text:
+    text = _text(value, indent=2)
+    return Text(harmless(text), mood(text) if isinstance(value, str) else '')
+
+
+def _plain(value: Any) -> str:
+    return _text(value, indent=None)
+
+
+def _text(value: Any, indent: int | None) -> str:
+    if value is None:
+        return ''
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ', '.join(value)
+    if isinstance(value, (dict, list, bool)):
+        return json.dumps(value, indent=indent if isinstance(value, (dict, list)) else None, ensure_ascii=False)
+    return str(value)

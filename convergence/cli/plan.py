@@ -1,0 +1,217 @@
+"""What an operation would do, as it is shown before and kept in a file. Pure but for the file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from convergence.cli.exits import UsageMistake
+
+Document = Mapping[str, Any]
+FORMAT = 'convergence-plan/1'
+
+
+class Fate(StrEnum):
+    """What becomes of a resource. The order is that of showing: removals last, so that they do not scroll away."""
+
+    UNCHANGED = 'unchanged'
+    ADDED = 'added'
+    UPDATED = 'updated'
+    REPLACED = 'replaced'
+    DELETED = 'deleted'
+
+
+class Operation(StrEnum):
+    """What is planned."""
+
+    CREATE = 'create'
+    UPDATE = 'update'
+    DELETE = 'delete'
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    """One property; `needs_new_object`: whether its change cannot be applied to the object that is there."""
+
+    name: str
+    before: Any
+    after: Any
+    needs_new_object: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """What becomes of one resource.
+
+    :param certain: whether that is settled; otherwise it is what may happen at most.
+    :param reason: why; empty where it goes without saying.
+    """
+
+    name: str
+    type: str
+    fate: Fate
+    certain: bool = True
+    reason: str = ''
+    properties: tuple[PropertyChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an operation on a stack would do.
+
+    :param base: entity tag of the stack that it was decided on; empty for a creation.
+    """
+
+    operation: Operation
+    stack_name: str
+    changes: tuple[ResourceChange, ...]
+    base: str = ''
+
+    @property
+    def counts(self) -> dict[Fate, int]:
+        """How many resources have which fate."""
+        return {fate: sum(change.fate is fate for change in self.changes) for fate in Fate}
+
+    @property
+    def summary(self) -> str:
+        """All of it in a sentence."""
+        counts = self.counts
+        verbs = ((Fate.ADDED, 'add'), (Fate.UPDATED, 'update'), (Fate.REPLACED, 'replace'), (Fate.DELETED, 'remove'))
+        told = ', '.join(f'{counts[fate]} to {verb}' for fate, verb in verbs)
+        possible = sum(not change.certain for change in self.changes)
+        open_ = f' ({possible} only possibly)' if possible else ''
+        return f'Plan: {told}{open_}; {counts[Fate.UNCHANGED]} unchanged.'
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        return {
+            'operation': self.operation.value,
+            'stack_name': self.stack_name,
+            'changes': [_change_document(change) for change in self.changes],
+            'counts': {fate.value: count for fate, count in self.counts.items()},
+            'summary': self.summary,
+        }
+
+
+def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
+    """The plan of a creation.
+
+    :param resources: what a preview says that it would make.
+    """
+    changes = tuple(
+        ResourceChange(
+            str(each['resource_name']),
+            str(each['resource_type']),
+            Fate.ADDED,
+            properties=tuple(PropertyChange(name, None, value) for name, value in (each.get('properties') or {}).items()),
+        )
+        for each in resources
+    )
+    return Plan(Operation.CREATE, stack_name, changes)
+
+
+def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: str) -> Plan:
+    """The plan of an update.
+
+    :param lists: what a preview says, by fate.
+    """
+    changes = [_changed(each, fate) for fate in Fate for each in lists.get(fate.value, ())]
+    return Plan(Operation.UPDATE, stack_name, tuple(changes), base)
+
+
+def of_deletion(stack_name: str, resources: Iterable[Document], base: str) -> Plan:
+    """The plan of a deletion: all resources go."""
+    changes = tuple(
+        ResourceChange(str(each['resource_name']), str(each['resource_type']), Fate.DELETED) for each in resources
+    )
+    return Plan(Operation.DELETE, stack_name, changes, base)
+
+
+def _changed(document: Document, fate: Fate) -> ResourceChange:
+    if fate is Fate.ADDED:
+        values = (document.get('properties') or {}).items()
+        properties = [PropertyChange(name, None, value) for name, value in values]
+    else:
+        properties = [
+            PropertyChange(each['property'], each['before'], each['after'], bool(each.get('needs_new_object')))
+            for each in document.get('property_changes') or ()
+        ]
+    return ResourceChange(
+        str(document['resource_name']),
+        str(document['resource_type']),
+        fate,
+        document.get('certainty', 'certain') == 'certain',
+        str(document.get('reason') or ''),
+        tuple(properties),
+    )
+
+
+def _change_document(change: ResourceChange) -> dict[str, Any]:
+    shown = asdict(change)
+    shown['fate'] = change.fate.value
+    shown['properties'] = [asdict(each) for each in change.properties]
+    return shown
+
+
+# --- the file -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A plan that was saved, with all that is needed to carry it out.
+
+    :param url: of the server and project that it was made for.
+    :param stack_id: empty for a creation.
+    :param method: of the request, and `body` what to send.
+    """
+
+    operation: Operation
+    url: str
+    stack_name: str
+    stack_id: str
+    base: str
+    method: str
+    body: Mapping[str, Any]
+    summary: str
+
+
+def save(saved: Saved, path: Path) -> None:
+    """Write a plan, readable by its owner only: it has the values of all parameters in it.
+
+    :raises UsageMistake: it cannot be written.
+    """
+    text = json.dumps({'format': FORMAT, **asdict(saved)}, indent=1, ensure_ascii=False)
+    try:
+        path.unlink(missing_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8') as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageMistake(f'The plan cannot be written to {path}: {error.strerror}') from None
+
+
+def load(path: Path) -> Saved:
+    """Read a plan.
+
+    :raises UsageMistake: it cannot be read, or is none.
+    """
+    try:
+        document = json.loads(path.read_text(encoding='utf-8'))
+        if document.pop('format') != FORMAT:
+            raise ValueError
+        return Saved(**{**document, 'operation': Operation(document['operation'])})
+    except OSError as error:
+        raise UsageMistake(f'{path} cannot be read: {error.strerror}') from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UsageMistake(f'{path} is no plan of this version. "--plan FILE" writes one.') from None
+
+
+def ordered(changes: Sequence[ResourceChange]) -> list[ResourceChange]:
+    """The changes as they are shown: what stays is left out, what is removed comes last."""
+    order = list(Fate)
+    shown = [change for change in changes if change.fate is not Fate.UNCHANGED]
+    return sorted(shown, key=lambda change: order.index(change.fate))

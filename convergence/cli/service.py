@@ -1,0 +1,24 @@
+"""``convergence service``: the processes of an installation."""
+
+from __future__ import annotations
+
+import click
+
+from convergence.cli.client import Api
+from convergence.cli.options import EPILOG, connected, printing
+from convergence.cli.output import Output
+
+COLUMNS = ('binary', 'host', 'status', 'version', 'updated_at', 'id')
+
+
+@click.group(epilog=EPILOG)
+def service() -> None:
+    """Look at the processes of the installation."""
+
+
+@service.command('list', epilog=EPILOG)
+@printing
+@connected
+def list_(api: Api, output: Output) -> None:
+    """List engines and workers, and whether they are alive."""
+    output.listing(COLUMNS, api.get('services')['services'])

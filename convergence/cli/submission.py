@@ -1,0 +1,124 @@
+"""From options of the command line to the body of a request that says what a stack should be."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from convergence.cli.exits import BadTemplate, ExitCode, UsageMistake
+from convergence.cli.template_files import Bundle, load
+from convergence.errors import Problem, StackValidationFailed
+from convergence.template.limits import Limits
+
+Command = TypeVar('Command', bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        '-e', '--environment', 'environments', multiple=True, metavar='FILE',
+        help='An environment; may be repeated, later ones win.',
+    ),
+    click.option(
+        '-P', '--parameter', 'parameters', multiple=True, metavar='NAME=VALUE',
+        help='The value of a parameter; may be repeated, and wins over environments.',
+    ),
+    click.option(
+        '--parameter-file', 'parameter_files', multiple=True, metavar='NAME=FILE',
+        help='A parameter whose value is what FILE holds; keeps secrets off the command line.',
+    ),
+    click.option('--tags', metavar='TAG,...', help='Words by which the stack can be found.'),
+    click.option('--timeout', 'timeout_mins', type=click.IntRange(min=1), metavar='MINUTES',
+                 help='How long the operation may take.'),
+    click.option('--disable-rollback/--enable-rollback', default=None,
+                 help='What happens after a failure: leave things as they are, or go back.'),
+)  # fmt: skip
+
+
+class UnreadableFiles(BadTemplate):
+    """Files that the template names cannot be read."""
+
+    exit_code = ExitCode.USAGE
+
+
+def describing(command: Command) -> Command:
+    """Give a command the options that come beside a template."""
+    wrapped: Any = command
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a request.
+
+    :param template: path; None: there is none, what the stack has is kept.
+    :param given: values of the options of `describing`.
+    :raises UsageMistake: a file cannot be read, or an option is wrong.
+    :raises BadTemplate: a file that the template names cannot be read.
+    """
+    bundle = _bundle(template, tuple(given['environments'])) if template or given['environments'] else None
+    body: dict[str, Any] = {}
+    if bundle is not None:
+        if template:
+            body['template'] = bundle.text
+        body['files'] = {**bundle.files, **bundle.environments}
+        body['environment_files'] = list(bundle.environments)
+    body['parameters'] = {**_pairs('--parameter', given['parameters']), **_contents(given['parameter_files'])}
+    for name in ('tags', 'timeout_mins', 'disable_rollback'):
+        if given.get(name) is not None:
+            body[name] = given[name]
+    if given.get('clear_parameters'):
+        body['clear_parameters'] = list(given['clear_parameters'])
+    return {name: value for name, value in body.items() if value not in ({}, [])}
+
+
+@contextlib.contextmanager
+def blaming(template: str | None) -> Iterator[None]:
+    """Let mistakes that the server finds be told with the name of the file."""
+    try:
+        yield
+    except BadTemplate as error:
+        raise (error.about(template) if template else error) from None
+
+
+def _bundle(template: str | None, environments: tuple[str, ...]) -> Bundle:
+    try:
+        bundle = load(template or '/dev/null', environments, Limits())
+    except OSError as error:
+        raise UsageMistake(f'{error.filename or template} cannot be read: {error.strerror}') from None
+    except StackValidationFailed as error:
+        raise _unreadable(error.problems, template) from None
+    if bundle.problems:
+        raise _unreadable(bundle.problems, template)
+    return bundle
+
+
+def _unreadable(problems: Any, template: str | None) -> UnreadableFiles:
+    found: list[Problem] = list(problems)
+    named = BadTemplate('files cannot be read', found).about(template or 'template').problems
+    return UnreadableFiles('files cannot be read', named)
+
+
+def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition('=')
+        if not equals or not name:
+            # Not the text itself: half of it may be a secret.
+            raise UsageMistake(f'{option}: what is given for "{name[:20]}" has not the form NAME=VALUE.')
+        found[name] = value
+    return found
+
+
+def _contents(given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, path in _pairs('--parameter-file', given).items():
+        try:
+            found[name] = Path(path).read_text(encoding='utf-8')
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, 'strerror', None) or 'it is not UTF-8 text'
+            raise UsageMistake(f'--parameter-file {name}: {path} cannot be read: {reason}') from None
+    return found

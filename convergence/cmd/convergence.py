@@ -1,0 +1,77 @@
+"""``convergence``: the command for people. Each group of commands is a module of its own, imported when it is used.
+
+The exit codes are those of `convergence.cli.exits`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from convergence import __version__, errors
+from convergence.cli.exits import ExitCode, epilog
+
+NAME = 'convergence'
+
+GROUPS = {
+    'apply': 'convergence.cli.stack_changes:apply',
+    'completion': 'convergence.cli.completion:completion',
+    'serve': 'convergence.cmd.serve:serve',
+    'service': 'convergence.cli.service:service',
+    'stack': 'convergence.cli.stack:stack',
+    'template': 'convergence.cli.template:template',
+}
+"""Where the commands are: a name, and ``module:attribute`` of a `click.Command`."""
+
+
+class Commands(click.Group):
+    """The commands of `GROUPS`. Only the one that is used is imported, so that all of them start quickly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, sorted."""
+        return sorted(GROUPS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called `cmd_name`; None if there is none."""
+        target = GROUPS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, attribute = target.partition(':')
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.command(NAME, cls=Commands, epilog=epilog(), context_settings={'help_option_names': ['-h', '--help']})
+@click.version_option(__version__, prog_name=NAME)
+def program() -> None:
+    """Says what should exist in a template, and makes it so."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command; the exit code."""
+    try:
+        code: Any = program.main(args=None if argv is None else list(argv), prog_name=NAME, standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo('Interrupted.', err=True)
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except errors.ConvergenceError as error:
+        click.echo(f'{NAME}: {error}', err=True)
+        return 1
+    except BrokenPipeError:
+        # Whoever read has seen enough. The interpreter would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""``convergence serve``: everything in one process on this machine, for trying things out and for small needs.
+
+An engine, workers and the API on a loopback address. All that is kept lies in one directory, which one server at a
+time may serve; the commands of this machine find it by the notice that it leaves there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from oslo_config import cfg
+
+from convergence import __version__, config, errors
+from convergence.cli import notices
+from convergence.cli.exits import CommandFailed, Refused, epilog
+from convergence.config import Settings
+
+NAME = 'convergence serve'
+LOG_FILE = 'serve.log'
+
+
+@click.command(epilog=epilog())
+@click.option(
+    '--data', type=click.Path(file_okay=False, path_type=Path), metavar='DIRECTORY',
+    help='Where everything is kept; made if it is not there.  [default: convergence-data]',
+)
+@click.option(
+    '--port', type=click.IntRange(0, 65535), metavar='PORT',
+    help='Where to listen.  [default: 8004, or any that is free]',
+)
+@click.option(
+    '--config-file', 'config_files', multiple=True, type=click.Path(exists=True, dir_okay=False), metavar='FILE',
+    help='Configuration; may be repeated.',
+)
+@click.option('-v', '--verbose', is_flag=True, help='Show the log here, instead of writing it to serve.log.')
+def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], verbose: bool) -> int:
+    """Serve an engine, workers and the API in this process, until Ctrl-C.
+
+    Needs nothing else. A new directory gets a database; one from before is taken up again, with what was going on.
+    Commands on this machine find the server by themselves. It believes everybody on this machine.
+    """
+    settings = _settings(data, port, config_files)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(notices.claimed(settings.state_dir))
+        except notices.AlreadyServed as taken:
+            raise _taken(settings.state_dir, taken.notice) from None
+        except OSError as error:
+            raise CommandFailed(f'{settings.state_dir} cannot be used: {error.strerror}. Choose another --data.') from None
+        _log_to(None if verbose else settings.state_dir / LOG_FILE)
+        code = _run(settings)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # the interpreter would wait for threads that are stuck in a plugin
+
+
+def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]) -> Settings:
+    """The configuration, with the command line above it.
+
+    :raises ConfigurationError: it cannot be used.
+    """
+    conf = cfg.CONF
+    config.register(conf)
+    if data is not None:
+        conf.set_override('state_dir', str(data))
+    if port is not None:
+        conf.set_override('port', port, group='api')
+    arguments = [part for name in config_files for part in ('--config-file', name)]
+    settings = config.load(arguments, process='convergence', defaults={('local_provider', 'enabled'): True})
+    if settings.api.authentication != 'noauth':
+        raise errors.ConfigurationError(
+            f'[api] authentication is {settings.api.authentication}; "{NAME}" is for this machine alone. '
+            'Use convergence-all-in-one, or convergence-api.'
+        )
+    if port is None and conf.get_location('port', 'api').location is cfg.Locations.opt_default:
+        conf.set_override('port', _free_port(settings.api.host, settings.api.port), group='api')
+    return config.settings(conf)
+
+
+def _free_port(host: str, wanted: int) -> int:
+    """The usual port, or 0 for any if somebody listens there."""
+    with contextlib.closing(socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, wanted))
+        except OSError:
+            return 0
+    return wanted
+
+
+def _log_to(path: Path | None) -> None:
+    """Keep the screen for what is to be read there."""
+    if path is not None:
+        cfg.CONF.set_override('log_file', str(path))
+        cfg.CONF.set_override('use_stderr', False)
+        logging.captureWarnings(True)
+
+
+def _taken(data: Path, notice: notices.Notice | None) -> Refused:
+    who = f'The server at {notice.url} (process {notice.pid})' if notice else 'Another server, which is just starting,'
+    return Refused(f'{who} serves {data} already. Use that one, or serve another directory: --data DIRECTORY.')
+
+
+def _run(settings: Settings) -> int:
+    from convergence.cmd import all_in_one, program
+    from convergence.cmd.engine import STOP_S
+
+    def build(settings: Settings) -> program.Service:
+        from convergence.cmd.api_process import ApiProcess
+        from convergence.cmd.embedded import Embedded
+
+        embedded = Embedded(settings)
+        api = ApiProcess(settings.api, embedded.parts.transport, stop_s=all_in_one.API_STOP_S)
+        return all_in_one.Together(embedded, api, Sign(settings.state_dir, lambda: api.address))
+
+    stop_s = settings.worker.drain_timeout_s + STOP_S + all_in_one.API_STOP_S
+    return program.serve(program.Program(NAME, build, stop_s=lambda settings: stop_s), settings)
+
+
+class Sign:
+    """Says that everything is there, and that it ends.
+
+    :param address: the URL of the API, once it listens.
+    """
+
+    def __init__(self, data: Path, address: Callable[[], str]) -> None:
+        self._data, self._address = data, address
+        self._posted = contextlib.ExitStack()
+
+    def start(self) -> None:
+        """Post the notice, and print where the API is."""
+        data, url = self._data, self._address()
+        notice = notices.Notice(url, os.getpid(), str(data), __version__)
+        self._posted.enter_context(notices.posted(notice, notices.registry(os.environ)))
+        click.echo(f'Convergence {__version__} serves {url}')
+        click.echo(f'Data: {data}. Ctrl-C ends; what is going on is taken up again next time.')
+        click.echo('Try: convergence stack create hello -t examples/hello.yaml --wait')
+        sys.stdout.flush()
+
+    def stop(self) -> None:
+        """Take the notice away."""
+        self._posted.close()
+        with contextlib.suppress(OSError):
+            click.echo('Ending: what runs is finished or handed back. Ctrl-C again ends at once.', err=True)
+
+    def close(self) -> None:
+        """Nothing is held."""
+

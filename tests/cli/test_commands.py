@@ -1,0 +1,186 @@
+"""The commands of ``convergence stack``, against a real server in this process."""
+
+import json
+import os
+import stat
+
+import pytest
+
+from convergence.api.server import HttpServer
+from convergence.cmd import convergence as command
+from tests.api.installation import application, installed, waiting
+
+SIMPLE = """heat_template_version: 2018-08-31
+parameters:
+  text: {type: string, default: one}
+  secret: {type: string, hidden: true, default: canary-1}
+resources:
+  a: {type: OS::Heat::TestResource, properties: {value: {get_param: text}}}
+  b: {type: OS::Heat::TestResource, properties: {value: {get_param: secret}}, depends_on: a}
+outputs:
+  said: {value: {get_attr: [a, output]}}
+"""
+FAILING = """heat_template_version: 2018-08-31
+resources:
+  bad: {type: OS::Heat::TestResource, properties: {fail: true}}
+  after: {type: OS::Heat::TestResource, depends_on: bad}
+"""
+
+
+@pytest.fixture(scope='module')
+def url(tmp_path_factory):
+    """A server on a port of its own."""
+    with installed(tmp_path_factory.mktemp('served')) as api:
+        server = HttpServer(application(api.embedded.client), '127.0.0.1', 0, threads=8)
+        server.start()
+        yield server.address
+        server.stop(10)
+
+
+@pytest.fixture
+def run(url, tmp_path, monkeypatch, capfd):
+    """Run a command in an empty directory: exit code, standard output, standard error."""
+    for name in [name for name in os.environ if name.startswith(('OS_', 'CONVERGENCE_'))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('XDG_CONFIG_HOME', str(tmp_path / 'config'))
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+    monkeypatch.setenv('CONVERGENCE_ENDPOINT', url)
+    (tmp_path / 'simple.yaml').write_text(SIMPLE)
+    (tmp_path / 'failing.yaml').write_text(FAILING)
+    (tmp_path / 'slow.json').write_text(json.dumps(waiting(600)))
+
+    def command_line(*arguments):
+        code = command.main(list(arguments))
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return command_line
+
+
+def test_a_stack_from_its_creation_to_its_end(run):
+    code, out, err = run('stack', 'create', 'life', '-t', 'simple.yaml', '--wait', '-f', 'json')
+    assert code == 0, err
+    shown = json.loads(out)
+    assert (shown['stack_status'], shown['outputs']) == ('CREATE_COMPLETE', {'said': 'one'})
+    assert 'CREATE_COMPLETE' in err
+    assert run('stack', 'outputs', 'life', 'said', '-f', 'value')[:2] == (0, 'one\n')
+    code, out, _ = run('stack', 'update', 'life', '-P', 'text=two', '--wait', '-f', 'yaml')
+    assert code == 0 and 'said: two' in out
+    assert run('stack', 'resources', 'life', '-f', 'value', '-c', 'resource_name')[1].split() == ['a', 'b']
+    actions = json.loads(run('stack', 'history', 'life', '-f', 'json')[1])
+    assert [each['action'] for each in actions] == ['UPDATE', 'CREATE']
+    assert run('stack', 'wait', 'life')[0] == 0
+    assert run('stack', 'wait', 'life', '--for', 'CREATE_COMPLETE')[0] == 1
+    drawn = run('stack', 'graph', 'life')[1].splitlines()
+    assert drawn[0].startswith('b ') and drawn[1].startswith('└─ a ')
+    for form in ('mermaid', 'dot', 'svg'):
+        assert run('stack', 'graph', 'life', '-f', form)[0] == 0
+    assert 'is over (COMPLETE)' in run('stack', 'explain', 'life')[1]
+    everything = ''.join(run('stack', word, 'life', '-f', 'json')[1] for word in ('show', 'events', 'resources'))
+    assert 'canary-1' not in everything
+    assert run('stack', 'delete', 'life', '--yes', '--wait')[0] == 0
+    assert run('stack', 'show', 'life')[0] == 3
+
+
+def test_a_failure_tells_the_root_cause_first(run):
+    code, out, err = run('stack', 'create', 'broken', '-t', 'failing.yaml', '--wait', '-f', 'value')
+    assert code == 1
+    assert 'CREATE_FAILED' in out
+    after = err[err.index('Root cause: bad (CREATE)') :]
+    assert 'because of it: after' in after
+    assert 'Root cause: bad' in run('stack', 'explain', 'broken')[2]
+
+
+def test_a_dry_run_shows_what_changes_and_does_nothing(run):
+    run('stack', 'create', 'planned', '-t', 'simple.yaml', '--wait')
+    code, out, _ = run('stack', 'update', 'planned', '-P', 'text=two', '-P', 'secret=canary-2', '--dry-run')
+    assert code == 0
+    assert 'a  OS::Heat::TestResource  is updated in place: value changes' in out
+    assert 'value: one -> two' in out
+    assert out.splitlines()[-1] == 'Plan: 0 to add, 2 to update, 0 to replace, 0 to remove; 0 unchanged.'
+    assert 'canary' not in out
+    assert run('stack', 'outputs', 'planned', 'said', '-f', 'value')[1] == 'one\n'
+    code, out, _ = run('stack', 'delete', 'planned', '--dry-run', '-f', 'json')
+    assert json.loads(out)['counts']['deleted'] == 2
+    code, out, _ = run('stack', 'create', 'other', '-t', 'simple.yaml', '--dry-run')
+    assert out.splitlines()[-1].startswith('Plan: 2 to add')
+    assert run('stack', 'show', 'other')[0] == 3
+
+
+def test_a_plan_is_carried_out_once(run, tmp_path):
+    run('stack', 'create', 'saved', '-t', 'simple.yaml', '--wait')
+    assert run('stack', 'update', 'saved', '-P', 'text=two', '--plan', 'p.json')[0] == 0
+    assert stat.S_IMODE((tmp_path / 'p.json').stat().st_mode) == 0o600
+    assert run('apply', 'p.json', '--wait')[0] == 0
+    assert run('stack', 'outputs', 'saved', 'said', '-f', 'value')[1] == 'two\n'
+    code, _, err = run('apply', 'p.json')
+    assert code == 4 and 'Nothing was done now' in err
+    (tmp_path / 'p.json').write_text('{}')
+    assert run('apply', 'p.json')[0] == 2
+
+
+def test_a_cancelled_creation_is_over(run):
+    assert run('stack', 'create', 'stopped', '-t', 'slow.json')[0] == 0
+    code, out, err = run('stack', 'wait', 'stopped', '--wait-timeout', '0')
+    assert code == 6 and 'it goes on' in err
+    code, out, err = run('stack', 'cancel', 'stopped', '--wait')
+    assert code == 0, err
+    assert 'CREATE_FAILED' in out
+    assert run('stack', 'rollback', 'stopped')[0] == 4
+
+
+def test_mistakes_of_the_template_are_shown_with_their_place(run, tmp_path):
+    (tmp_path / 'wrong.yaml').write_text(SIMPLE.replace('get_param: text', 'get_param: txt'))
+    code, _, err = run('stack', 'create', 'wrong', '-t', 'wrong.yaml')
+    assert code == 4
+    assert 'wrong.yaml:6:' in err and '^' in err
+
+
+def test_files_are_collected_and_missing_ones_named(run, tmp_path):
+    (tmp_path / 'word.txt').write_text('from a file')
+    text = SIMPLE.replace('{get_param: text}', '{get_file: word.txt}')
+    (tmp_path / 'file.yaml').write_text(text)
+    (tmp_path / 'secret').write_text('canary-3')
+    (tmp_path / 'env.yaml').write_text('parameters: {text: unused}\n')
+    code, _, err = run(
+        'stack', 'create', 'files', '-t', 'file.yaml', '-e', 'env.yaml', '--parameter-file', 'secret=secret', '--wait'
+    )
+    assert code == 0, err
+    assert run('stack', 'outputs', 'files', 'said', '-f', 'value')[1] == 'from a file\n'
+    (tmp_path / 'word.txt').unlink()
+    code, _, err = run('stack', 'create', 'files2', '-t', 'file.yaml')
+    assert code == 2 and 'word.txt cannot be read' in err and 'file.yaml:6:' in err
+
+
+@pytest.mark.parametrize('arguments', [('stack', 'create', 'x', '-t', 'nowhere.yaml'), ('stack', 'list', '-c', 'x'),
+                                       ('stack', 'create', 'x', '-t', 'simple.yaml', '-P', 'x'), ('stack',  'bogus')])  # fmt: skip
+def test_a_wrong_command_line_is_told_apart(run, arguments):
+    assert run(*arguments)[0] == 2
+
+
+def test_nobody_answers(run, monkeypatch):
+    monkeypatch.setenv('CONVERGENCE_ENDPOINT', 'http://127.0.0.1:1')
+    code, _, err = run('stack', 'list')
+    assert code == 5
+    assert 'No server answers at http://127.0.0.1:1 (from CONVERGENCE_ENDPOINT): Connection refused' in err
+    monkeypatch.delenv('CONVERGENCE_ENDPOINT')
+    code, _, err = run('stack', 'list')
+    assert code == 5 and 'convergence serve' in err
+
+
+def test_a_configuration_file_names_servers(run, url, tmp_path, monkeypatch):
+    monkeypatch.delenv('CONVERGENCE_ENDPOINT')
+    (tmp_path / 'config' / 'convergence').mkdir(parents=True)
+    path = tmp_path / 'config' / 'convergence' / 'cli.yaml'
+    path.write_text(f'default: here\nservers:\n  here: {{endpoint: "{url}", project: other}}\n')
+    assert run('stack', 'list', '-f', 'json')[:2] == (0, '[]\n')
+    assert run('stack', 'list', '--server', 'there')[0] == 2
+    path.write_text('servers: [')
+    code, _, err = run('stack', 'list')
+    assert code == 2 and str(path) in err
+
+
+def test_processes_are_listed(run):
+    code, out, _ = run('service', 'list', '-f', 'value', '-c', 'status')
+    assert code == 0 and set(out.split()) == {'up'}
