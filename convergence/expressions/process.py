@@ -23,6 +23,9 @@ SCRIPT = Path(__file__).with_name('child.py')
 STEPS_PER_S = 1_000_000
 """What a second of processor time counts in the steps that a whole template may take."""
 
+START_S = 0.5
+"""Seconds of processor time that another process costs after one that wanted too much memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExpressionLimits:
@@ -59,11 +62,18 @@ class Evaluator:
         :raises RequestLimitExceeded: all expressions of the template together take too long.
         """
         request = json.dumps({'expression': expression, 'data': data}).encode() + b'\n'
-        with self._lock:
-            answer = self._ask(request)
+        try:
+            with self._lock:
+                answer = self._ask(request)
+        except EvaluationFailed:
+            # Its process is gone and tells no more what was spent: all that it could. Without it a template of many
+            # such expressions would keep everybody waiting for minutes.
+            budget.spend_steps(int(self._limits.cpu_s * STEPS_PER_S), 'yaql')
+            raise
         budget.spend_steps(int(answer.get('cpu_s', 0.0) * STEPS_PER_S), 'yaql')
         error = answer.get('error')
         if error == 'memory':
+            budget.spend_steps(int(START_S * STEPS_PER_S), 'yaql')
             raise self._too_much('memory_bytes', f'{self._limits.memory_bytes} bytes of memory')
         if error is not None:
             raise EvaluationFailed(f'yaql: the expression cannot be evaluated: {answer["text"]}')

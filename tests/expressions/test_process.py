@@ -97,6 +97,23 @@ def test_expressions_share_the_steps_of_their_template(shared):
             shared.evaluate('$.data.select($ * 2).sum()', list(range(150)), budget)
 
 
+@pytest.mark.parametrize(
+    ('limits', 'expression'),
+    [
+        (ExpressionLimits(cpu_s=0.1), 'range(10000000000).len()'),
+        (ExpressionLimits(cpu_s=0.1, answer_bytes=100), "'a' * 1000"),
+    ],
+)
+def test_expressions_that_end_their_process_soon_use_up_the_steps_of_their_template(limits, expression):
+    evaluator = Evaluator(limits)
+    budget = Budget(Limits(max_steps=150_000))
+    with pytest.raises(EvaluationFailed):
+        evaluator.evaluate(expression, None, budget)
+    with pytest.raises(RequestLimitExceeded, match='max_steps'):
+        evaluator.evaluate(expression, None, budget)
+    evaluator.close()
+
+
 def test_a_process_that_died_while_nobody_needed_it_is_replaced():
     evaluator = Evaluator()
     assert evaluate(evaluator, '1') == 1
