@@ -6,9 +6,11 @@ checking afterwards would not do: nesting alone can crash the C composer.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import yaml
+from yaml.reader import ReaderError
 
 from convergence.core.model import Json
 from convergence.errors import Place, StackValidationFailed
@@ -18,6 +20,10 @@ from convergence.template.limits import Limits, exceeded
 from convergence.template.problems import Problems
 
 _Loader: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)
+
+
+_CONTROL = re.compile('[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ufffd\U00010000-\U0010ffff]')
+"""What YAML does not allow to stand in a document as it is."""
 
 
 class _MergeKey(str):
@@ -287,10 +293,7 @@ def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Doc
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        line = text.count('\n', 0, error.start) + 1
-        column = error.start - text.rfind('\n', 0, error.start)
-        problem = 'half of a surrogate pair is not a character'
-        problems.add(problem, Place(line, column, source))
+        problems.add('half of a surrogate pair is not a character', place_of(text, error.start, source))
         problems.raise_any()
         raise
     if size > limits.max_bytes:
@@ -298,10 +301,18 @@ def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Doc
     return Document(source, Reader(text, source, limits, problems).read(), problems)
 
 
+def place_of(text: str, position: int, source: str) -> Place:
+    """Where the character at a position of the text stands."""
+    return Place(text.count('\n', 0, position) + 1, position - text.rfind('\n', 0, position), source)
+
+
 def syntax_problem(error: yaml.YAMLError, text: str, source: str) -> tuple[str, Place | None]:
     """Message and place of an error that the YAML parser raised about `text`."""
     mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
-    place = Place(mark.line + 1, mark.column + 1, source) if mark else None
+    if isinstance(error, ReaderError) and (control := _CONTROL.search(text)):
+        place: Place | None = place_of(text, control.start(), source)
+    else:
+        place = Place(mark.line + 1, mark.column + 1, source) if mark else None
     what = getattr(error, 'problem', None) or getattr(error, 'reason', None) or 'it cannot be read'
     context = getattr(error, 'context', None)
     hint = '; indent with spaces, not with tabs' if mark and _character(text, mark) == '\t' else ''

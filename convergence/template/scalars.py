@@ -74,7 +74,7 @@ def tagged(text: str, tag: str, max_length: int, dialect: Dialect) -> Json:
     :raises BadScalar: the type is not one of JSON, or the word is not of that type.
     """
     name = tag.removeprefix(TAG)
-    if name in ('str', '!'):
+    if name in ('str', '!', 'timestamp'):
         return text
     if name not in _TAGGED:
         raise BadScalar(f'the tag {tag[:80]} has no meaning here; remove it')

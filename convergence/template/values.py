@@ -86,7 +86,8 @@ def _boolean(value: Json) -> bool:
 
 def _list(value: Json) -> list[Json]:
     if isinstance(value, list):
-        return value
+        # Whoever writes [80, 443] means the same as '80,443', and functions join only text.
+        return [str(item) if isinstance(item, int | float) else item for item in value]
     if isinstance(value, dict):
         raise BadValue('the value must be a list, or text with commas, not a map')
     text = _string(value)
@@ -94,8 +95,8 @@ def _list(value: Json) -> list[Json]:
 
 
 def _json(value: Json, limits: Limits) -> Json:
-    if not isinstance(value, str):
-        return value
+    if not isinstance(value, str) or not value:
+        return value  # an empty text is what many templates have for "nothing"
     try:
         parsed = parse_json(value, limits)
     except ValueError:

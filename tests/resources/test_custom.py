@@ -35,7 +35,7 @@ TABLE = {
     ),
     'expiration': ([LATER, '', None], [EARLIER, 'tomorrow', 7, '2020-01-01T00:00:00', '9' * 10_000]),
     'ip_addr': (['192.0.2.1', '2001:db8::1', '::'], ['192.0.2', '192.0.2.256', '1.2.3.4/32', '', 'x', 3, None]),
-    'ip_or_cidr': (['192.0.2.1', '192.0.2.0/24', '2001:db8::/32'], ['192.0.2.1/24', 'x', None, '']),
+    'ip_or_cidr': (['192.0.2.1', '192.0.2.0/24', '192.0.2.1/24', '2001:db8::/32'], ['192.0.2.0/33', 'x', None, '']),
     'iso_8601': (
         ['2026-03-01', '2026-03-01T12:00:00', '2026-03-01T12:00:00Z', '2026-03-01T12:00:00+02:00'],
         ['yesterday', '2026-13-01', '', None, 20260301],
@@ -46,8 +46,8 @@ TABLE = {
         ['fa:16:3e:00:00', 'fa:16:3e:00:00:0g', 'fa:16-3e:00:00:01', '', None, 1],
     ),
     'net_cidr': (
-        ['192.0.2.0/24', '0.0.0.0/0', '2001:db8::/32', '10.0.0.1/32'],
-        ['192.0.2.1/24', '192.0.2.0', '192.0.2.0/33', '192.0.2.0/255.255.255.0', '2001:db8::1/32', 'x/1', '', None, 1],
+        ['192.0.2.0/24', '0.0.0.0/0', '2001:db8::/32', '10.0.0.1/32', '192.0.2.1/24', '2001:db8::1/32'],
+        ['192.0.2.0', '192.0.2.0/33', '192.0.2.0/255.255.255.0', '2001:db8::/129', '10.0.0/24', 'x/1', '', None, 1],
     ),
     'rel_dns_name': (['www', 'www.example', ''], ['www.example.com.', 'a_b', '.', 7]),
     'test_constr': (['anything', '', None, 7], []),
@@ -104,9 +104,9 @@ def template(name, description=None):
 def test_a_parameter_is_told_the_value_and_the_reason():
     checks = installed_checks()
     assert compiled(template('net_cidr'), parameters={'p': '10.0.0.0/8'}, installation=Installation(checks=checks))
-    (problem,) = problems(template('net_cidr'), parameters={'p': '10.0.0.1/8'}, installation=Installation(checks=checks))
+    (problem,) = problems(template('net_cidr'), parameters={'p': '10.0.0.1/33'}, installation=Installation(checks=checks))
     assert problem.message.startswith(
-        "Parameter 'p' is invalid: Error validating value '10.0.0.1/8': Invalid net cidr"
+        "Parameter 'p' is invalid: Error validating value '10.0.0.1/33': Invalid net cidr"
     )
     (problem,) = problems(template('net_cidr', 'a network'), parameters={'p': 'x'}, installation=Installation(checks=checks))
     assert problem.message == "Parameter 'p' is invalid: a network"

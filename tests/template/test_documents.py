@@ -52,6 +52,7 @@ def value_of(text):
         ("'true'", 'true'),
         ('!!str 1', '1'),
         ('!!int "7"', 7),
+        ('!!timestamp 2026-03-01', '2026-03-01'),
         ('!!float 7', 7.0),
         ('[a, [b, {c: d}]]', ['a', ['b', {'c': 'd'}]]),
         ('{1: a, 2.5: b, yes: c, 2016-10-14: d}', {'1': 'a', '2.5': 'b', 'yes': 'c', '2016-10-14': 'd'}),
@@ -279,3 +280,10 @@ def test_an_unknown_version_is_refused_with_all_that_are_known():
 )
 def test_versions_are_named_by_date_or_release(name, version):
     assert compiled(f'heat_template_version: {name}\n').version == version
+
+
+@pytest.mark.parametrize('control', ['\x00', '\x01', '\x7f', '\x1b'])
+def test_a_control_character_is_shown_where_it_stands(control):
+    (problem,) = problems(f'heat_template_version: 2018-08-31\ndescription: aé{control}b\n')
+    assert 'control characters are not allowed' in problem.message
+    assert (problem.place.line, problem.place.column) == (2, 16)

@@ -15,6 +15,7 @@ DECLARED = {
     'count': {'type': 'number', 'default': 3},
     'flag': {'type': 'boolean', 'default': True},
     'items': {'type': 'comma_delimited_list', 'default': 'a,b'},
+    'ports': {'type': 'json', 'default': {'b': 80}},
     'tree': {'type': 'json', 'default': {'k': [{'n': 1}, None], 'get_resource': 'db', 'empty': None}},
 }
 
@@ -105,13 +106,16 @@ def test_text_is_made_at_once_where_nothing_else_is_needed(value, version, expec
         ({'get_attr': ['db', {'get_attr': ['db', 'names', 0]}]}, 'an attribute whose name is known only now'),
         ({'list_join': ['/', [{'get_resource': 'db'}, 'x'], {'get_attr': ['db', 'names']}]}, 'db-7/x/a/b/'),
         ({'str_replace': {'template': 'p:$p', 'params': {'$p': {'get_attr': ['db', 'port']}}}}, 'p:5432'),
+        ({'get_param': ['ports', {'get_attr': ['db', 'names', 1]}]}, 80),
+        ({'get_param': ['ports', {'get_attr': ['db', 'names', 0]}]}, ''),
+        ({'get_param': ['ports', 'c', {'get_attr': ['db', 'names', 0]}]}, ''),
         ([{'a': {'get_resource': 'db'}}, {'$b': {'get_resource': 'db'}}], [{'a': 'db-7'}, {'$b': 'db-7'}]),
         ({'get_resource': 'nothing', 'two keys': 'are data'}, {'get_resource': 'nothing', 'two keys': 'are data'}),
         ({'unknown_function': ['db']}, {'unknown_function': ['db']}),
     ],
 )
 def test_other_resources_are_filled_in_when_they_are_there(value, expected):
-    assert resolved_property(value) == expected
+    assert resolved_property(value, declared={'ports': DECLARED['ports']}) == expected
 
 
 @pytest.mark.parametrize(

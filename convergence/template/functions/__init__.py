@@ -33,6 +33,7 @@ BY_CODE: Mapping[str, Function] = {
         logic.Not,
         logic.Or,
         MakeUrl,
+        references.ElementOfParameter,
         references.GetAttribute,
         references.GetParameter,
         references.GetResource,

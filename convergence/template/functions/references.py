@@ -19,6 +19,7 @@ from convergence.template.functions.base import (
     is_call,
 )
 from convergence.template.functions.text import index_of, size
+from convergence.template.parameters import Parameter
 
 
 class ParameterNotProvided(EvaluationFailed):
@@ -36,19 +37,26 @@ class GetParameter(Function):
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """The value, if the parameter has one."""
         if not constant:
-            raise EvaluationFailed('get_param needs a name that is known in advance, not one of another resource.')
+            return self._later(argument, scope)
         plain = decode(argument)
         name, *path = plain if isinstance(plain, list) and plain else [plain]
         if not isinstance(name, str):
             raise EvaluationFailed('get_param needs the name of a parameter, or a list of the name and keys.')
-        parameter = scope.parameters.get(name)
-        if parameter is None:
-            hint = scope.suggestion(name, scope.parameters)
-            raise ParameterNotProvided(f'The Parameter ({name}) was not provided.{hint}')
+        parameter = _declared(name, scope)
         if not parameter.has_value:
             return call(self.code, argument)
         value = select(parameter.value, path, missing='') if path else parameter.value
         return encode(value, scope.budget, f'get_param of {name}')
+
+    def _later(self, argument: Json, scope: Compiling) -> Json:
+        """The call, where a key inside of the value is that of another resource."""
+        name, *path = argument if isinstance(argument, list) else [argument]
+        if not isinstance(name, str):
+            raise EvaluationFailed('get_param needs a name that is known in advance, not one of another resource.')
+        parameter = _declared(name, scope)
+        if not parameter.has_value:
+            return call(self.code, argument)
+        return call(ElementOfParameter.code, [encode(parameter.value, scope.budget, f'get_param of {name}'), *path])
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Only a parameter without a value is left over for later.
@@ -57,6 +65,30 @@ class GetParameter(Function):
         """
         name = argument[0] if isinstance(argument, list) else argument
         raise ParameterNotProvided(f'The Parameter ({name}) was not provided.')
+
+
+class ElementOfParameter(Function):
+    """An element inside of the value of a parameter, at keys that other resources give."""
+
+    name: ClassVar[str] = 'get_param'
+    code: ClassVar[str] = 'get_param@element'
+
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """The element; the empty text if the path leads nowhere."""
+        assert isinstance(argument, list)
+        return select(argument[0], argument[1:], missing='')
+
+
+def _declared(name: str, scope: Compiling) -> Parameter:
+    """The parameter of a name.
+
+    :raises ParameterNotProvided: there is none.
+    """
+    parameter = scope.parameters.get(name)
+    if parameter is None:
+        hint = scope.suggestion(name, scope.parameters)
+        raise ParameterNotProvided(f'The Parameter ({name}) was not provided.{hint}')
+    return parameter
 
 
 class GetFile(Function):
