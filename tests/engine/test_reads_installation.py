@@ -175,7 +175,7 @@ def test_nothing_is_stored_by_looking_at_a_template(harness, reads):
 @pytest.mark.parametrize(
     ('expression', 'expected'),
     [
-        ('Test::', ['Test::Enforced', 'Test::Thing']),
+        ('Test::', ['Test::Enforced', 'Test::Kept', 'Test::Thing']),
         ('.*String', ['OS::Heat::RandomString']),
         ('OS::Heat::(None|Value)$', ['OS::Heat::None', 'OS::Heat::Value']),
         ('Thing', []),
