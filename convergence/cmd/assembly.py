@@ -40,8 +40,8 @@ from convergence.engine.reads import (
 )
 from convergence.engine.service import EngineService
 from convergence.engine.signals import Signals
-from convergence.engine.software import Software
 from convergence.engine.snapshots import Snapshots
+from convergence.engine.software import Software
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals
@@ -217,6 +217,21 @@ def _acting(parts: Parts, stacks: Stacks, goals: Goals, traversals: Traversals) 
     )
 
 
+def _reading(parts: Parts, reader: Reader, goals: Goals, stacks: Stacks) -> tuple[object, ...]:
+    """What answers questions and changes nothing of any stack."""
+    roster = Roster(parts.store)
+    return (
+        StackReads(reader, goals),
+        ResourceReads(reader, goals),
+        ExplainReads(reader, goals),
+        HistoryReads(reader, goals),
+        ProgressReads(Overview(parts.store), roster),
+        InstallationReads(goals, parts.types, roster, __version__),
+        Previews(reader, parts.types, stacks),
+        Presences(roster),
+    )
+
+
 class EngineProcess:
     """An engine with its server.
 
@@ -261,16 +276,7 @@ class EngineProcess:
             roster, presence, settings.heartbeat_interval_s,
             load=lambda: {'threads': settings.threads, 'busy': self._server.busy},
         )  # fmt: skip
-        reads = (
-            StackReads(reader, goals),
-            ResourceReads(reader, goals),
-            ExplainReads(reader, goals),
-            HistoryReads(reader, goals),
-            ProgressReads(Overview(parts.store), roster),
-            InstallationReads(goals, parts.types, roster, __version__),
-            Previews(reader, parts.types, stacks),
-            Presences(roster),
-        )
+        reads = _reading(parts, reader, goals, stacks)
         software = Software(SoftwareRows(parts.store), new_id)
         signals = Signals(parts.store, reader, stacks, parts.types, dispatcher, new_id)
         acting = (stacks, signals, software, *_acting(parts, stacks, goals, traversals))

@@ -114,8 +114,8 @@ class Node:
     :param asked: for an update node, the attributes that others ask for.
     :param waiting: how many predecessors are not done yet.
     :param requires: for an update node, the update nodes whose outputs it is given.
-    :param required_by: the nodes to be told when this one is done; none of them is done already. Of a node that was done
-        from the beginning, those that are given its output.
+    :param required_by: the nodes to be told when this one is done; none of them is done already. Of a node that was
+        done from the beginning, those that are given its output.
     :param wakes: a ready node that is to be cast when this one has been attended to: bounded dispatch.
     """
 

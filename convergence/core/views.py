@@ -93,7 +93,7 @@ class SignalView:
     :param resource: None where the row is gone.
     :param traversal: the stack's current one.
     :param dependents: the rows that require it in that traversal and whose nodes are not done.
-    :param ready: nodes ``(traversal_id, number)`` of that traversal, ready, that work on any of these rows, and the row.
+    :param ready: the nodes of that traversal that are ready and work on any of these rows: traversal, number, row.
     """
 
     now: float

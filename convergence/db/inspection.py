@@ -100,7 +100,7 @@ class FrontierCounts:
 
 
 def waits_at_hook(traversal_id: Any) -> ColumnElement[bool]:
-    """The condition that a row is paused for a traversal, until a hook is cleared. Never unknown, also without a row."""
+    """The condition that a row is paused for a traversal until a hook is cleared. Never unknown, even without a row."""
     passed = and_(
         func.coalesce(RESOURCE.c.cleared_for, '') == traversal_id,
         func.coalesce(RESOURCE.c.cleared, '') == RESOURCE.c.hook,

@@ -18,11 +18,11 @@ from convergence.core.model import Change
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.comparison import compare
-from convergence.resources.contract import ObjectNotFound, PluginFailure
+from convergence.resources.contract import ObjectNotFound, PluginFailure, Signal
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment
 from convergence.testing.fixture import Fixture, Recovery
-from convergence.testing.life import Life
+from convergence.testing.life import Life, carried
 
 
 @dataclass(frozen=True)
@@ -211,15 +211,16 @@ def is_signalled(fixture: Fixture) -> None:
     life = Life(fixture, _token())
     life.create()
     for details in fixture.signals:
-        life.signal(details)
-        life.metadata()
+        told = fixture.make().signal(life.call(fixture.properties), details)
+        _assert(isinstance(told, str) and told != '', f'signal() must say what was received, not {told!r}')
+        life.received.append(Signal(details, float(len(life.received)), 'resource-id'))
+        carried(fixture.make().metadata(life.call(fixture.properties)), 'metadata')
     for details in fixture.refused:
         try:
-            life.signal(details)
+            fixture.make().signal(life.call(fixture.properties), details)
         except PluginFailure:
             continue
         _assert(False, f'the signal {details!r} was taken')
-    life.metadata()
     life.delete()
 
 

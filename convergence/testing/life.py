@@ -47,7 +47,7 @@ class Life:
         self.fixture = fixture
         self.calls = 0
         self._lose = lose
-        self._received: list[Signal] = []
+        self.received: list[Signal] = []
         self._subject = Subject('thing', 'conformance', 'stack-id', 'project-id', 'resource-id', token)
 
     @property
@@ -96,21 +96,10 @@ class Life:
         strictness: Strictness = Strictness.STRICT,
     ) -> Call[Any]:
         """What a method is told."""
-        signals = {**self.fixture.heard, self._subject.name: tuple(self._received)}
+        signals = {**self.fixture.heard, self._subject.name: tuple(self.received)}
         return build_call(
             self.kind(), self._subject, properties, previous=previous, strictness=strictness, signals=lambda: signals
         )
-
-    def signal(self, details: Json) -> None:
-        """Have somebody outside say something; kept unless the type refuses it."""
-        told = self.kind().signal(self.call(self.fixture.properties), details)
-        if not isinstance(told, str) or not told:
-            raise AssertionError(f'signal() must say what has been received, not {told!r}')
-        self._received.append(Signal(details, float(len(self._received)), self._subject.resource_id))
-
-    def metadata(self) -> Json:
-        """The metadata as it is shown, checked to be JSON of a sane size."""
-        return carried(self.kind().metadata(self.call(self.fixture.properties)), 'metadata')
 
     def _act(self, action: Action, properties: Mapping[str, Json], take_over: Callable[[], Answer]) -> None:
         try:

@@ -23,7 +23,6 @@ from convergence.resources.contract import (
     InProgress,
     ObjectNotFound,
     ReplacementNeeded,
-    Signals,
     TransientFailure,
 )
 from convergence.resources.invocation import Subject, build_call, heard_by
@@ -156,11 +155,8 @@ class Runner:
         course = Course(
             claim, kind, task, call, resource.physical_id, resource.data, resource.progress, attempts=claim.attempts
         )
-        course.call = replace(call, age_s=lambda: course.age_s, signals=partial(self._signals, claim))
+        course.call = replace(call, age_s=lambda: course.age_s, signals=partial(heard_by, resource, pending, self._around.signals))
         return course
-
-    def _signals(self, claim: Claim) -> Signals:
-        return heard_by(claim.resource, claim.pending, self._around.signals)
 
     def _run(self, course: Course) -> Result:
         claim, call, kind = course.claim, course.call, course.kind
