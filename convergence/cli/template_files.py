@@ -6,6 +6,7 @@ in which they stand. Each file is kept under the name by which it was asked for,
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,8 +57,9 @@ def load(path: str, environments: Sequence[str], limits: Limits) -> Bundle:
     :raises OSError: the template or an environment cannot be read.
     :raises StackValidationFailed: one of them is not text.
     """
-    text = _text(path)
-    texts = {name: _text(name) for name in environments}
+    most = limits.max_expanded_bytes
+    text = _text(path, most)
+    texts = {name: _text(name, most) for name in environments}
     collection = _Collection(limits)
     collection.collect(text, path, 'template')
     for name, content in texts.items():
@@ -90,6 +92,9 @@ class _Collection:
             if urlsplit(name).scheme in _REMOTE:
                 self._problem(f'The file {name} is not on this machine, and nothing is fetched.', place)
                 continue
+            if '\0' in name:
+                self._problem('The name of the file has characters that no file can have.', place)
+                continue
             found = _located(name, directory, document)
             if name in self._origins:
                 if self._origins[name] != found.resolve():
@@ -100,7 +105,11 @@ class _Collection:
 
     def _read(self, name: str, found: Path, place: Place, is_template: bool) -> None:
         try:
-            self.files[name] = _text(str(found))
+            if found.exists() and not found.is_file():
+                # A device or a pipe may have no end, and the author of a template is not always who checks it.
+                self._problem(f'{found} is not a regular file; it is not read.', place)
+                return
+            self.files[name] = _text(str(found), self._limits.max_expanded_bytes)
         except StackValidationFailed as error:
             self._problem(error.problems[0].message, place)
         except OSError as error:
@@ -115,12 +124,16 @@ class _Collection:
         self.problems.append(Problem(message, place, hint, UNREADABLE))
 
 
-def _text(path: str) -> str:
+def _text(path: str, most_bytes: int) -> str:
     """What a file holds.
 
-    :raises StackValidationFailed: it is not UTF-8.
+    :raises StackValidationFailed: it is too large, or it is not UTF-8.
     """
-    data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+    with contextlib.nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else open(path, 'rb') as stream:
+        data = stream.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        problem = Problem(f'The file has more than {most_bytes} bytes.', Place(1, 1, path), kind=UNREADABLE)
+        raise StackValidationFailed([problem])
     encoding = 'utf-16' if data[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
     try:
         return data.decode(encoding)

@@ -1,6 +1,7 @@
 """``convergence template``: what a user sees of a wrong template, and what a program reads."""
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -147,6 +148,23 @@ def test_a_file_that_is_no_text_is_a_problem_of_the_place_that_names_it(write):
     write(web_yaml=VERSION + 'outputs: {o: {value: {get_file: x.bin}}}\n', x_bin=b'\xff\x00\xff')
     (error,) = errors_of('web.yaml')['errors']
     assert (error['line'], error['message']) == (2, 'The file is not UTF-8 text.')
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        ('/dev/zero', 'not a regular file'),
+        ('pipe', 'not a regular file'),
+        ('.', 'not a regular file'),
+        ('x' * 300, 'cannot be read: File name too long.'),
+        ('a\0b', 'characters that no file can have'),
+    ],
+)
+def test_what_has_no_end_is_not_read_because_a_template_names_it(write, tmp_path, name, message):
+    write(web_json=json.dumps({'heat_template_version': 'rocky', 'outputs': {'o': {'value': {'get_file': name}}}}))
+    os.mkfifo(tmp_path / 'pipe')
+    (error,) = errors_of('web.json')['errors']
+    assert message in error['message']
 
 
 def test_parameters_come_from_options_and_environments(write):
