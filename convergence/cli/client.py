@@ -241,7 +241,9 @@ def _accepted(answer: requests.Response) -> requests.Response:
     if status == HTTPStatus.NOT_FOUND:
         raise NotFound(message)
     if status == HTTPStatus.UNAUTHORIZED:
-        raise Refused(f'{message}: the server wants a token, and this one is missing or not accepted. See --token.', kind)
+        raise Refused(
+            f'{message}: the server wants a token, and this one is missing or not accepted. See --token.', kind
+        )
     if status in (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT):
         raise Unreachable(f'{message} (status {status}, request {request_id or "unknown"})')
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED:
@@ -265,7 +267,9 @@ def _cause(error: BaseException) -> str:
     """The innermost reason, without addresses of objects and other noise."""
     seen: BaseException = error
     while True:
-        inner = getattr(seen, 'reason', None) or next((each for each in seen.args if isinstance(each, BaseException)), None)
+        inner = getattr(seen, 'reason', None) or next(
+            (each for each in seen.args if isinstance(each, BaseException)), None
+        )
         if not isinstance(inner, BaseException):
             break
         seen = inner

@@ -72,7 +72,11 @@ class Follower:
     """
 
     def __init__(
-        self, stack: Stack, display: Display, timeout_s: float | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        stack: Stack,
+        display: Display,
+        timeout_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stack, self._display, self._timeout_s, self._clock = stack, display, timeout_s, clock
         self._begun = clock()

@@ -108,7 +108,9 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
             str(each['resource_name']),
             str(each['resource_type']),
             Fate.ADDED,
-            properties=tuple(PropertyChange(name, None, value) for name, value in (each.get('properties') or {}).items()),
+            properties=tuple(
+                PropertyChange(name, None, value) for name, value in (each.get('properties') or {}).items()
+            ),
         )
         for each in resources
     )

@@ -57,7 +57,9 @@ def _property(change: ResourceChange, each: PropertyChange) -> list[Text]:
     remark = '  (needs a new object)' if each.needs_new_object else ''
     before, after = each.before, each.after
     if isinstance(before, str) and isinstance(after, str) and '\n' in before + after:
-        lines = list(difflib.unified_diff(_masked(before).splitlines(), _masked(after).splitlines(), lineterm='', n=1))[2:]
+        lines = list(difflib.unified_diff(_masked(before).splitlines(), _masked(after).splitlines(), lineterm='', n=1))[
+            2:
+        ]
         colours = {'+': 'green', '-': 'red'}
         told = [Text(f'      {harmless(line)}', colours.get(line[:1], 'dim')) for line in lines]
         return [Text(f'{name.rstrip()}{remark}'), *told]

@@ -158,8 +158,8 @@ def apply(api: Api, output: Output, file: Path, **given: Any) -> int:
         if error.kind not in ('PreconditionFailed', 'HTTPPreconditionFailed'):
             raise
         raise Refused(
-            f'Something was done with the stack {saved.stack_name} since the plan was made, so the plan is not true any '
-            'more. Nothing was done now. Make a new plan.',
+            f'Something was done with the stack {saved.stack_name} since the plan was made, so the plan is not true '
+            'any more. Nothing was done now. Make a new plan.',
             error.kind,
         ) from None
 
@@ -253,9 +253,7 @@ def _follow(stack: Stack, start: Start, wanted: str, follow: Follow, output: Out
     return conclude(stack, watch(stack, start, scene, follow.timeout_s), wanted, output)
 
 
-def tail(
-    stack: Stack, past: Sequence[Document], resource: str | None, output: Output, columns: Sequence[str]
-) -> None:
+def tail(stack: Stack, past: Sequence[Document], resource: str | None, output: Output, columns: Sequence[str]) -> None:
     """Print events, and go on with those to come. JSON: one document per line."""
     marker = str(past[-1]['id']) if past else stack.last_event()
     chosen = output.columns or tuple(columns)

@@ -138,7 +138,9 @@ def _configuration(environment: Mapping[str, str]) -> Mapping[str, Any]:
     if root is None:
         return {}
     if not isinstance(root, dict) or not isinstance(root.get('servers', {}), dict):
-        raise UsageMistake(f'{path} must be a map with "servers", a map of servers by name, and "default", one of them.')
+        raise UsageMistake(
+            f'{path} must be a map with "servers", a map of servers by name, and "default", one of them.'
+        )
     return root
 
 

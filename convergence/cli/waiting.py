@@ -40,7 +40,9 @@ def watch(stack: Stack, start: Start, scene: Scene, timeout_s: float | None) -> 
     try:
         return follower.follow(scene, start.since)
     except KeyboardInterrupt:
-        shown.print(Text(f'The operation on {stack.name} goes on. {how_to_go_on(stack.name)}', 'yellow'), soft_wrap=True)
+        shown.print(
+            Text(f'The operation on {stack.name} goes on. {how_to_go_on(stack.name)}', 'yellow'), soft_wrap=True
+        )
         return None
 
 
@@ -54,7 +56,11 @@ def conclude(stack: Stack, ending: Ending | None, wanted: str, output: Output) -
     shown = console()
     good = ending.state == wanted if wanted else is_good(ending.state)
     text = Text.assemble(
-        'Stack ', (harmless(stack.name), 'bold'), ' is ', (ending.state, mood(ending.state)), f' after {ending.took_s:.1f} s.'
+        'Stack ',
+        (harmless(stack.name), 'bold'),
+        ' is ',
+        (ending.state, mood(ending.state)),
+        f' after {ending.took_s:.1f} s.',
     )
     shown.print(text, soft_wrap=True)
     if not good:

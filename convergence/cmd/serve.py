@@ -28,15 +28,23 @@ LOG_FILE = 'serve.log'
 
 @click.command(epilog=epilog())
 @click.option(
-    '--data', type=click.Path(file_okay=False, path_type=Path), metavar='DIRECTORY',
+    '--data',
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar='DIRECTORY',
     help='Where everything is kept; made if it is not there.  [default: convergence-data]',
 )
 @click.option(
-    '--port', type=click.IntRange(0, 65535), metavar='PORT',
+    '--port',
+    type=click.IntRange(0, 65535),
+    metavar='PORT',
     help='Where to listen.  [default: 8004, or any that is free]',
 )
 @click.option(
-    '--config-file', 'config_files', multiple=True, type=click.Path(exists=True, dir_okay=False), metavar='FILE',
+    '--config-file',
+    'config_files',
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar='FILE',
     help='Configuration; may be repeated.',
 )
 @click.option('-v', '--verbose', is_flag=True, help='Show the log here, instead of writing it to serve.log.')
@@ -53,7 +61,9 @@ def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], ve
         except notices.AlreadyServed as taken:
             raise _taken(settings.state_dir, taken.notice) from None
         except OSError as error:
-            raise CommandFailed(f'{settings.state_dir} cannot be used: {error.strerror}. Choose another --data.') from None
+            raise CommandFailed(
+                f'{settings.state_dir} cannot be used: {error.strerror}. Choose another --data.'
+            ) from None
         _log_to(None if verbose else settings.state_dir / LOG_FILE)
         code = _run(settings)
     logging.shutdown()
@@ -153,4 +163,3 @@ class Sign:
 
     def close(self) -> None:
         """Nothing is held."""
-

@@ -26,7 +26,13 @@ def environment(tmp_path):
 
 def run(environment, directory, *arguments):
     return subprocess.run(
-        [*COMMAND, *arguments], cwd=directory, env=environment, capture_output=True, text=True, timeout=LONG_S, check=False
+        [*COMMAND, *arguments],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        check=False,
     )
 
 
