@@ -21,7 +21,7 @@ _SUPERSEDING = frozenset({Action.UPDATE, Action.RESTORE, Action.ROLLBACK, Action
 
 
 def _following(action: Action, status: Status) -> frozenset[Action]:
-    """What a stack may begin: after a delete only another one, while it is suspended only to resume or to be deleted."""
+    """What a stack may begin: after a delete only another one; suspended, only to resume or to be deleted."""
     if action is Action.DELETE:
         return frozenset({Action.DELETE})
     if action is Action.SUSPEND:

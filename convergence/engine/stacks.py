@@ -80,7 +80,7 @@ class Stacks:
         With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
         """
         options = Options.of(args)
-        adoption = self._adoption(options)
+        adoption = _adoption(options, may_adopt=self._limits.may_adopt)
         if adoption is not None:
             given = adoption.over(params, files)
             template, params, files = given.template, given.environment, given.files
@@ -243,15 +243,6 @@ class Stacks:
         stack = self._new_stack(context, stack_name, options)
         return stack, self.goals.compile(stack, submission)
 
-    def _adoption(self, options: Options) -> Adoption | None:
-        if not options.adopt_stack_data:
-            return None
-        if not self._limits.may_adopt:
-            raise errors.NotSupported(
-                'Stack Adopt is not supported. (Whoever runs the installation can allow it: [engine] enable_stack_adopt)'
-            )
-        return Adoption.read(options.adopt_stack_data)
-
     def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
         """The stack that the same request has made before."""
         made = self.reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
@@ -358,6 +349,18 @@ class Stacks:
     def _keep(self, operation: Operation, compiled: template.Compiled) -> None:
         if operation.template is not None:
             self.goals.remember(operation.template.id, compiled)
+
+
+def _adoption(options: Options, *, may_adopt: bool) -> Adoption | None:
+    """What is to be adopted; None where a stack is to be made from nothing."""
+    if not options.adopt_stack_data:
+        return None
+    if not may_adopt:
+        raise errors.NotSupported(
+            'Stack Adopt is not supported. '
+            '(Whoever runs the installation can allow it: [engine] enable_stack_adopt)'
+        )
+    return Adoption.read(options.adopt_stack_data)
 
 
 def _called(stack_identity: Document) -> str:

@@ -53,7 +53,34 @@ def adapt(plugin: type[Any]) -> ResourceType[Any]:
     return AdaptedType(plugin)
 
 
-class AdaptedType(ResourceType[Any]):
+class _AtRest(ResourceType[Any]):
+    """The handlers for what is done to an object as it is."""
+
+    _plugin: type[Any]
+
+    def check(self, call: Call[Any]) -> Answer:
+        """``handle_check``, if the plugin has it, then ``check_check_complete``."""
+        if not hasattr(self._plugin, 'handle_check'):
+            return super().check(call)
+        return self._handle(call, Action.CHECK, lambda one: one.handle_check())
+
+    def suspend(self, call: Call[Any]) -> Answer:
+        """``handle_suspend``, if the plugin has it, then ``check_suspend_complete``."""
+        if not hasattr(self._plugin, 'handle_suspend'):
+            return super().suspend(call)
+        return self._handle(call, Action.SUSPEND, lambda one: one.handle_suspend())
+
+    def resume(self, call: Call[Any]) -> Answer:
+        """``handle_resume``, if the plugin has it, then ``check_resume_complete``."""
+        if not hasattr(self._plugin, 'handle_resume'):
+            return super().resume(call)
+        return self._handle(call, Action.RESUME, lambda one: one.handle_resume())
+
+    def _handle(self, call: Call[Any], action: Action, handler: Callable[[Any], Any]) -> Answer:
+        raise NotImplementedError
+
+
+class AdaptedType(_AtRest):
     """A plugin of the established style behind the contract. Made with `adapt`."""
 
     def __init__(self, plugin: type[Any]) -> None:
@@ -116,24 +143,6 @@ class AdaptedType(ResourceType[Any]):
     def can_cancel(self, action: Action) -> bool:
         """Whether the plugin has ``handle_<action>_cancel``."""
         return hasattr(self._plugin, f'handle_{action.value.lower()}_cancel')
-
-    def check(self, call: Call[Any]) -> Answer:
-        """``handle_check``, if the plugin has it, then ``check_check_complete``."""
-        if not hasattr(self._plugin, 'handle_check'):
-            return super().check(call)
-        return self._handle(call, Action.CHECK, lambda one: one.handle_check())
-
-    def suspend(self, call: Call[Any]) -> Answer:
-        """``handle_suspend``, if the plugin has it, then ``check_suspend_complete``."""
-        if not hasattr(self._plugin, 'handle_suspend'):
-            return super().suspend(call)
-        return self._handle(call, Action.SUSPEND, lambda one: one.handle_suspend())
-
-    def resume(self, call: Call[Any]) -> Answer:
-        """``handle_resume``, if the plugin has it, then ``check_resume_complete``."""
-        if not hasattr(self._plugin, 'handle_resume'):
-            return super().resume(call)
-        return self._handle(call, Action.RESUME, lambda one: one.handle_resume())
 
     def _instance(self, call: Call[Any]) -> Any:
         one: Any = object.__new__(self._plugin)

@@ -141,8 +141,8 @@ class Call(Generic[P]):
     :param physical_id: id of the physical object, None while none is known.
     :param data: private data returned by an earlier call.
     :param previous: in `update` and `needs_replacement`, the properties as last applied.
-    :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is brought
-        back to that; None otherwise.
+    :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is
+        brought back to that; None otherwise.
     :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
     :param signals: reads the signals that this resource has received so far, and the resources that it requires.
     :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
@@ -179,8 +179,8 @@ class OptionalActions(Generic[P]):
     def snapshot(self, call: Call[P], snapshot_id: str) -> Answer:
         """Begin to keep what the object is now; `kept` of the answer says where. Write `delete_snapshot` as well.
 
-        After a crash it is called again with the same `snapshot_id`, which must then lead to the same thing. Also called
-        before an object is deleted whose deletion policy is Snapshot; what is kept then belongs to the user.
+        After a crash it is called again with the same `snapshot_id`, which must then lead to the same thing. Also
+        called before an object is deleted whose deletion policy is Snapshot; what is kept then belongs to the user.
         """
         return Done()
 

@@ -154,7 +154,37 @@ class ThingProperties:
     values: dict[str, Json] = remaining(description='Any property.')  # noqa: RUF009 - makes a field
 
 
-class Thing(ResourceType[ThingProperties]):
+class AtRest(ResourceType[ThingProperties]):
+    """What is done to an object as it is; how an action begins and ends is told below."""
+
+    _reality: Reality
+    _begin: Callable[[Call[ThingProperties], Action], Mishap | None]
+    _end: Callable[[Call[ThingProperties], Mishap | None, str], Answer]
+    _existing: Callable[[Call[ThingProperties]], PhysicalObject]
+
+    def check(self, call: Call[ThingProperties]) -> Answer:
+        """It has to be there."""
+        mishap = self._begin(call, Action.CHECK)
+        return self._end(call, mishap, self._existing(call).id)
+
+    def suspend(self, call: Call[ThingProperties]) -> Answer:
+        """From now on it cannot be changed."""
+        return self._rest(call, Action.SUSPEND, asleep=True)
+
+    def resume(self, call: Call[ThingProperties]) -> Answer:
+        """From now on it can be changed."""
+        return self._rest(call, Action.RESUME, asleep=False)
+
+    def _rest(self, call: Call[ThingProperties], action: Action, *, asleep: bool) -> Answer:
+        mishap = self._begin(call, action)
+        thing = self._existing(call)
+        thing.asleep = asleep
+        self._reality.changed(action, thing)
+        self._reality.pause('rested')
+        return self._end(call, mishap, thing.id)
+
+
+class Thing(AtRest):
     """An object in the simulated cloud. A property whose name has a ``!`` in it cannot be changed in place."""
 
     Properties = ThingProperties
@@ -240,27 +270,6 @@ class Thing(ResourceType[ThingProperties]):
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
         """Attributes mirror properties."""
         return call.properties.values.get(name)
-
-    def check(self, call: Call[ThingProperties]) -> Answer:
-        """It has to be there."""
-        mishap = self._begin(call, Action.CHECK)
-        return self._end(call, mishap, self._existing(call).id)
-
-    def suspend(self, call: Call[ThingProperties]) -> Answer:
-        """From now on it cannot be changed."""
-        return self._rest(call, Action.SUSPEND, asleep=True)
-
-    def resume(self, call: Call[ThingProperties]) -> Answer:
-        """From now on it can be changed."""
-        return self._rest(call, Action.RESUME, asleep=False)
-
-    def _rest(self, call: Call[ThingProperties], action: Action, *, asleep: bool) -> Answer:
-        mishap = self._begin(call, action)
-        thing = self._existing(call)
-        thing.asleep = asleep
-        self._reality.changed(action, thing)
-        self._reality.pause('rested')
-        return self._end(call, mishap, thing.id)
 
     def _begin(self, call: Call[ThingProperties], action: Action) -> Mishap | None:
         self._reality.pause('call')

@@ -105,7 +105,11 @@ class User:
                 _unless_too_late(lambda: act(Context(), self._identity(name)))
             case 'says_broken':
                 with suppress(errors.ActionInProgress):
-                    _unless_too_late(lambda: self._say_broken(engine, name, call.arguments[1]))
+                    self.world.reality.mishaps += 1
+                    identity, resource = self._identity(name), call.arguments[1]
+                    _unless_too_late(
+                        lambda: engine.actions.resource_mark_unhealthy(Context(), identity, resource, True)
+                    )
             case 'refuses':
                 self._is_refused(engine, *call.arguments)
             case _:
@@ -164,10 +168,6 @@ class User:
 
     def _cancel(self, engine: Engine, name: str, *, roll_back: bool) -> None:
         engine.stacks.stack_cancel_update(Context(), self._identity(name), roll_back)
-
-    def _say_broken(self, engine: Engine, name: str, resource: str) -> None:
-        self.world.reality.mishaps += 1
-        engine.actions.resource_mark_unhealthy(Context(), self._identity(name), resource, True)
 
     def _is_refused(self, engine: Engine, name: str, verb: str, *arguments: Any) -> None:
         try:
