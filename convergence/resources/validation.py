@@ -15,6 +15,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.template import Compiled, references
 from convergence.template.mappings import is_template
+from convergence.template.problems import MOST
 
 Path = tuple[str | int, ...]
 
@@ -30,10 +31,11 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
     but for what would only be a consequence.
 
     :param ignore_unknown_types: what is not installed makes no error.
-    :returns: the unknown types that were ignored.
+    :returns: the unknown types that were ignored, each where it stands first, and not more than anybody reads.
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
     problems, ignored = compiled.problems.copy(), compiled.problems.beside()
+    warned: set[str] = set()
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
     templates = Templates(compiled.templates)
@@ -46,7 +48,9 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
         except EntityNotFound as error:
             unknown = Problem(str(error), compiled.place('resources', name, 'type'), kind=UNKNOWN_TYPE)
             if ignore_unknown_types and definition.type:
-                ignored.include(unknown)
+                if definition.type not in warned and len(warned) < MOST - 1:
+                    ignored.include(unknown)
+                warned.add(definition.type)
             else:
                 found.append(unknown)
     found.extend(_snapshots(compiled, kinds))

@@ -38,7 +38,7 @@ def test_what_is_named_exists(path):
     assert (ROOT / path).exists() or path in ('architecture/', 'convergence-data/convergence.sqlite')
 
 
-@pytest.mark.parametrize('program', sorted(set(re.findall(r'^    (convergence-[a-z]+)', README, re.MULTILINE))))
+@pytest.mark.parametrize('program', sorted(set(re.findall(r'^    (convergence-[a-z-]+)', README, re.MULTILINE))))
 def test_every_program_that_is_named_is_installed(program):
     assert f'{program} = convergence.cmd.' in (ROOT / 'setup.cfg').read_text(encoding='utf-8')
 
