@@ -47,7 +47,7 @@ _concealed: ContextVar[set[str] | None] = ContextVar('convergence_log_secrets', 
 
 @contextmanager
 def concealing(secrets: Iterable[str] = ()) -> Iterator[None]:
-    """Show none of these values in lines logged inside the block, tracebacks included, nor in what `concealed` is given.
+    """Show none of these values in lines logged inside the block, tracebacks included, nor in what `concealed` gets.
 
     :param secrets: see `convergence.secrecy.texts`. Blocks nest: the inner one adds to the outer one.
     """

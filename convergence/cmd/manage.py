@@ -1,7 +1,7 @@
 """``convergence-manage``: the schema of the database, the processes that are known to it, and the keys of its secrets.
 
-Exit codes: 0: done. 1: the database cannot be reached or has another schema, ``db check`` found differences, or ``secrets
-rotate`` found something that no key opens. 2: the command line or the configuration is wrong.
+Exit codes: 0: done. 1: the database cannot be reached or has another schema, ``db check`` found differences, or
+``secrets rotate`` found something that no key opens. 2: the command line or the configuration is wrong.
 """
 
 from __future__ import annotations
