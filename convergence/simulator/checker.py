@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from convergence.core import effects
@@ -199,9 +199,9 @@ class Checker:
                 continue
             nodes = world.store.tables.node.get(traversal.id, {})
             attended = {number for number in nodes if (traversal.id, number) in timers or self._is_held(nodes[number])}
-            followers = {node.wakes for number, node in nodes.items() if number in attended}
+            told_later = _behind(attended, nodes)
             for number, node in nodes.items():
-                if node.status is NodeStatus.READY and number not in attended | followers:
+                if node.status is NodeStatus.READY and number not in attended | told_later:
                     name = node.name or ''
                     self.note('wake-up', f'{node.phase} {name} ({traversal.id}, {number}) is ready, and nobody knows')
 
@@ -211,3 +211,14 @@ class Checker:
             return False
         holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
         return holder is not None and any(fiber.process is holder.process for fiber in self.world.kernel.fibers)
+
+
+def _behind(attended: Iterable[int], nodes: Mapping[int, Node]) -> set[int]:
+    """The nodes whose turn to be told of comes after those: each wakes the next in its chain."""
+    behind: set[int] = set()
+    for number in attended:
+        follower = nodes[number].wakes
+        while follower is not None and follower not in behind:
+            behind.add(follower)
+            follower = nodes[follower].wakes
+    return behind

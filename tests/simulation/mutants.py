@@ -282,6 +282,12 @@ MUTANTS = (
         ('dependency_does_not_change_and_the_update_fails',),
     ),
     Mutant(
+        'who takes over believes that nothing was made',
+        (Edit(f'{VERDICTS}:claim_row', "held['retry'] = replace(retry, clean=False)", 'pass'),),
+        ('worker_dies_while_it_tries_again', 'busy_creation_is_given_up_for_another_goal'),
+        Faults(crash=0.02),
+    ),
+    Mutant(
         'a deadline does not end a traversal',
         (Edit('convergence.db.memory_queries:MemorySweeps.overdue', 'each.deadline < now', 'False'),),
         ('stuck_creation_exceeds_its_time', 'create_exceeds_its_time'),
