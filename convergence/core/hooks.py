@@ -25,7 +25,7 @@ def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Act
 
     :param action: what is about to begin: to make an object, to change it, to delete it.
     """
-    hook = _before(resource, action)
+    hook = _before(view.traversal, resource, action)
     if not _is_wanted(view.traversal, view.node.definition, resource, hook):
         return None
     if resource.has_passed(hook, view.traversal.id):
@@ -49,7 +49,7 @@ def hook_after(view: FinishView, claim: Claim) -> Hook | None:
         return None
     if claim.step in (Step.READ, Step.ADOPT) or not claim.completes_node:
         return None
-    hook = _after(claim.resource, claim.action)
+    hook = _after(traversal, claim.resource, claim.action)
     if hook is None or not _is_wanted(traversal, node.definition, claim.resource, hook):
         return None
     return hook
@@ -87,19 +87,26 @@ def paused(hook: Hook) -> str:
     return f'{hook.partition("-")[2].upper()} paused until Hook {hook} is cleared'
 
 
-def _before(resource: Resource, action: Action) -> Hook:
+def _before(traversal: Traversal, resource: Resource, action: Action) -> Hook:
     if action is Action.DELETE:
         return Hook.PRE_DELETE
-    # To make the new object of a replacement is part of an update.
-    return Hook.PRE_CREATE if action is Action.CREATE and resource.replaces is None else Hook.PRE_UPDATE
+    return Hook.PRE_CREATE if action is Action.CREATE and _is_new(traversal, resource) else Hook.PRE_UPDATE
 
 
-def _after(resource: Resource, action: Action) -> Hook | None:
+def _after(traversal: Traversal, resource: Resource, action: Action) -> Hook | None:
     if action is Action.DELETE:
         return Hook.POST_DELETE
-    if action is Action.CREATE and resource.replaces is None:
+    if action is Action.CREATE and _is_new(traversal, resource):
         return Hook.POST_CREATE
     return Hook.POST_UPDATE if action in (Action.CREATE, Action.UPDATE) else None
+
+
+def _is_new(traversal: Traversal, resource: Resource) -> bool:
+    """Whether to make the object is no part of an update.
+
+    While a stack is created nothing is updated: a row that replaces another one takes up a creation that went wrong.
+    """
+    return resource.replaces is None or traversal.action is Action.CREATE
 
 
 def _is_wanted(traversal: Traversal, definition: Definition | None, resource: Resource, hook: Hook) -> bool:

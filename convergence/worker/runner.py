@@ -155,7 +155,8 @@ class Runner:
         course = Course(
             claim, kind, task, call, resource.physical_id, resource.data, resource.progress, attempts=claim.attempts
         )
-        course.call = replace(call, age_s=lambda: course.age_s, signals=partial(heard_by, resource, pending, self._around.signals))
+        signals = partial(heard_by, resource, pending, self._around.signals)
+        course.call = replace(call, age_s=lambda: course.age_s, signals=signals)
         return course
 
     def _run(self, course: Course) -> Result:

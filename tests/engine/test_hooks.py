@@ -7,6 +7,7 @@ from convergence.core.model import Action, Hook
 from convergence.engine.explain import ExplainReads
 from convergence.engine.stalls import waiting_for
 from convergence.resources.contract import FinalFailure
+from tests.harness import Crash
 from tests.reality import fails
 
 CHAIN = {'a': 'x', 'b': {'value': 'x', 'after': ['a']}}
@@ -232,3 +233,36 @@ def test_a_thousand_paused_resources_hold_nobody(harness):
     assert harness.reality.order('create') == ['zz']
     assert all(harness.row(stack, name).owner is None for name in many)
     assert harness.stack(stack).action is Action.CREATE
+
+
+@pytest.mark.parametrize('commits', range(1, 22))
+def test_everybody_may_die_after_any_commit(harness, commits):
+    """F168: pauses and what was cleared are in the rows. Nothing is made twice, and the end is that of a quiet run."""
+    hooks = [('a', 'pre-create'), ('a', 'post-create'), ('b', 'pre-create')]
+    stack = create(harness, CHAIN, hooked(a=['pre-create', 'post-create'], b='pre-create'))
+    harness.store.crash_after = harness.store.commits + commits
+    for name, hook in hooks:
+        surviving(harness, harness.run)
+        surviving(harness, lambda name=name, hook=hook: clear_once(harness, stack, name, hook))
+    surviving(harness, harness.run)
+    harness.store.crash_after = 0
+    harness.recover()
+    harness.assert_converged(stack, {'a': 'x', 'b': 'x'}, 'CREATE_COMPLETE')
+    assert harness.reality.order('create') == ['a', 'b']
+
+
+def surviving(harness, step):
+    """Do something; where everybody dies meanwhile, others take over, and it is done again."""
+    try:
+        step()
+    except Crash:
+        harness.restart()
+        harness.recover()
+        step()
+
+
+def clear_once(harness, stack, name, hook):
+    """Clear a hook, unless whoever asked has died after it was done."""
+    row = harness.rows(stack, name)[-1]
+    if not row.has_passed(Hook(hook), harness.stack(stack).traversal_id):
+        clear(harness, stack, name, hook)
