@@ -212,7 +212,7 @@ class Runner:
         kind, action, progress = course.kind, course.claim.action, course.progress
         if progress is not None:
             try:
-                return self._drive(course, lambda: self._poll(course, progress))
+                return self._drive(course, lambda: _poll(course, progress))
             except ObjectNotFound:
                 if action is Action.DELETE:
                     return Succeeded(None)
@@ -280,7 +280,7 @@ class Runner:
             if self._around.wait(course.task, wait_s):
                 return self._let_go(course)
             course.waited_s += wait_s
-            answer = self._patiently(course, partial(self._poll, course, answer.progress))
+            answer = self._patiently(course, partial(_poll, course, answer.progress))
         course.learn(answer)
         if action is Action.DELETE:
             return Succeeded(None)
@@ -300,12 +300,6 @@ class Runner:
             raise NotStored(str(error)) from error
         if not held:
             raise Fenced(course.physical_id)
-
-    @staticmethod
-    def _poll(course: Course, progress: Mapping[str, Json]) -> Answer:
-        if course.claim.action is Action.DELETE:
-            return poll_deletion(course.kind, course.call, progress)
-        return course.kind.poll(course.call, course.claim.action, progress)
 
     def _let_go(self, course: Course) -> Result:
         """Nobody wants the action any more; or somebody does, and another worker is to go on with it.
@@ -386,6 +380,12 @@ class Runner:
             reference = kind.reference_id(call)
         carried(reference, 'the reference id')
         return Output(course.claim.resource.id, reference, attributes, failures)
+
+
+def _poll(course: Course, progress: Mapping[str, Json]) -> Answer:
+    if course.claim.action is Action.DELETE:
+        return poll_deletion(course.kind, course.call, progress)
+    return course.kind.poll(course.call, course.claim.action, progress)
 
 
 def _not_found(course: Course) -> Result:
