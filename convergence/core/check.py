@@ -71,7 +71,8 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
     if stays is not None:
         event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, stays)
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
-    if _is_unwanted(view, resource) and resource.action is not Action.DELETE:
+    # A type whose cancel kills every worker is not told; its object goes all the same.
+    if _is_unwanted(view, resource) and resource.action is not Action.DELETE and resource.losses < MOST_LOSSES:
         return claim_row(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
     if resuming and resource.losses >= MOST_LOSSES:
@@ -160,6 +161,8 @@ def _change(
         return paused
     if must_replace:
         return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
+    if is_broken and resource.losses >= MOST_LOSSES:
+        return refuse_lethal(view, worker, resource, 'looking at it')
     if is_broken:
         return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
     return _change_in_place(view, worker, resource, pending)
@@ -169,6 +172,8 @@ def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) 
     """The object is as it is wanted. Read what others ask of it, unless that is known."""
     output = resource.output
     if output is None or any(key not in output.attributes for key in view.node.asked):
+        if resource.losses >= MOST_LOSSES:
+            return refuse_lethal(view, worker, resource, 'reading its attributes')
         return claim_row(view, worker, Step.READ, resource.action, {}, pending)
     changes = applied(pending)
     return nothing_to_do(

@@ -94,19 +94,23 @@ def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> D
     return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
 
 
-def refuse_lethal(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
-    """Whoever goes on with the action dies: it fails, before it has taken every worker with it."""
+def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str = '') -> Decision[Begun]:
+    """Whoever goes on with the action dies: it fails, before it has taken every worker with it.
+
+    :param doing: what they were doing, where that is no action of the resource: then its state stays as it is.
+    """
+    action = Action.UPDATE if doing else resource.action
     reason = (
-        f'{resource.losses} workers in a row have died in the middle of {resource.action}; '
+        f'{resource.losses} workers in a row have died in the middle of {doing or resource.action}; '
         'see their logs, then update or delete the stack to try again'
     )
-    changes = {
-        **states.resource_state(resource, resource.action, Status.FAILED, reason), 'losses': 0, 'deadline': None
-    }  # fmt: skip
+    changes: dict[str, object] = {'losses': 0}
+    if not doing:
+        changes |= {**states.resource_state(resource, action, Status.FAILED, reason), 'deadline': None}
     effects: list[Effect] = [
         UpdateResource(resource.id, None, resource.fence, changes),
-        InsertEvents((event_of(view, worker, resource, resource.action, Status.FAILED, reason),)),
-        *failure.node_failed(view.traversal, view.node, resource.action, resource.name, reason, view.now),
+        InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),)),
+        *failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now),
     ]
     return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
 

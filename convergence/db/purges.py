@@ -65,7 +65,7 @@ def trim(connection: Connection, stack_id: str, keep: Keep) -> None:
             select(TRAVERSAL.c.id, TRAVERSAL.c.swept)
             .where(TRAVERSAL.c.stack_id == stack_id)
             .order_by(TRAVERSAL.c.started_at.desc())
-            .offset(keep.operations)
+            .offset(max(keep.operations, 1))  # the newest one tells why the stack is what it is
             .limit(BATCH)
         )
         # One whose nodes are still there comes round again.

@@ -38,7 +38,7 @@ def described(node: FrontierNode) -> str:
         return f'{name} ({node.action}, attempt {node.retry.attempts} failed: {node.retry.error})'
     if node.is_parked:
         return f'{name} ({node.action}, polled again{_in(node.wake_in_s)}{_for(node.action_s)})'
-    return f'{name} (taken up by no worker{_for(node.age_s)})'
+    return f'{name} (taken up by no worker)'
 
 
 def _for(seconds: float | None) -> str:

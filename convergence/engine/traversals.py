@@ -263,11 +263,7 @@ class Traversals:
         waited_for = names_waited_for(self._reader.frontier(traversal_id, NAMED + 1))
         committed = self._store.transact(StackAlone(stack_id), decide)
         if committed is not None and committed.verdict:
-            # Not only its own work: a traversal that was superseded has no deadline any more, and what was begun for
-            # it may be what this one has waited for in vain.
-            for each in self._reader.traversals(stack_id, newest=REMEMBERED):
-                if each.id == traversal_id or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
-                    self._dispatcher.cancel(stack_id, each.id)
+            self._stop_workers(stack_id, traversal_id)
             self.settle(stack_id, traversal_id)
 
     def report(self, still: Standing) -> None:
@@ -304,12 +300,19 @@ class Traversals:
         committed = self._store.transact(StackAlone(stack.id), decide)
         stopped = committed.verdict if committed is not None else None
         if stopped is not None:
-            self._dispatcher.cancel(stack.id, stopped)
+            self._stop_workers(stack.id, stopped)
         return stopped
 
     def stop_workers(self, stack: Stack, traversal_id: str) -> None:
         """Tell the workers that nobody wants the rest of a superseded traversal."""
-        self._dispatcher.cancel(stack.id, traversal_id)
+        self._stop_workers(stack.id, traversal_id)
+
+    def _stop_workers(self, stack_id: str, traversal_id: str) -> None:
+        """Not only the traversal's own work: one that has failed, or was superseded, has no deadline any more, and what
+        was begun for it may be what this one has waited for in vain."""
+        for each in self._reader.traversals(stack_id, newest=REMEMBERED):
+            if each.id == traversal_id or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
+                self._dispatcher.cancel(stack_id, each.id)
 
 
 def _stored(plans: list[Planned], traversal: Traversal | None) -> Planned | None:

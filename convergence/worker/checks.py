@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import weakref
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -70,10 +69,8 @@ class Checks:
         self._settler = settler
         self._later = later
         self._clock = clock
-        self._left: WeakSet[Task] = WeakSet()
-        self._clock = clock
         self._held: dict[Task, Held] = {}
-        self._left: weakref.WeakSet[Task] = weakref.WeakSet()
+        self._left: WeakSet[Task] = WeakSet()
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.

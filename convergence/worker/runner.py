@@ -118,12 +118,13 @@ class Runner:
         except BaseException as error:  # a type may raise anything at all; it must not end the worker
             if isinstance(error, ReplacementNeeded) and claim.action is Action.UPDATE:
                 return self._with_known(course, Unsuitable(text_of(error)))
-            if self._around.draining() and task.cancelled.is_set():
-                # Perhaps only because it was told to stop: another worker finds out how far it got.
-                LOG.info('%s of %s was interrupted', claim.action, claim.resource.name, exc_info=True)
-                return self._with_known(course, Parked(course.progress if course else None, 0.0))
-            LOG.info('%s of %s failed', claim.action, claim.resource.name, exc_info=True)
             physical_id = storable_id(getattr(error, 'physical_id', None))
+            if task.cancelled.is_set() and (
+                self._around.draining() or (task.reason is not StopReason.TIME and self._around.wanted(claim))
+            ):  # perhaps only because this worker has to stop: another one finds out how far it got
+                LOG.info('%s of %s was interrupted', claim.action, claim.resource.name, exc_info=True)
+                return self._with_known(course, Parked(course.progress if course else None, 0.0, physical_id))
+            LOG.info('%s of %s failed', claim.action, claim.resource.name, exc_info=True)
             return self._with_known(course, Failed(text_of(error), physical_id=physical_id))
 
     def _begin(self, claim: Claim, task: Task) -> Course:

@@ -98,12 +98,17 @@ class Steps:
         LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
         if physical_id is None or physical_id == claim.resource.physical_id:
             return None
+        committed = None
         for _ in range(TRACKING_S):
-            committed = self._store.transact(
-                WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
-            )
-            if committed is None or committed.verdict is not Track.HELD:
-                break
+            try:
+                committed = self._store.transact(
+                    WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
+                )
+            except ConvergenceError as error:
+                LOG.warning('%s: that it was made cannot be stored yet: %s', physical_id, error)
+            else:
+                if committed is None or committed.verdict is not Track.HELD:
+                    break
             self._pause(1.0)
         if committed is None or committed.verdict is not Track.KNOWN:
             LOG.error(

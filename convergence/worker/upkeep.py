@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 
 from convergence.concurrency import StopReason
+from convergence.core.failure import nobody_waits_for
 from convergence.core.finish import release
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
@@ -177,7 +178,7 @@ class Upkeep:
         if stack is None or stack.traversal_id in (None, traversal.id):
             return False
         current = self._rows.reader.traversal(stack.traversal_id or '')
-        return current is not None and current.cancels
+        return current is not None and (current.cancels or nobody_waits_for(current))
 
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""

@@ -151,6 +151,28 @@ def test_what_kills_every_worker_fails_before_it_has_killed_them_all(node, actio
     assert begin(node_view(node, replace(lethal, losses=MOST_LOSSES - 1)), worker(), never).verdict.step is Step.RESUME
 
 
+def test_what_kills_every_worker_that_looks_at_a_resource_fails_too():
+    """No action of the resource: it stays what it is, and is looked at again by the next operation."""
+    unread = replace(MADE, output=None, losses=MOST_LOSSES)
+    failed = replace(MADE, status=Status.FAILED, losses=MOST_LOSSES)
+    for row, doing in ((unread, 'reading its attributes'), (failed, 'looking at it')):
+        decision = begin(node_view(resource=row), worker(), wants(Change.NONE))
+        assert decision.verdict.step is Step.FAIL
+        assert changes(decision) == {'losses': 0}
+        assert f'{MOST_LOSSES} workers in a row have died in the middle of {doing}' in only(decision, EndTraversal).reason
+        again = begin(node_view(resource=replace(row, losses=0)), worker(), wants(Change.NONE))
+        assert again.verdict.step in (Step.READ, Step.REPAIR)
+
+
+def test_what_kills_every_worker_that_cancels_it_is_deleted_without_that():
+    parked = replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'n': 1}, losses=MOST_LOSSES)
+    cancelling = replace(TRAVERSAL, cancels=True)
+    told = begin(node_view(CLEANUP, replace(parked, losses=0), traversal=cancelling), worker(), never).verdict
+    untold = begin(node_view(CLEANUP, parked, traversal=cancelling), worker(), never)
+    assert (told.step, untold.verdict.step) == (Step.CANCEL, Step.DELETE)
+    assert changes(untold)['losses'] == 0
+
+
 # --- events ---------------------------------------------------------------------------------------------------
 
 

@@ -62,6 +62,18 @@ def test_a_time_limit_stops_nothing_that_is_over_and_only_the_newest(harness):
     assert complete not in stopped
 
 
+def test_a_cancel_stops_what_older_operations_have_left_as_well(harness):
+    """Nothing else would: what an operation that has failed elsewhere, or was superseded, has begun is waited for."""
+    stack = harness.created({'r': 'x'})
+    complete = harness.stack(stack).traversal_id
+    superseded = harness.update(stack, {'r': 'y'})
+    last = harness.update(stack, {'r': 'z'})
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack}, False)
+    stopped = {traversal for _, traversal in harness.messages.cancels}
+    assert stopped == {superseded, last}
+    assert complete not in stopped
+
+
 def removing(harness):
     """A stack whose update has everything in service, and takes its time to remove what is left."""
     stack = harness.created({'r': 'x', 'gone': 'x'})

@@ -38,6 +38,16 @@ def test_only_the_newest_operations_of_a_stack_are_kept(harness: Harness) -> Non
     assert kept[0] == harness.stack(stack).traversal_id or kept[-1] == harness.stack(stack).traversal_id
 
 
+def test_the_newest_operation_is_kept_whatever_is_configured(harness: Harness) -> None:
+    """It says why the stack is what it is."""
+    stack = harness.created({'a': 'x'})
+    harness.update(stack, {'a': 'y'})
+    harness.run()
+    Sweeps(harness.store, Keep(operations=0)).purge_nodes(100)
+    Sweeps(harness.store, Keep(operations=0)).purge_nodes(100)
+    assert [each.id for each in harness.reader.traversals(stack, newest=ALL)] == [harness.stack(stack).traversal_id]
+
+
 def test_what_is_left_of_a_stack_goes_some_time_after_it_was_deleted(harness: Harness) -> None:
     gone, lives = harness.created({'a': 'x'}, 'gone'), harness.created({'b': 'x'}, 'lives')
     harness.delete(gone)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from convergence.concurrency import Task, TaskKilled
+from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import Step
 from convergence.core.finish import Failed, Parked, Succeeded, Unsuitable
 from convergence.core.model import Action, Output, Status
@@ -406,6 +406,20 @@ def test_an_action_that_is_still_wanted_is_handed_over_not_failed(around):
     kind = Cancellable(create=InProgress({'n': 1}, 'made'))
     assert run(kind, CREATE, around) == Parked({'n': 1}, 0.0, 'made', MADE.data)
     assert kind.counts['cancel'] == 0
+
+
+@pytest.mark.parametrize(('reason', 'wanted', 'end'), [
+    (StopReason.CANCEL, True, Parked), (StopReason.CANCEL, False, Failed), (StopReason.TIME, True, Failed),
+], ids=['the lease is lost', 'cancelled', 'late'])
+def test_an_error_of_a_call_that_was_told_to_stop_is_no_failure_while_its_result_is_wanted(reason, wanted, end):
+    """A type that gives up when its worker has lost the lease: the database was away for longer, nothing else."""
+    task = Task('t')
+    task.reason = reason
+    task.cancelled.set()
+    kind = Cancellable(create=FinalFailure('told to stop', physical_id='made'))
+    given = run(kind, CREATE, Around(wanted=wanted), task)
+    assert isinstance(given, end)
+    assert given.physical_id == 'made'
 
 
 def test_what_an_older_traversal_left_is_cancelled_where_nobody_waits_for_it():

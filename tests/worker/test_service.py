@@ -73,6 +73,23 @@ def test_a_cancel_that_was_not_heard_is_made_up_for_with_the_next_heartbeat(pati
     assert patient.state(stack) == ('CREATE_FAILED' if ending == 'cancel' else 'DELETE_COMPLETE')
 
 
+def test_what_an_older_traversal_has_left_is_stopped_when_the_next_is_cancelled_and_nobody_hears_it(patient):
+    """The update waits for what its predecessor has begun; then nobody does."""
+    stack = patient.create({'r': 'x'})
+
+    def over():
+        patient.update(stack, {'r': 'y'})
+        patient.messages.lost = True
+        patient.cancel(stack, rollback=False)
+        patient.messages.lost = False
+        patient.workers[0].reconcile()
+
+    patient.reality.once['create', 'r'] = [polled(over)]
+    patient.run()
+    assert patient.reality.calls['cancel', 'r'] == 1
+    assert patient.state(stack) == 'UPDATE_FAILED'
+
+
 def test_a_heartbeat_leaves_alone_what_an_update_supersedes(patient):
     """What is in flight goes on; the new traversal waits for it."""
     stack = patient.create({'r': 'x'})

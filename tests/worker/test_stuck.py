@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from convergence import errors
 from convergence.core.model import Action, Status
-from convergence.db.scopes import OneNode
+from convergence.db.scopes import OneNode, WholeStack
 from convergence.resources.contract import Answer, Call, Done, InProgress
 from convergence.worker.service import WorkerOptions, WorkerService
 from convergence.worker.upkeep import Rows
@@ -88,6 +89,27 @@ def test_a_stuck_plugin_is_left_behind_and_its_late_result_is_kept_as_a_leftover
 
     stuck.release.set()
     assert stuck.returned.wait(PATIENCE_S)
+    eventually(lambda: any(row.physical_id == 'made too late' for row in harness.reader.resources(stack_id)))
+
+
+def test_what_a_stuck_call_has_made_is_kept_track_of_although_the_database_is_away_just_then(
+    harness: Harness, stuck: Stuck
+) -> None:
+    """It is the only one who knows: it tries again for a while."""
+    harness.reality.once['create', 'r'] = [stuck]
+    worker = threaded_worker(harness, threads=1)
+    stack_id = harness.create({'r': 'x'})
+    worker.check_resource(None, *harness.messages.checks.pop())
+    assert stuck.entered.wait(PATIENCE_S)
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+    worker.cancel(None, *harness.messages.cancels[-1])
+    eventually(lambda: harness.reader.resources(stack_id)[0].owner is None)
+
+    def away() -> None:
+        raise errors.DatabaseUnavailable('The database cannot be reached: refused')
+
+    harness.store.before(WholeStack, away)
+    stuck.release.set()
     eventually(lambda: any(row.physical_id == 'made too late' for row in harness.reader.resources(stack_id)))
 
 
