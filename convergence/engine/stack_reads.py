@@ -15,6 +15,7 @@ from convergence.engine.goals import Submission
 from convergence.engine.reading import Caller, Reading
 from convergence.expressions import evaluator
 from convergence.rpc.operations import StackQuery
+from convergence.template.limits import STANDARD, Budget
 
 
 class StackReads(Reading):
@@ -119,10 +120,11 @@ class StackReads(Reading):
     def _resolved(self, stack: Stack, outputs: list[template.OutputDefinition]) -> list[Document]:
         """Outputs with their values. One that fails says why; the others are not concerned."""
         inputs = self._outputs_of(stack, [output.value for output in outputs])
+        budget = Budget(STANDARD)  # of all together: whoever reads a stack waits for all of its outputs
         documents: list[Document] = []
         for output in outputs:
             try:
-                value = template.resolve(output.value, inputs, evaluator())
+                value = template.resolve(output.value, inputs, evaluator(), budget)
                 documents.append(formats.output_value(output, value, None))
             except errors.ConvergenceError as error:
                 documents.append(formats.output_value(output, None, str(error)))

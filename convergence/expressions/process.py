@@ -61,6 +61,7 @@ class Evaluator:
         :raises EvaluationFailed: the expression is wrong, fails, or costs too much; the text says which.
         :raises RequestLimitExceeded: all expressions of the template together take too long.
         """
+        budget.spend_steps(1, 'yaql')  # nothing is begun when nothing is left
         request = json.dumps({'expression': expression, 'data': data}).encode() + b'\n'
         try:
             with self._lock:

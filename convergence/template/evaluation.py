@@ -29,18 +29,21 @@ UNKNOWN: Final = Unknown.UNKNOWN
 TOO_DEEP = 'The value of a function is nested too deeply.'
 
 
-def resolve(encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None) -> Json:
+def resolve(
+    encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None, budget: Budget | None = None
+) -> Json:
     """The value, with every function evaluated.
 
     :param encoded: `properties` or `metadata` of a definition, or the value of an output.
     :param inputs: by name, the outputs of at least the resources that the value refers to.
     :param yaql: evaluates expressions; without it a value with an expression cannot be resolved.
+    :param budget: what several values may cost together; None: the standard limits for this one.
     :raises UnresolvedReference: an input is missing, or an attribute could not be read.
     :raises EvaluationFailed: a function cannot work with what it was given.
     :raises RequestLimitExceeded: the value would be too large.
     """
     try:
-        return _resolve(encoded, Evaluating(inputs, Budget(STANDARD), yaql))
+        return _resolve(encoded, Evaluating(inputs, budget or Budget(STANDARD), yaql))
     except RecursionError:
         raise EvaluationFailed(TOO_DEEP) from None
 

@@ -3,7 +3,9 @@
 import pytest
 import yaml
 
+from convergence.engine.reads import StackReads
 from convergence.errors import StackValidationFailed
+from convergence.template.limits import STANDARD
 from tests.harness import Harness, database, hot
 
 TEMPLATE = hot(
@@ -55,3 +57,20 @@ def test_an_expression_that_does_not_end_is_refused_with_its_place(harness):
     (problem,) = caught.value.problems
     assert 'yaql: the expression' in problem.message
     assert problem.place.path == ('conditions', 'many', 'yaql')
+
+
+def test_the_outputs_of_a_stack_share_what_reading_it_may_cost(harness, monkeypatch):
+    class Costly:
+        def evaluate(self, expression, data, budget):
+            budget.spend_steps(STANDARD.max_steps // 2 + 1, 'yaql')
+            return expression
+
+    monkeypatch.setattr('convergence.engine.stack_reads.evaluator', Costly)
+    value = {'value': {'yaql': {'expression': '1', 'data': {'get_attr': ['a', 'value']}}}}
+    template = hot({'a': 'x'}, outputs={'o': value, 'p': value, 'q': value})
+    identity = harness.stacks.create_stack(harness.context, 's', template)
+    harness.run()
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, identity)
+    errors = [output.get('output_error') for output in shown['outputs']]
+    assert errors[0] is None
+    assert all('max_steps' in error for error in errors[1:])
