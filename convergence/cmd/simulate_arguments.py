@@ -148,7 +148,7 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
     group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
     group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')
     group.add_argument(
-        '--freeze', type=_rate, default=0.0, metavar='RATE', help='of points at which a process stands still for a while'
+        '--freeze', type=_rate, default=0.0, metavar='RATE', help='of points at which a process stands still'
     )
     group.add_argument(
         '--no-answer', type=_rate, default=0.0, metavar='RATE', help='of points at which a transaction loses its answer'

@@ -177,7 +177,10 @@ class Kernel:
         return frozen + [
             max(fiber.until, self.now)
             for fiber in self.fibers
-            if fiber.until is not None and not fiber.is_stuck and fiber.process.alive and fiber.process.frozen_until <= self.now
+            if fiber.until is not None
+            and not fiber.is_stuck
+            and fiber.process.alive
+            and fiber.process.frozen_until <= self.now
         ]
 
     def _running(self) -> Fiber:

@@ -81,7 +81,7 @@ class Reality:
 
     :ivar mishaps: how often anything has gone wrong.
     :ivar vanished: whether somebody else has removed anything.
-    :ivar late: what was done last to each object by somebody who had lost its row meanwhile: no service can refuse that.
+    :ivar late: what was done last to each object by somebody who had lost its row by then: no service can refuse it.
     :ivar too_late: keys of two rows: the deletion of the first could begin before it was known that there is the
         second, which was built on it.
     :ivar pause: called where a call to a real service could be interrupted.
