@@ -28,6 +28,22 @@ _REPEATABLE = ('sort_keys', 'with_attr')
 _FAILURES = (400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 500, 501, 503)
 _PROJECT: Document = {'name': 'project_id', 'in': 'path', 'required': True, 'schema': {'type': 'string'}}
 
+_PROBLEM: Document = {
+    'type': 'object',
+    'description': 'One thing that is wrong with a template or an environment; null for what is not known.',
+    'required': ['message', 'kind'],
+    'properties': {
+        'message': {'type': 'string'},
+        'file': {'type': ['string', 'null']},
+        'line': {'type': ['integer', 'null'], 'minimum': 1},
+        'column': {'type': ['integer', 'null'], 'minimum': 1},
+        'path': {'type': ['array', 'null'], 'items': {'type': ['string', 'integer']}},
+        'hint': {'type': ['string', 'null']},
+        'kind': {'type': 'string'},
+        'excerpt': {'type': ['string', 'null']},
+    },
+}
+
 _ERROR: Document = {
     'type': 'object',
     'required': ['code', 'title', 'explanation', 'error'],
@@ -42,7 +58,7 @@ _ERROR: Document = {
                 'type': {'type': 'string'},
                 'message': {'type': 'string'},
                 'traceback': {'type': 'null'},
-                'problems': {'type': 'array', 'items': {'type': 'object'}},
+                'problems': {'type': 'array', 'items': _PROBLEM},
             },
         },
     },

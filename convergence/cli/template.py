@@ -167,8 +167,13 @@ def _where(listed: Mapping[str, object]) -> str:
 def installed_types() -> Registry:
     """The types that are installed here, those of the local provider included: nothing is made, only looked at."""
     # A package that cannot be loaded is no business of somebody who checks a template; its types are then unknown.
-    logging.getLogger('convergence.resources').setLevel(logging.CRITICAL)
-    return Registry.installed(local=LocalProvider(Path(tempfile.gettempdir())))
+    logger = logging.getLogger('convergence.resources')
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return Registry.installed(local=LocalProvider(Path(tempfile.gettempdir())))
+    finally:
+        logger.setLevel(level)
 
 
 def _checked(checker: Checker, name: str, environments: Sequence[str]) -> Findings:
