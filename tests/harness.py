@@ -30,8 +30,8 @@ from convergence.engine.abandonment import Abandonment
 from convergence.engine.actions import Actions, Present
 from convergence.engine.chores import SweepOptions
 from convergence.engine.goals import Goals
-from convergence.engine.snapshots import Snapshots
 from convergence.engine.signals import Signals
+from convergence.engine.snapshots import Snapshots
 from convergence.engine.stacks import StackLimits, Stacks
 from convergence.engine.sweeper import Sweeper
 from convergence.engine.traversals import Traversals

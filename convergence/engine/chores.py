@@ -210,7 +210,7 @@ class Chores:
         after_s = self._options.stall_after_s
         self._next_report = now + after_s / 4
         return self._each(
-            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.report
+            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.stalls.report
         )
 
     def purge(self) -> int:

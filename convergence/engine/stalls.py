@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 
+from convergence.core.stall import moving, stalled
 from convergence.db.inspection import FrontierNode
 from convergence.db.queries import Reader
+from convergence.db.scopes import StackAlone
+from convergence.db.sweeps import Standing
+from convergence.db.transaction import Transactions
+from convergence.engine.formats import moment
+
+LOG = logging.getLogger(__name__)
 
 NAMED = 5
 """How many nodes are named; who has more to wait for needs their number."""
+
+
+class Stalls:
+    """Tells of traversals that make no progress, or make some again: event, status reason and log."""
+
+    def __init__(self, store: Transactions, reader: Reader, new_id: Callable[[], str]) -> None:
+        self._store = store
+        self._reader = reader
+        self._new_id = new_id
+
+    def report(self, still: Standing) -> None:
+        """Tell of one of them."""
+        since = still.progressed_at
+        if still.stalled_at is None:
+            text = f'{moment(since)}, {waiting_for(self._reader, still.traversal_id)}'
+            committed = self._store.transact(
+                StackAlone(still.stack_id), lambda view: stalled(view, still.traversal_id, since, text, self._new_id)
+            )
+            if committed is not None and committed.verdict:
+                LOG.warning('The stack makes no progress since %s', text)
+            return
+        committed = self._store.transact(
+            StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
+        )
+        if committed is not None and committed.verdict:
+            LOG.info('The stack makes progress again')
 
 
 def waiting_for(reader: Reader, traversal_id: str) -> str:

@@ -13,16 +13,13 @@ from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome,
 from convergence.core.model import Action, Goal, TraversalStatus
 from convergence.core.plan import Offer, Planned, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
-from convergence.core.stall import moving, stalled
 from convergence.core.views import PlanView
 from convergence.db.queries import Reader
 from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
-from convergence.db.sweeps import Standing
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
-from convergence.engine.formats import moment
 from convergence.engine.goals import Goals
-from convergence.engine.stalls import NAMED, names_waited_for, waiting_for
+from convergence.engine.stalls import NAMED, Stalls, names_waited_for
 
 LOG = logging.getLogger(__name__)
 
@@ -70,6 +67,7 @@ class Traversals:
 
     :param window: how many nodes of a stack are cast at once.
     :ivar visit_unchanged: visit every node, whether anything seems to have changed or not.
+    :ivar stalls: tells of traversals that make no progress.
     """
 
     def __init__(
@@ -89,6 +87,7 @@ class Traversals:
         self._new_id = new_id
         self._window = window
         self.visit_unchanged = False
+        self.stalls = Stalls(store, reader, new_id)
 
     # --- starting ---------------------------------------------------------------------------------------------
 
@@ -265,23 +264,6 @@ class Traversals:
         if committed is not None and committed.verdict:
             self._stop_workers(stack_id, traversal_id)
             self.settle(stack_id, traversal_id)
-
-    def report(self, still: Standing) -> None:
-        """Tell of a traversal that makes no progress, or makes some again: event, status reason and log."""
-        since = still.progressed_at
-        if still.stalled_at is None:
-            text = f'{moment(since)}, {waiting_for(self._reader, still.traversal_id)}'
-            committed = self._store.transact(
-                StackAlone(still.stack_id), lambda view: stalled(view, still.traversal_id, since, text, self._new_id)
-            )
-            if committed is not None and committed.verdict:
-                LOG.warning('The stack makes no progress since %s', text)
-            return
-        committed = self._store.transact(
-            StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
-        )
-        if committed is not None and committed.verdict:
-            LOG.info('The stack makes progress again')
 
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
         """Stop the running traversal without a rollback; the traversal that was stopped."""
