@@ -234,6 +234,8 @@ def applied(pending: Pending) -> dict[str, object]:
 
 
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
+    if resource.losses >= MOST_LOSSES:
+        return refuse_lethal(view, worker, resource)
     changes = {**_beginning(resource, pending), 'token': worker.new_id()}
     return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 

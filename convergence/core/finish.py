@@ -329,7 +329,8 @@ def _again(result: Postponed) -> dict[str, object]:
 def _unsuitable(
     view: FinishView, resource: Resource, claim: Claim, result: Unsuitable, worker: Worker
 ) -> Decision[End]:
-    changes = {**_rest(), **_known(result.physical_id, result.data)}
+    # The row that replaces it is counted on from here: whoever makes that dies as well, perhaps.
+    changes = {**_rest(), 'losses': resource.losses, **_known(result.physical_id, result.data)}
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
         # A type that refuses an update has left the object as it was.

@@ -48,6 +48,7 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         template_id=view.traversal.template_id,
         cleared=old.cleared,
         cleared_for=old.cleared_for,
+        losses=old.losses,
     )
     effects: list[Effect] = [
         InsertResources((new,)),

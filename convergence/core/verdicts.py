@@ -59,7 +59,9 @@ def claim_row(
     }
     retry = resource.retry
     if step in (Step.CREATE, Step.UPDATE, Step.PERFORM, Step.DELETE) or (step is Step.ADOPT and retry is None):
-        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': 0}
+        # Creations that nobody can find are begun anew in another row: the deaths during all of them count.
+        losses = resource.losses if step is Step.CREATE else 0
+        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': losses}
     elif retry is not None:
         # From here on something may come of the call: only whoever makes it can say that nothing did.
         held['retry'] = replace(retry, clean=False)
@@ -99,9 +101,9 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
 
     :param doing: what they were doing, where that is no action of the resource: then its state stays as it is.
     """
-    action = Action.UPDATE if doing else resource.action
+    action = Action.UPDATE if doing else Action.CREATE if resource.action is Action.INIT else resource.action
     reason = (
-        f'{resource.losses} workers in a row have died in the middle of {doing or resource.action}; '
+        f'{resource.losses} workers in a row have died in the middle of {doing or action}; '
         'see their logs, then update or delete the stack to try again'
     )
     changes: dict[str, object] = {'losses': 0}

@@ -7,10 +7,11 @@ import pytest
 from convergence.core.check import begin
 from convergence.core.claim import MOST_LOSSES, Step, Worker
 from convergence.core.digest import digest
-from convergence.core.effects import EndTraversal, UpdateResource
+from convergence.core.effects import EndTraversal, InsertResources, UpdateResource
 from convergence.core.finish import End, Failed, Parked, Postponed, Succeeded, Unsuitable, finish, release
 from convergence.core.interrupt import NO_NODE, give_up, interrupt
 from convergence.core.model import Action, Change, Output, Status, TraversalStatus
+from convergence.core.replace import replacement
 from convergence.core.rows import Retry
 from tests.core.build import (
     CLEANUP,
@@ -94,7 +95,7 @@ def test_an_update_that_backs_off_is_given_up_for_another_one():
 
 
 @pytest.mark.parametrize('result', [
-    Succeeded(Output('R', 'phys'), 'phys'), Failed('broken'), Parked({}, 1.0), Unsuitable('of no use'),
+    Succeeded(Output('R', 'phys'), 'phys'), Failed('broken'), Parked({}, 1.0),
 ])
 def test_any_other_end_forgets_the_attempts(result):
     made = claim(Step.RESUME, Action.CREATE, held(replace(BACKING_OFF, losses=2)))
@@ -162,6 +163,23 @@ def test_what_kills_every_worker_that_looks_at_a_resource_fails_too():
         assert f'{MOST_LOSSES} workers in a row have died in the middle of {doing}' in only(decision, EndTraversal).reason
         again = begin(node_view(resource=replace(row, losses=0)), worker(), wants(Change.NONE))
         assert again.verdict.step in (Step.READ, Step.REPAIR)
+
+
+def test_the_deaths_during_creations_that_nobody_can_find_are_counted_from_row_to_row():
+    """Each is replaced by another row, and the next worker dies of that."""
+    made = claim(Step.RESUME, Action.CREATE, held(replace(BACKING_OFF, retry=None, losses=3)))
+    given_back = changes(finish(finish_view(made), made, Unsuitable('nothing was found'), worker()))
+    assert (given_back['retry'], given_back['losses']) == (None, 3)
+    old = replace(made.resource, **given_back)
+    (new,) = only(replacement(node_view(resource=old), worker(), old.id), InsertResources).resources
+    begun = begin(node_view(resource=new), worker(), wants(Change.IN_PLACE)).verdict
+    assert (begun.step, begun.claim.resource.losses) == (Step.CREATE, 3)
+    last = begin(node_view(resource=replace(new, losses=MOST_LOSSES)), worker(), wants(Change.IN_PLACE))
+    assert last.verdict.step is Step.FAIL
+    assert (changes(last)['action'], changes(last)['status'], changes(last)['losses']) == (
+        Action.CREATE, Status.FAILED, 0
+    )
+    assert f'{MOST_LOSSES} workers in a row have died in the middle of CREATE' in only(last, EndTraversal).reason
 
 
 def test_what_kills_every_worker_that_cancels_it_is_deleted_without_that():
