@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         'ignore a held lock',
         (
-            Edit(f'{CHECK}:begin', 'if resource.owner is not None or _sleeps(view, resource):', 'if False:'),
+            Edit(f'{CHECK}:begin', 'if resource.owner is not None or _sleeps(view, resource) or', 'if'),
             Edit(
                 f'{VERDICTS}:claim_row',
                 '[UpdateResource(resource.id, None, resource.fence, held)]',
