@@ -196,19 +196,23 @@ _OVER = (
     )
     .limit(bindparam('limit'))
 )
+_LAST_FINISHED = (
+    select(func.max(SYNC_POINT.c.finished_at)).where(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id).scalar_subquery()
+)
+_LAST_BEGUN = (
+    select(func.max(RESOURCE.c.began_at))
+    .where(RESOURCE.c.stack_id == TRAVERSAL.c.stack_id, RESOURCE.c.traversal_id == TRAVERSAL.c.id)
+    .scalar_subquery()
+)
 _LONG_RUNNING = (
     select(
         TRAVERSAL.c.stack_id,
         TRAVERSAL.c.id,
         TRAVERSAL.c.stalled_at,
         TRAVERSAL.c.started_at,
-        select(func.max(SYNC_POINT.c.finished_at))
-        .where(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id)
-        .scalar_subquery(),
-        select(func.max(RESOURCE.c.began_at))
-        .where(RESOURCE.c.stack_id == TRAVERSAL.c.stack_id, RESOURCE.c.traversal_id == TRAVERSAL.c.id)
-        .scalar_subquery(),
-        database_now(),
+        _LAST_FINISHED.label('finished'),
+        _LAST_BEGUN.label('begun'),
+        database_now().label('present'),
     )
     .join(STACK, _CURRENT_IN_PROGRESS)
     .where(
@@ -216,8 +220,17 @@ _LONG_RUNNING = (
         TRAVERSAL.c.status == TraversalStatus.RUNNING,
         TRAVERSAL.c.started_at < database_now() - bindparam('after_s'),
     )
-    .limit(bindparam('limit'))
+    .subquery()
 )
+_STANDS = and_(
+    _LONG_RUNNING.c.stalled_at.is_(None),
+    func.coalesce(_LONG_RUNNING.c.finished, 0.0) < _LONG_RUNNING.c.present - bindparam('after_s'),
+    func.coalesce(_LONG_RUNNING.c.begun, 0.0) < _LONG_RUNNING.c.present - bindparam('after_s'),
+)
+_MOVES = or_(
+    _LONG_RUNNING.c.finished > _LONG_RUNNING.c.stalled_at, _LONG_RUNNING.c.begun > _LONG_RUNNING.c.stalled_at
+)
+_STANDING_STILL = select(_LONG_RUNNING).where(or_(_STANDS, _MOVES)).limit(bindparam('limit'))
 _NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindparam('traversal')).limit(1000)
 
 
@@ -333,7 +346,7 @@ class Sweeps:
 
         Only those are looked at that began more than `after_s` seconds ago.
         """
-        found = [Standing(*row) for row in self._read(_LONG_RUNNING, limit, after_s=after_s)]
+        found = [Standing(*row) for row in self._read(_STANDING_STILL, limit, after_s=after_s)]
         return [each for each in found if each.is_news(after_s)]
 
     def _read(self, statement: Any, limit: int, **parameters: float) -> list[Any]:

@@ -45,6 +45,10 @@ class SweepOptions:
     limit: int = 500
 
 
+COMPLAINT_S = 300.0
+"""How often it is said again that there is nobody to do the work."""
+
+
 class Chores:
     """Carries out the chores of one sweep. Each answers how many things were attended to.
 
@@ -70,6 +74,7 @@ class Chores:
         self._worker = worker
         self._setbacks: dict[str, Setbacks] = {}
         self._next_report = 0.0
+        self._next_complaint = 0.0
 
     def all(self) -> int:
         """Every chore once. One that fails keeps none of the others from being done.
@@ -190,8 +195,10 @@ class Chores:
         waiting = [node for node in nodes if node.phase not in LAST]
         if waiting and not any(service.kind == 'worker' and service.is_up for service in self._roster.services()):
             # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
-            stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
-            LOG.warning('No worker is running: %d nodes wait, of the stacks %s', len(waiting), stacks)
+            if time.monotonic() >= self._next_complaint:
+                stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
+                LOG.warning('No worker is running: %d nodes wait, of the stacks %s', len(waiting), stacks)
+                self._next_complaint = time.monotonic() + COMPLAINT_S
             return len(nodes)
         if waiting:
             LOG.debug('%d nodes were ready and unattended', len(waiting))

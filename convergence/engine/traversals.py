@@ -45,6 +45,7 @@ class Operation:
     :param offered: objects that are there already, by resource name.
     :param beside: called like `guard`, after it; what else becomes true with the operation.
     :param traversal_id: of the traversal, where somebody has to know it before; None: a new one.
+    :param cause: what made it necessary, where nobody asked for it; in the stack's reason from its start to its end.
     """
 
     action: Action
@@ -60,6 +61,7 @@ class Operation:
     offered: Mapping[str, Offer] = field(default_factory=dict)
     beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
     traversal_id: str | None = None
+    cause: str = ''
 
 
 class Traversals:
@@ -116,7 +118,7 @@ class Traversals:
             is_new_template=operation.is_new_template,
             rollback_on_failure=operation.rollback_on_failure,
             request_id=operation.request_id,
-            reason=f'Stack {operation.action} started',
+            reason=f'Stack {operation.action} started' + (f'; {operation.cause}' if operation.cause else ''),
             window=self._window,
             stack_changes=operation.changes,
             cancels=operation.cancels,
@@ -237,6 +239,7 @@ class Traversals:
                 request_id=request_id or failed.request_id,
                 cancels=cancels,
                 retains=failed.action is Action.ADOPT,
+                cause=failed.reason if failed.status is TraversalStatus.FAILED else f'{failed.action} cancelled',
             ),
         )
 

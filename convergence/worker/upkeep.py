@@ -21,6 +21,7 @@ from convergence.db.snapshots import SnapshotRows
 from convergence.db.sweeps import Sweeps
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
+from convergence.errors import DatabaseUnavailable
 from convergence.worker.checks import Checks
 from convergence.worker.groups import Check, ThreadGroups
 
@@ -107,13 +108,24 @@ class Upkeep:
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self) -> None:
-        """Do all of it once."""
-        self.stop_unwanted()
-        self.stop_overdue()
-        self.give_back_forgotten()
-        self.hand_on_waiting()
-        self.interrupt_left()
-        self.help_out()
+        """Do all of it once. What fails keeps nothing else from being done.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+        """
+        for chore in (
+            self.stop_unwanted,
+            self.stop_overdue,
+            self.give_back_forgotten,
+            self.hand_on_waiting,
+            self.interrupt_left,
+            self.help_out,
+        ):
+            try:
+                chore()
+            except DatabaseUnavailable:
+                raise
+            except Exception:
+                LOG.exception('Upkeep: %s failed', chore.__name__)
 
     @property
     def fitness(self) -> Fitness:

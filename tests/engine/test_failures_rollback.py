@@ -238,3 +238,15 @@ def test_a_time_limit_ends_a_traversal_and_what_runs_in_it(engine, rollback):
     harness.update(stack, {'r': 'v1'})
     harness.run()
     harness.assert_converged(stack, {'r': 'v1'}, 'UPDATE_COMPLETE')
+
+
+def test_a_stack_that_was_rolled_back_says_why(harness):
+    stack = harness.created({'r': 'v0'}, disable_rollback=False)
+    harness.reality.once['update', 'r'] = [fails(FinalFailure('disk full'))]
+    harness.update(stack, {'r': 'v1'}, disable_rollback=False)
+    harness.run()
+    cause = 'Resource UPDATE failed: resources.r: disk full'
+    assert harness.state(stack) == 'ROLLBACK_COMPLETE'
+    assert harness.stack(stack).status_reason == f'Stack ROLLBACK completed successfully; {cause}'
+    reasons = [event.reason for event in harness.reader.events(stack) if event.resource_name is None]
+    assert f'Stack ROLLBACK started; {cause}' in reasons

@@ -280,3 +280,21 @@ def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Ha
         type(thing).cancel = original  # type: ignore[method-assign]
     assert told == ["CREATE r {'round': 1}"]
     assert harness.row(stack_id, 'r').status_reason == 'CREATE cancelled'
+
+
+def test_one_part_of_the_upkeep_that_fails_keeps_no_other_from_being_done(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = WorkerOptions('host', '1', unattended_s=-1.0)
+    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
+    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+
+    def broken() -> None:
+        raise RuntimeError('broken')
+
+    worker._upkeep.stop_overdue = broken  # type: ignore[method-assign]
+    harness.messages.lost = True
+    stack_id = harness.create({'a': 'x'})
+    worker.reconcile()
+    eventually(lambda: harness.row(stack_id, 'a').status is Status.COMPLETE)
+    assert 'Upkeep: broken failed' in caplog.text
