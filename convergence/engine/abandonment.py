@@ -85,6 +85,7 @@ class Abandonment(Reading):
         :raises NotSupported: that is not enabled.
         :raises ActionInProgress: the stack is not at rest; what would be left is not known yet.
         """
+        self._stacks.find(context, dict(stack_identity))  # nobody learns anything about the stacks of others
         if not self._enabled:
             raise errors.NotSupported(
                 'Stack Abandon is not supported. (Whoever runs the installation can allow it: '

@@ -40,7 +40,7 @@ def test_a_suspended_stack_refuses_an_update(api):
 
 
 def test_a_resource_is_marked_by_name_or_physical_id(api):
-    path = api.create('marked')
+    path = api.create('found-broken')
     mark = {'mark_unhealthy': True, 'resource_status_reason': 'it smells'}
     marked = api.ask('PATCH', f'{path}/resources/first', json=mark)
     assert (marked.status_code, marked.json) == (200, None)
@@ -51,7 +51,7 @@ def test_a_resource_is_marked_by_name_or_physical_id(api):
     assert api.ask('GET', f'{path}/resources/first').json['resource']['resource_status'] == 'CHECK_COMPLETE'
     missing = api.ask('PATCH', f'{path}/resources/zzz', json={'mark_unhealthy': True})
     assert missing.status_code == 404
-    assert missing.json['error']['message'] == 'The Resource (zzz) could not be found in Stack marked.'
+    assert missing.json['error']['message'] == 'The Resource (zzz) could not be found in Stack found-broken.'
 
 
 def test_snapshots_are_taken_listed_shown_restored_and_deleted(api):

@@ -246,10 +246,10 @@ def test_no_canary_is_seen_in_a_life_with_every_kind_of_failure(database_url, tm
         user.ask('show_snapshot', stack, snapshot['id'])
         user.ask('update_stack', stack, template('raises'), {'parameters': {'word': 'no canary now'}})
         answers = list(user.told)
-        # Whoever asks by name is told: the secrets are there, or the search would prove nothing.
-        assert embedded.client.show_output(embedded.context('p'), stack, 'own')['output_value'] == HIDDEN
         stored = raw(database_url)
         user.settle(stack, 'ROLLBACK_COMPLETE')
+        # Whoever asks by name is told: the secrets are there, or the search would prove nothing.
+        assert embedded.client.show_output(embedded.context('p'), stack, 'own')['output_value'] == HIDDEN
         user.ask('delete_stack', stack)
         assert embedded.wait(stack, LONG_S)['stack_action'] == 'DELETE'
         user.ask('list_events', stack)

@@ -16,7 +16,7 @@ from oslo_context.context import RequestContext
 from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
 from convergence.cmd.benchmark.counting import Tally, counted, total
 from convergence.cmd.benchmark.process import Child, Start
-from convergence.cmd.benchmark.settings import settings_for
+from convergence.cmd.benchmark.settings import KEYS, settings_for
 from convergence.cmd.database import open_database
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
@@ -24,6 +24,7 @@ from convergence.db import migration
 from convergence.db.connection import Database, connect
 from convergence.db.counting import count
 from convergence.db.queries import Reader
+from convergence.db.sealing import new_key
 from convergence.db.store import Store
 from convergence.errors import ConvergenceError, RetryLater
 from convergence.rpc.client import EngineClient
@@ -104,6 +105,8 @@ def real(directory: Path) -> Iterator[Installation]:
     prefix = f'bench-{os.getpid()}'
     with ExitStack() as stack:
         database_url = stack.enter_context(own_database(server_url))
+        (directory / KEYS).write_text(f'{new_key()}\n', encoding='utf-8')
+        (directory / KEYS).chmod(0o600)
         settings = settings_for(directory, database_url, broker_url)
         looking = open_database(settings)
         stack.callback(looking.dispose)

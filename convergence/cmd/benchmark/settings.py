@@ -10,16 +10,22 @@ from convergence.config import (
     EngineSettings,
     LimitSettings,
     LocalProviderSettings,
+    SecretSettings,
     Settings,
     TransportSettings,
     WorkerSettings,
 )
 
+KEYS = 'convergence.keys'
 TEMPLATE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 def settings_for(directory: Path, database_url: str, broker_url: str) -> Settings:
-    """Settings for processes that share a database and a broker. No configuration file is read."""
+    """Settings for processes that share a database and a broker. No configuration file is read.
+
+    Keys to seal with are taken from the file `KEYS` in the directory, where there is one.
+    """
+    keys = directory / KEYS
     return Settings(
         host='localhost',
         executor=Executor.THREADING,
@@ -28,6 +34,7 @@ def settings_for(directory: Path, database_url: str, broker_url: str) -> Setting
         transport=TransportSettings(broker_url),
         engine=EngineSettings(),
         worker=WorkerSettings(),
+        secrets=SecretSettings(key_file=keys.absolute() if keys.exists() else None),
         limits=LimitSettings(max_template_bytes=TEMPLATE_LIMIT_BYTES, max_resources_per_stack=None),
         local_provider=LocalProviderSettings(enabled=False, root=directory / 'local', programs={}),
     )
