@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from convergence.cli.exits import Refused, Unreachable, UsageMistake
 
 SERVICE = 'orchestration'
+_NOT_LISTED = f'{{}}: the catalog of Keystone has no {SERVICE} service for this region. Name it as endpoint.'
 _ABOUT_US = ('auth_type', 'endpoint', 'region_name', 'interface')
 
 
@@ -15,7 +17,7 @@ _ABOUT_US = ('auth_type', 'endpoint', 'region_name', 'interface')
 class Login:
     """What Keystone has told.
 
-    :param token: gives a token that is valid now.
+    :param token: gives a token that is valid now. It raises what `log_in` does: an old one may have run out.
     """
 
     endpoint: str
@@ -33,14 +35,17 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
     :raises Unreachable: Keystone does not answer, or its catalog has no orchestration service.
     """
     try:
-        from keystoneauth1 import exceptions, loading, session
+        from keystoneauth1 import loading, session
     except ImportError:
         raise UsageMistake(
             f'{source} wants a token from Keystone; that needs keystoneauth1: pip install convergence[keystone].'
         ) from None
     given = {name: value for name, value in options.items() if name not in _ABOUT_US}
-    try:
-        loader = loading.get_plugin_loader(options.get('auth_type') or _kind(given))
+    with _told(source):
+        kind = options.get('auth_type') or _kind(given)
+        if kind.endswith('password') and not given.get('password'):
+            raise UsageMistake(f'{source} names a Keystone, and there is no password for it: OS_PASSWORD, or password under auth.')
+        loader = loading.get_plugin_loader(kind)
         known = {option.dest for option in loader.get_options()}
         plugin = loader.load_from_options(**{name: value for name, value in given.items() if name in known})
         opened = session.Session(auth=plugin, verify=ca or True)
@@ -50,15 +55,31 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
             interface=options.get('interface') or 'public',
         )
         project_id = opened.get_project_id() or ''
+    if not endpoint:
+        raise Unreachable(_NOT_LISTED.format(source))
+
+    def token() -> str:
+        with _told(source):
+            return str(opened.get_token())
+
+    return Login(endpoint, project_id, token)
+
+
+@contextmanager
+def _told(source: str) -> Iterator[None]:
+    """Say what keystoneauth1 raises as the command line does."""
+    from keystoneauth1 import exceptions
+
+    try:
+        yield
     except (exceptions.OptionError, exceptions.NoMatchingPlugin, exceptions.AuthPluginException) as error:
         raise UsageMistake(f'{source}: {error}') from None
     except (exceptions.Unauthorized, exceptions.Forbidden) as error:
         raise Refused(f'{source}: Keystone does not accept the credentials: {error}') from None
+    except exceptions.CatalogException:
+        raise Unreachable(_NOT_LISTED.format(source)) from None
     except exceptions.ClientException as error:
         raise Unreachable(f'{source}: Keystone does not answer as expected: {error}') from None
-    if not endpoint:
-        raise Unreachable(f'{source}: the catalog of Keystone has no {SERVICE} service. Name it as endpoint.')
-    return Login(endpoint, project_id, lambda: str(opened.get_token()))
 
 
 def _kind(options: Mapping[str, str]) -> str:
