@@ -44,7 +44,9 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
     with _told(source):
         kind = options.get('auth_type') or _kind(given)
         if kind.endswith('password') and not given.get('password'):
-            raise UsageMistake(f'{source} names a Keystone, and there is no password for it: OS_PASSWORD, or password under auth.')
+            raise UsageMistake(
+                f'{source} names a Keystone, and there is no password for it: OS_PASSWORD, or password under auth.'
+            )
         loader = loading.get_plugin_loader(kind)
         known = {option.dest for option in loader.get_options()}
         plugin = loader.load_from_options(**{name: value for name, value in given.items() if name in known})
