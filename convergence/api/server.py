@@ -8,7 +8,7 @@ from typing import Any
 
 from cheroot import wsgi
 
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import Event, Group, start_thread
 from convergence.errors import ConfigurationError
 
 LOG = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class HttpServer:
         )
         self._server.max_request_header_size = LONGEST_HEADERS
         self._server.error_log = _log
+        self._refused: OSError | None = None
 
     @property
     def address(self) -> str:
@@ -57,9 +58,12 @@ class HttpServer:
 
         :raises ConfigurationError: the address cannot be had.
         """
-        try:
-            self._server.prepare()
-        except OSError as error:
+        # Its threads inherit whether they keep the process alive: none may, whatever it is that one waits for.
+        prepared = Group('api')
+        prepared.spawn(lambda task: self._prepare())
+        prepared.wait()
+        error = self._refused
+        if error is not None:
             problem = error.strerror or str(error)
             raise ConfigurationError(
                 f'[api] host and port: the API cannot listen on {self._host} port {self._port}: {problem}. '
@@ -67,6 +71,12 @@ class HttpServer:
             ) from None
         LOG.info('The API listens on %s', self.address)
         start_thread('api', self._serve)
+
+    def _prepare(self) -> None:
+        try:
+            self._server.prepare()
+        except OSError as error:
+            self._refused = error
 
     def load(self) -> dict[str, int]:
         """How busy it is."""
