@@ -91,15 +91,16 @@ class Stacks:
         made = self._made_by(context, mark)
         if made is not None:
             return identity(made)
-        stack, compiled = self.prospective(context, stack_name, options, submission)
-        stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
         action = Action.CREATE if adoption is None else Action.ADOPT
-        operation = self._operation(action, stack, submission, compiled, options, context, self._may_create)
-        if adoption is not None:
-            operation = replace(operation, offered=adoption.offered)
         try:
+            stack, compiled = self.prospective(context, stack_name, options, submission)
+            stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
+            operation = self._operation(action, stack, submission, compiled, options, context, self._may_create)
+            if adoption is not None:
+                operation = replace(operation, offered=adoption.offered)
             self._traversals.create(stack, operation)
         except errors.StackExists:
+            # The same request may have come twice at the same time.
             made = self._made_by(context, mark)
             if made is None:
                 raise
