@@ -139,6 +139,10 @@ class ThreadGroups:
             LOG.debug('node %d of the cancelled traversal %s is left alone', check.node, check.traversal_id)
             self._ended(check.traversal_id)
             return
+        except BaseException:
+            # No thread could be started. The place must not be taken for ever; the sweeper comes back to the node.
+            self._ended(check.traversal_id)
+            raise
         job = task.job
         assert job is not None
         job.when_over(lambda: self._ended(check.traversal_id))
