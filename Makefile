@@ -1,11 +1,18 @@
 # make demo      a first stack in one process; needs nothing but Python 3.11 and its venv module
 # make test      every test, in a virtual environment of tox's own
+# make test-quick   those that need no server and no process of their own, in under a minute
+# make coverage  how much of the core its own tests reach
+# make lowest    what libraries are used for, with the lowest versions of them that are allowed
 # make lint      style, types, import contracts
+# make docs      the documentation as a site, in build/docs/index.html
 # make bench     figures of this machine
-# make simulate  random orders of events, with faults, for a minute; ARGUMENTS="--time 600" for longer
+# make simulate  random orders of events and random programs, with faults, for a minute; ARGUMENTS="--time 600" for longer
 # make chaos     kill, freeze, cut off and restart real processes and servers; ARGUMENTS="--only storm --time 600"
+# make sockets   hold the API up with hundreds of slow sockets, and measure how others are answered
+# make fuzz      send junk to what reads templates, environments and requests; ARGUMENTS="api --role reader"
 # make mutants   break the engine on purpose, and see that it is noticed
 # make config    write etc/convergence/convergence.conf.sample and policy.yaml.sample anew
+# make constraints   write constraints.txt anew: the newest versions of all requirements; run make test before a commit
 # make clean     remove what the others have made, but for convergence-data
 
 PYTHON ?= python3
@@ -15,16 +22,28 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test lint demo bench simulate chaos mutants config clean
+.PHONY: help test test-quick coverage lowest lint docs constraints demo bench simulate chaos sockets fuzz mutants config clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
 test: $(TOX)
-	$(TOX) -q -e tests -- $(ARGUMENTS)
+	$(TOX) -q -e tests $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+test-quick: $(TOX)
+	$(TOX) -q -e quick $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+coverage: $(TOX)
+	$(TOX) -q -e coverage $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+lowest: $(TOX)
+	$(TOX) -q -e lowest $(if $(ARGUMENTS),-- $(ARGUMENTS))
 
 lint: $(TOX)
 	$(TOX) -q -e lint
+
+docs: $(TOX)
+	$(TOX) -q -e docs
 
 demo: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.demo $(ARGUMENTS)
@@ -35,11 +54,18 @@ bench: $(VENV)/installed
 # Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
 simulate: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.simulate --time 60 --jobs 2 --alternate \
-		--drop 0.02 --double 0.02 --crash 0.002 $(ARGUMENTS) tests/scenarios
+		--drop 0.02 --double 0.02 --crash 0.002 --random 0:100 $(ARGUMENTS) tests/scenarios
 
 chaos: $(VENV)/installed
 	@$(VENV)/bin/python $(PIP) --editable '.[test]'
 	@$(VENV)/bin/python -W ignore -m tests.chaos $(ARGUMENTS)
+
+sockets: $(VENV)/installed
+	@$(VENV)/bin/python -W ignore -m tests.sockets $(ARGUMENTS)
+
+fuzz: $(VENV)/installed
+	@$(VENV)/bin/python $(PIP) --editable '.[test,fuzz]'
+	@nice -n 10 $(VENV)/bin/python -W ignore -m tests.fuzz $(ARGUMENTS)
 
 mutants: $(VENV)/installed
 	@$(VENV)/bin/python -m tests.simulation.mutants $(ARGUMENTS)
@@ -47,6 +73,14 @@ mutants: $(VENV)/installed
 config: $(VENV)/installed
 	@$(VENV)/bin/oslo-config-generator --config-file etc/convergence/generator.conf
 	@$(VENV)/bin/oslopolicy-sample-generator --config-file etc/convergence/policy-generator.conf
+
+# A new environment each time: what was installed before would stay as it is.
+constraints:
+	@rm -rf .tox/constraints && $(PYTHON) -m venv .tox/constraints
+	@.tox/constraints/bin/python $(PIP) --editable '.[test,lint,docs,keystone,mysql,postgresql]'
+	@echo '# The versions with which all tests ran; not what is required, that is in setup.cfg. Written by: make constraints' \
+		>constraints.txt
+	@.tox/constraints/bin/python -m pip freeze --disable-pip-version-check --exclude-editable >>constraints.txt
 
 clean:
 	rm -rf .tox $(VENV)/installed build dist *.egg-info

@@ -75,10 +75,9 @@ class Dispatcher:
 
     def _conclude(self, traversal_id: str, number: int) -> tuple[tuple[str, int], ...]:
         try:
-            committed = self._store.transact(
-                LastNode(traversal_id, number), lambda view: conclude(view, self._new_id)
-            )
+            committed = self._store.transact(LastNode(traversal_id, number), lambda view: conclude(view, self._new_id))
         except errors.ConvergenceError as error:
-            LOG.error('Node %d of traversal %s is left to the sweeper: %s', number, traversal_id, error)
+            level = logging.INFO if isinstance(error, errors.Conflict) else logging.ERROR
+            LOG.log(level, 'Node %d of traversal %s is left to the sweeper: %s', number, traversal_id, error)
             return ()
         return committed.last if committed is not None else ()

@@ -6,7 +6,7 @@ The base class says what happens next:
 * `UserError`: the request is wrong; nothing was stored; change it and ask again.
 * `RetryLater`: the request is fine, the moment is not; the same request may succeed later.
 * `OperatorError`: the installation is wrong; a person has to change configuration or a service.
-* `Conflict`: internal; a row is no longer what was read; read again and decide again.
+* `Conflict`: a row is no longer what was read; read again and decide again. Who asked from outside repeats the request.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from typing_extensions import override
 
 
 class ConvergenceError(Exception):
@@ -124,6 +126,7 @@ class Place:
     source: str = 'template'
     path: tuple[str | int, ...] = ()
 
+    @override
     def __str__(self) -> str:
         where = f'{self.source}, line {self.line}, column {self.column}' if self.line else self.source
         return f'{where} ({".".join(str(key) for key in self.path)})' if self.path else where
@@ -169,6 +172,7 @@ class Problem:
         kind = document.get('kind') or 'StackValidationFailed'
         return cls(document['message'], place, document.get('hint') or '', kind, document.get('excerpt') or '')
 
+    @override
     def __str__(self) -> str:
         """The message and its hint as the first line; below it the place and the excerpt, indented."""
         lines = [f'{self.message} {self.hint}' if self.hint else self.message]
@@ -185,15 +189,14 @@ class StackValidationFailed(UserError):
     :param documents: the problems as JSON, when they come from another process; `problems` is only their text then.
     """
 
-    def __init__(
-        self, problems: Sequence[Problem] | str, documents: Sequence[Mapping[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, problems: Sequence[Problem] | str, documents: Sequence[Mapping[str, Any]] | None = None) -> None:
         if documents is not None:
             problems = [Problem.from_document(document) for document in documents]
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
         super().__init__('\n'.join(str(problem) for problem in self.problems))
 
     @property
+    @override
     def kwargs(self) -> dict[str, Any]:
         """The problems as JSON."""
         return {'documents': [problem.document() for problem in self.problems]}
@@ -252,3 +255,7 @@ class DatabaseUnavailable(OperatorError, RetryLater):
 
 class MessagingUnavailable(OperatorError, RetryLater):
     """The message broker does not answer."""
+
+
+class NoAnswer(MessagingUnavailable):
+    """The request was sent, and no answer came: it may have been carried out, or may still be."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from convergence.concurrency import Event, Lock, start_thread
-from convergence.db.roster import Roster
+from convergence.core.model import Json
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.witness import Witness
 
 LOG = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class Heartbeat:
     :param on_lost: called when the lease could not be renewed in time, or somebody has ended it; and again after each
         further time of a lease without a renewal.
     :param load: what to tell with each heartbeat about how busy the process is.
+    :ivar witness: looks at the database before each heartbeat; None: nobody does.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class Heartbeat:
         on_lost: Callable[[], None] = nothing,
         load: Callable[[], Load] = no_load,
     ) -> None:
+        self.witness: Witness | None = None
         self._roster = roster
         self._presence = presence
         self._interval_s = interval_s
@@ -74,12 +79,13 @@ class Heartbeat:
         self._beaten = Event()
         self._lock = Lock()
         self._holds_until = 0.0
+        self._beaten_at = -math.inf
 
     def start(self) -> None:
         """Register the process and begin to renew its lease."""
         begun = time.monotonic()
         self._register()
-        self._prolong(begun)
+        self._committed(begun)
         start_thread('heartbeat', self._run)
         start_thread('heartbeat-watch', self._watch)
         if self._on_beat is not nothing:
@@ -98,18 +104,25 @@ class Heartbeat:
         while not self._stopping.wait(self._interval_s):
             begun = time.monotonic()
             try:
-                known = self._roster.beat(self._presence.id, self._load())
+                known = self._roster.beat(self._presence.id, self._told())
             except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
                 LOG.warning('No heartbeat: %s', error)
                 continue
             if self._stopping.is_set():
                 return
             if known:
-                self._prolong(begun)
+                self._committed(begun)
                 self._beaten.set()
             else:
                 self._lost()
                 self._again()
+
+    def _told(self) -> Mapping[str, Json]:
+        """What a heartbeat tells of the process: how busy it is, and which database server it uses."""
+        if self.witness is None:
+            return self._load()
+        self.witness.look()
+        return {**self._load(), 'database': self.witness.server}
 
     def _watch(self) -> None:
         # Often enough to notice well before another lease is over.
@@ -130,6 +143,16 @@ class Heartbeat:
             except Exception as error:  # noqa: BLE001 - the next beat tries again
                 LOG.warning('After a heartbeat: %s', error)
 
+    def holds(self) -> bool:
+        """Whether a heartbeat was committed within the lease: the process is known, and its database answers."""
+        with self._lock:
+            return time.monotonic() < self._beaten_at + self._presence.lease_s
+
+    def _committed(self, since: float) -> None:
+        with self._lock:
+            self._beaten_at = since
+        self._prolong(since)
+
     def _prolong(self, since: float) -> None:
         """The lease lasts from `since`, a moment before the renewal: the database's clock may have begun only then."""
         with self._lock:
@@ -149,7 +172,9 @@ class Heartbeat:
 
     def _again(self) -> None:
         """Come back under the same id: everything held under it has been given up or is fenced."""
+        begun = time.monotonic()
         try:
             self._register()
+            self._committed(begun)
         except Exception as error:  # noqa: BLE001 - the next beat tries again
             LOG.warning('Could not register again: %s', error)

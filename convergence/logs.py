@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from types import MappingProxyType
 from typing import Any
 
@@ -19,15 +20,19 @@ from oslo_config import cfg
 from oslo_context import context as request_context
 from oslo_log import log
 from oslo_utils import strutils
+from typing_extensions import override
 
 from convergence.errors import ConfigurationError
+from convergence.escaping import escaped
+from convergence.repetition import Repetitions
 from convergence.secrecy import masked, texts_without
+from convergence.signing import without_signatures
 
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
 """What a line can be about, in the order in which it is shown."""
 
 LINE_FORMAT = '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s %(about)s%(message)s'
-TRACEBACK_FORMAT = '%(asctime)s.%(msecs)03d %(process)d ERROR %(name)s %(about)s'
+TRACEBACK_FORMAT = '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s %(about)s'
 
 _QUIET_LIBRARIES = (
     'alembic=WARNING',
@@ -66,9 +71,9 @@ def conceal(secrets: Iterable[str]) -> None:
 
 
 def concealed(text: str) -> str:
-    """`text` without the values that are concealed here and now."""
+    """`text` without the values that are concealed here and now, and without the signatures of signal addresses."""
     known = _concealed.get()
-    return masked(text, known) if known else text
+    return without_signatures(masked(text, known) if known else text)
 
 
 def concealed_within(value: Any) -> Any:
@@ -124,7 +129,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 def set_up(conf: cfg.ConfigOpts, process: str) -> None:
     """Start logging as `conf` says: to stderr, files, journal or syslog, in lines or JSON.
 
-    An exception that ends the process is logged too.
+    An exception that ends the process is logged too. What libraries repeat is shown once a minute.
 
     :param conf: filled by `convergence.config.load`.
     :param process: name of the program.
@@ -134,12 +139,14 @@ def set_up(conf: cfg.ConfigOpts, process: str) -> None:
         log.setup(conf, process)
     except OSError as error:
         raise ConfigurationError(f'The log cannot be written: {error}. Check log_file and log_dir.') from error
+    repetitions = Repetitions()
     for handler in logging.getLogger().handlers:
+        handler.addFilter(repetitions)
         handler.setFormatter(SafeFormatter(handler.formatter or logging.Formatter(LINE_FORMAT)))
 
 
 class SafeFormatter(logging.Formatter):
-    """Adds what the line is about, has another formatter write the line, and masks secrets in it.
+    """Adds what the line is about, has another formatter write the line, masks secrets, and escapes control characters.
 
     :param inner: decides what a line looks like.
     """
@@ -148,13 +155,18 @@ class SafeFormatter(logging.Formatter):
         super().__init__()
         self.inner = inner
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """The finished line."""
         fields = bound()
         for name in FIELDS:
             setattr(record, name, fields.get(name, ''))
-        shown = ' '.join(f'{name}={fields[name]}' for name in FIELDS if name in fields)
+        shown = escaped(' '.join(f'{name}={fields[name]}' for name in FIELDS if name in fields))
         record.about = f'[{shown}] ' if shown else ''
         record.extra = {**getattr(record, 'extra', {}), **fields}  # where oslo.log's JSON looks
-        return concealed(mask(self.inner.format(record)))
-
+        # What is said stays one line, whoever chose its words. A secret is found only before its characters change.
+        message = escaped(concealed(mask(record.getMessage())))
+        said = copy(record)
+        said.msg, said.args, said.message = message, (), message
+        # The line breaks that are left are those of a traceback, of which each line is marked as one.
+        return escaped(concealed(mask(self.inner.format(said))), keep='\n')

@@ -8,7 +8,7 @@ turns up in every text by chance, so masking it would spoil the text and still t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -49,6 +49,39 @@ def occurring(secrets: Iterable[str], value: Any) -> frozenset[str]:
     """Those of `secrets` that are part of a value, as JSON."""
     text = json.dumps(value, ensure_ascii=False)
     return frozenset(secret for secret in secrets if json.dumps(secret, ensure_ascii=False)[1:-1] in text)
+
+
+def at(value: Any, path: Sequence[str | int]) -> Any:
+    """The part of a value to which a path leads; None where it leads nowhere."""
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def texts_at(value: Any, paths: Iterable[Sequence[str | int]]) -> frozenset[str]:
+    """The texts by which the parts of a value at some places can be recognised; see `texts`."""
+    return frozenset().union(*(texts(at(value, path)) for path in paths))
+
+
+def masked_at(value: Any, paths: Iterable[Sequence[str | int]]) -> Any:
+    """A value, as JSON, with the parts at some places masked as a whole."""
+    steps: dict[str | int, list[Sequence[str | int]]] = {}
+    for path in paths:
+        if not path:
+            return MASK
+        steps.setdefault(path[0], []).append(path[1:])
+    if not steps:
+        return value
+    if isinstance(value, dict):
+        return {key: masked_at(inner, steps.get(key, ())) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [masked_at(inner, steps.get(index, ())) for index, inner in enumerate(value)]
+    return MASK  # it is not what the paths were made for: it is safer not to show it
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:

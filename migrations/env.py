@@ -5,8 +5,8 @@ from typing import Any
 from alembic import context
 from sqlalchemy import Text
 
-from convergence.db.columns import Word
-from convergence.db.models import METADATA
+from convergence.db.schema.columns import Word
+from convergence.db.schema.models import METADATA
 
 
 def plain_type(kind: str, item: Any, autogenerate: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import HealthCheck, settings
 from oslo_context import context as request_context
 
 from convergence import logs
@@ -18,6 +19,10 @@ from tests.services import SERVICES, service, unique_name
 
 DATABASES = ('sqlite', 'postgresql', 'mariadb')
 _order_seed = pytest.StashKey[int]()
+
+# How fast a machine is, and what else it does, is no property of the code.
+settings.register_profile('any machine', deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile('any machine')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,7 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Settle the order, so that it can be shown even if nothing runs."""
     asked = config.getoption('--order-seed')
-    config.stash[_order_seed] = random.randrange(1_000_000) if asked == 'random' else int(asked)
+    seed = random.randrange(1_000_000) if asked == 'random' else int(asked)
+    config.stash[_order_seed] = seed
+    config.option.order_seed = str(seed)  # what processes that share the work are told: all have one order
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -52,6 +59,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for name in names:
         shuffle(modules[name])
     items[:] = [item for name in names for item in modules[name]]
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Make what a test has printed and logged fit to travel between processes, whatever hostile text it was about."""
+    outcome = yield
+    report = outcome.get_result()
+    report.sections = [(name, text.encode('utf-8', 'backslashreplace').decode()) for name, text in report.sections]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that prints the summary which servers this one did not find."""
+    output = getattr(session.config, 'workeroutput', None)
+    if output is not None:
+        output['missing services'] = dict(SERVICES.missing)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    """Hear which servers a process that shared the work did not find."""
+    SERVICES.missing.update(getattr(node, 'workeroutput', {}).get('missing services', {}))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

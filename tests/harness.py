@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -17,33 +18,42 @@ from convergence import template
 from convergence.core.claim import Worker
 from convergence.core.model import NodeStatus, Status
 from convergence.core.rows import Resource, Stack
-from convergence.db.columns import database_now
-from convergence.db.connection import connect
-from convergence.db.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
-from convergence.db.queries import Reader, in_service
-from convergence.db.roster import Roster
-from convergence.db.snapshots import SnapshotRows
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.memory.queries import MemoryRoster, MemorySweeps
+from convergence.db.memory.reader import MemoryReader
+from convergence.db.memory.store import MemoryStore
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.stacks import Reader, in_service
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
+from convergence.db.statements.connection import connect
+from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
-from convergence.engine.abandonment import Abandonment
-from convergence.engine.actions import Actions, Present
-from convergence.engine.chores import SweepOptions
-from convergence.engine.goals import Goals
-from convergence.engine.signals import Signals
-from convergence.engine.snapshots import Snapshots
-from convergence.engine.stacks import StackLimits, Stacks
-from convergence.engine.sweeper import Sweeper
-from convergence.engine.traversals import Traversals
+from convergence.engine.operations.abandonment import Abandonment
+from convergence.engine.operations.actions import Actions, Present
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.signal_addresses import SignalAddresses
+from convergence.engine.operations.signals import Signals
+from convergence.engine.operations.snapshots import Snapshots
+from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.registry import Registry
 from convergence.simulator.groups import InlineGroups
-from convergence.worker.course import Pace
-from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
-from convergence.worker.upkeep import Rows
-from tests.reality import EnforcedThing, KeptThing, Reality, Thing
+from convergence.worker.attempt import Pace
+from convergence.worker.maintenance import Rows
+from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from tests.reality import EnforcedThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
 """Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
+
+
+API = 'https://api.example.org/v1'
+
 
 @dataclass
 class Messages:
@@ -99,15 +109,15 @@ class Crash(BaseException):
     """The process is gone, in the middle of whatever it did."""
 
 
-class WatchedStore(Store):
+class Watched:
     """Calls back before or after certain transactions, and can be as dead as its process.
 
     :ivar commits: how many transactions there were.
     :ivar crash_after: the number of the commit after which the process is gone.
     """
 
-    def __init__(self, engine: Any) -> None:
-        super().__init__(engine, interval_s=0.0)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.commits = 0
         self.crash_after = 0
         self.dead = False
@@ -127,7 +137,7 @@ class WatchedStore(Store):
         if self.dead:
             raise Crash
         self._take(self._before, scope)
-        committed = super().transact(scope, decide)
+        committed = super().transact(scope, decide)  # type: ignore[misc] - a store is mixed in
         self.commits += 1
         if self.commits == self.crash_after:
             self.dead = True
@@ -144,49 +154,71 @@ class WatchedStore(Store):
                 return
 
 
-class Harness:
-    """An engine, two workers and a sweeper on one database."""
+class WatchedStore(Watched, Store):
+    """On a database."""
 
-    def __init__(self, engine: Any, *, pace: Pace = NEVER_IN_THE_WAY, window: int = 64) -> None:
-        self.new_id = Numbered()
+
+class WatchedMemory(Watched, MemoryStore):
+    """In memory."""
+
+
+class Harness:
+    """An engine, two workers and a sweeper on one database.
+
+    :param engine: None for a store in memory.
+    """
+
+    def __init__(
+        self,
+        engine: Any,
+        *,
+        pace: Pace = NEVER_IN_THE_WAY,
+        window: int = 64,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        self.new_id = new_id or Numbered()
         self.engine = engine
-        self.store = WatchedStore(engine)
+        self.store: Any = WatchedMemory(time.time) if engine is None else WatchedStore(engine, interval_s=0.0)
         self.reality, self.messages, self.context = Reality(), Messages(), Context()
         self.registry = Registry.builtin(
             more={
                 'Test::Thing': Thing(self.reality),
                 'Test::Enforced': EnforcedThing(self.reality),
                 'Test::Kept': KeptThing(self.reality),
+                'Test::Token': TokenThing(self.reality),
+                'Test::Plain': PlainThing(self.reality),
+                **handles(lambda: API),
             }
         )
-        self.reader, self.roster, self.sweeps = Reader(self.store), Roster(self.store), Sweeps(self.store)
+        self.reader, self.roster, self.sweeps = self._queries()
         self.dispatcher = Dispatcher(self.store, self.messages, self.new_id)
         self.goals = Goals(self.reader, self.registry, template.Limits())
-        self.traversals = Traversals(
-            self.store, self.reader, self.goals, self.dispatcher, self.new_id, window=window
-        )
+        self.traversals = Traversals(self.store, self.reader, self.goals, self.dispatcher, self.new_id, window=window)
         self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(may_adopt=True), self.new_id)
         self.abandonment = Abandonment(self.stacks, self.goals, self.traversals, enabled=True)
         self.kept = SnapshotRows(self.store)
-        self.snapshots = Snapshots(
-            self.stacks, self.goals, self.traversals, self.kept, self.new_id, most=3
-        )
+        self.snapshots = Snapshots(self.stacks, self.goals, self.traversals, self.kept, self.new_id, most=3)
         self.actions = Actions(
             self.store, self.reader, self.stacks, Present(self.reader, self.goals), self.traversals, self.new_id
         )
-        self.signals = Signals(
-            self.store, self.reader, self.stacks, self.registry, self.dispatcher, self.new_id
-        )
+        self.signals = Signals(self.store, self.reader, self.stacks, self.registry, self.dispatcher, self.new_id)
+        self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
         self._options = WorkerOptions('host', '1', pace, dispatch_window=window)
         self.workers = [self.new_worker(), self.new_worker()]
         self.settling = True
+
+    def _queries(self) -> tuple[Reader, Roster, Sweeps]:
+        if self.engine is not None:
+            return Reader(self.store), Roster(self.store), Sweeps(self.store)
+        roster = MemoryRoster(self.store)
+        return MemoryReader(self.store), roster, MemorySweeps(self.store, roster)
 
     # --- parts ------------------------------------------------------------------------------------------------
 
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
         rows = Rows(self.store, self.reader, self.roster, snapshots=SnapshotRows(self.store))
-        clockwork = Clockwork(groups=lambda threads, left: InlineGroups())
+        clockwork = Timing(groups=lambda threads, left: InlineGroups())
         worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, clockwork)
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
@@ -220,11 +252,20 @@ class Harness:
 
     def let_time_pass(self) -> int:
         """Whatever is to be looked at later is due now; how many rows that were."""
-        waiting = (RESOURCE.c.wake_at > database_now()) | (RESOURCE.c.unsure_until > database_now())
+        if self.engine is None:
+            return self._let_time_pass_in_memory()
+        waiting = (RESOURCE.c.wake_at > database_now()) | (RESOURCE.c.search_until > database_now())
         with self.store.writing() as connection:
-            due = connection.execute(RESOURCE.update().where(waiting).values(wake_at=0.0, unsure_until=0.0)).rowcount
+            due = connection.execute(RESOURCE.update().where(waiting).values(wake_at=0.0, search_until=0.0)).rowcount
             connection.commit()
         return due
+
+    def _let_time_pass_in_memory(self) -> int:
+        rows, now = self.store.tables.resource, time.time()
+        due = [row for row in rows.values() if max(row.wake_at or 0.0, row.search_until or 0.0) > now]
+        for row in due:
+            rows[row.id] = replace(row, wake_at=0.0, search_until=0.0)
+        return len(due)
 
     def let_attempts_age(self) -> None:
         """What could not be deleted for a snapshot is due again."""
@@ -352,9 +393,7 @@ class Harness:
     def node(self, stack_id: str, name: str, phase: str = 'UPDATE') -> tuple[str, int]:
         """Address of a node of the current traversal."""
         traversal_id = self.stack(stack_id).traversal_id or ''
-        (found,) = [
-            node for node in self.reader.nodes(traversal_id) if node.name == name and node.phase.value == phase
-        ]
+        (found,) = [node for node in self.reader.nodes(traversal_id) if node.name == name and node.phase.value == phase]
         return traversal_id, found.number
 
     def events(self, stack_id: str, name: str | None = None) -> list[str]:

@@ -250,6 +250,18 @@ class EnforcedThing(Thing):
         return Done(physical_id if physical_id in self.reality.objects else self.reality.make(call))
 
 
+class TokenThing(EnforcedThing):
+    """As before, and nothing else tells what was made."""
+
+    find = ResourceType.find
+
+
+class PlainThing(Thing):
+    """Nobody can tell what was made."""
+
+    find = ResourceType.find
+
+
 # --- behaviours ---------------------------------------------------------------------------------------------------
 
 

@@ -336,10 +336,17 @@ class Services:
         user = kind.user if os.geteuid() == 0 else None
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=120, check=False, user=user, group=user, cwd='/',
+                command,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+                user=user,
+                group=user,
+                cwd='/',
                 # What is configured for the RabbitMQ of this machine, such as its port, is not for ours.
                 env=os.environ | {'RABBITMQ_CONFIG_FILE': '/nonexistent', 'RABBITMQ_CONF_ENV_FILE': '/nonexistent'},
-            )  # fmt: skip
+            )
         except (OSError, LookupError, subprocess.TimeoutExpired) as error:
             raise Missing(f'{"; ".join(tried)}; pifpaf: {error}') from error
         exported = dict(re.findall(r'export (\w+)="([^"]*)"', done.stdout))

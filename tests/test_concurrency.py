@@ -30,7 +30,6 @@ LONG_S = 30.0
 OUTPUT = {'capture_output': True, 'text': True, 'timeout': 120}
 
 
-
 def _only_on(executor: Executor) -> Callable[[Callable[[], None]], object]:
     """A test of one executor exists only there: this file runs on both, see `test_all_of_this_on_green_threads`."""
     return lambda test: test if installed() is executor else None

@@ -17,9 +17,7 @@ ROOT = Path(__file__).parents[1]
 def load(tmp_path, text='', **arguments):
     path = tmp_path / 'convergence.conf'
     path.write_text(text)
-    return config.load(
-        [], process='convergence-test', conf=cfg.ConfigOpts(), config_files=[str(path)], **arguments
-    )
+    return config.load([], process='convergence-test', conf=cfg.ConfigOpts(), config_files=[str(path)], **arguments)
 
 
 def test_nothing_configured_is_one_process_with_files_under_the_working_directory(tmp_path, monkeypatch):
@@ -77,6 +75,59 @@ programs = sh:/bin/sh,python:/usr/bin/python3
     )
 
 
+ASKED = '[local_provider]\nenabled = true\n'
+
+
+@pytest.mark.parametrize(
+    ('shared', 'what'),
+    [
+        ('', True),
+        ('[api]\nauthentication = keystone\n', False),
+        ('[transport]\nurl = rabbit://somewhere/\n', False),
+        ('[database]\nconnection = postgresql+psycopg2://somewhere/convergence\n', False),
+        ('[database]\nconnection = sqlite:////srv/convergence.sqlite\n', True),
+    ],
+)
+def test_programs_run_by_default_only_where_nobody_else_can_ask(tmp_path, shared, what):
+    """``convergence-all-in-one`` once let every member of every project of a cloud run programs as its user."""
+    defaults = {('local_provider', 'enabled'): True}
+    assert load(tmp_path, shared, defaults=defaults).local_provider.enabled is what
+    assert load(tmp_path, shared + ASKED, defaults=defaults).local_provider.enabled
+    assert load(tmp_path, shared + ASKED).local_provider.enabled
+
+
+@pytest.mark.parametrize(
+    ('text', 'held'),
+    [
+        ('[secrets]\nkeys = canary-key\n', '[secrets] keys'),
+        ('[database]\nconnection = postgresql+psycopg2://u:canary@db/c\n', '[database] connection'),
+        ('[keystone_authtoken]\npassword = canary\n', '[keystone_authtoken] password'),
+        ('[api]\nport = 1\n', ''),
+    ],
+)
+def test_a_file_with_secrets_that_everybody_can_read_is_named(tmp_path, text, held):
+    conf = cfg.ConfigOpts()
+    path = tmp_path / 'convergence.conf'
+    path.write_text(text)
+    config.load(['--config-file', str(path)], process='p', conf=conf)
+    path.chmod(0o640)
+    assert config.exposed_files(conf) == []
+    path.chmod(0o644)
+    found = config.exposed_files(conf)
+    assert len(found) == bool(held)
+    for sentence in found:
+        assert str(path) in sentence and held in sentence and 'canary' not in sentence
+
+
+def test_an_api_without_keystone_wants_its_token_unless_told_otherwise(tmp_path):
+    made = load(tmp_path)
+    assert made.api.token_file == made.state_dir / 'token'
+    insecure = load(tmp_path, '[api]\ninsecure = true\n', defaults={('local_provider', 'enabled'): True})
+    assert insecure.api.token_file is None
+    assert not insecure.local_provider.enabled, 'everybody on the machine could run programs'
+    assert load(tmp_path, '[api]\nauthentication = keystone\n').api.token_file is None
+
+
 def test_a_process_may_have_other_defaults_but_the_operator_has_the_last_word(tmp_path):
     defaults = {('local_provider', 'enabled'): True, ('DEFAULT', 'host'): 'embedded'}
     assert load(tmp_path, defaults=defaults).local_provider.enabled
@@ -93,6 +144,8 @@ def test_a_process_may_have_other_defaults_but_the_operator_has_the_last_word(tm
         ('[engine]\nlease_s = 5\nheartbeat_interval_s = 5\n', 'lease_s'),
         ('[worker]\npoll_interval_min_s = 31\n', 'poll_interval_min_s'),
         ('[local_provider]\nprograms = sh:bin/sh\n', 'programs'),
+        ('[local_provider]\ncheck_addresses = 127.0.0.1\n', 'check_addresses'),
+        ('[local_provider]\ncheck_addresses = 127.0.0.1:99999\n', 'check_addresses'),
         ('threads = 3\n[worker', 'convergence.conf'),
     ],
 )

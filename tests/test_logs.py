@@ -32,8 +32,10 @@ def stream(monkeypatch):
 def test_a_line_names_what_it_is_about_in_a_fixed_order(stream):
     with logs.bind(stack='s1', request_id='req-7'), logs.bind(node=4, traversal='t1', worker='w1'):
         logging.getLogger('convergence.worker').info('created %s', 'web')
-    assert stream.getvalue().rstrip().endswith(
-        'INFO convergence.worker [request_id=req-7 stack=s1 traversal=t1 node=4 worker=w1] created web'
+    assert (
+        stream.getvalue()
+        .rstrip()
+        .endswith('INFO convergence.worker [request_id=req-7 stack=s1 traversal=t1 node=4 worker=w1] created web')
     )
 
 

@@ -11,7 +11,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
@@ -19,13 +19,16 @@ from urllib.parse import unquote
 import falcon
 from oslo_context.context import RequestContext
 
+from convergence import errors
 from convergence.api import bodies, discovery, faults, openapi
 from convergence.api.calls import Answer, Call, Engine
 from convergence.api.event_stream import Followers
+from convergence.api.hosts import Hosts
 from convergence.api.identity import Authentication, context_of, new_request_id, strip_identity
 from convergence.api.policy import ADMIN, Policy
 from convergence.api.queries import Query
-from convergence.api.routes import ROUTES, Route
+from convergence.api.routes import ROUTES, Access, Route
+from convergence.rpc.context import CallerContext
 
 LOG = logging.getLogger(__name__)
 
@@ -43,13 +46,17 @@ Responder = Callable[..., None]
 class Options:
     """How the application is to behave.
 
-    :param public_url: beginning of the links in answers; empty: what the request says.
+    :param public_url: beginning of the links in answers; empty: the host of the request, if it is known.
+    :param hosts: names and addresses under which the API is known, besides those of this machine for itself.
     :param max_body_bytes: largest body of a request.
+    :param token: that requests must bring where `authentication` is `NOAUTH`; empty: none.
     """
 
     authentication: Authentication = Authentication.NOAUTH
     public_url: str = ''
     max_body_bytes: int = 8 * 1024 * 1024
+    token: str = field(default='', repr=False)
+    hosts: tuple[str, ...] = ()
 
 
 class Application:
@@ -64,10 +71,12 @@ class Application:
         self._engine = engine
         self._policy = policy
         self._options = options
+        self._hosts = Hosts(options.public_url, options.hosts)
         self._falcon = falcon.App(middleware=[_Envelope()])
         self._falcon.req_options.keep_blank_qs_values = True
         # Falcon prefers the handler of the nearest class, and has some of its own.
-        self._falcon.add_error_handler((Exception, falcon.HTTPError), _fail)
+        for kind in (Exception, falcon.HTTPError):
+            self._falcon.add_error_handler(kind, _fail)
         self._add_routes()
         self._add_discovery()
 
@@ -84,9 +93,9 @@ class Application:
         project_id = path['project_id']
         if any('\0' in part for part in path.values()):
             raise falcon.HTTPNotFound
-        context = context_of(self._options.authentication, request.env, project_id, request.context.request_id)
-        self._policy.check(route.rule, context, project_id)
-        base = self._base(request)
+        context = self._let_in(route, request, project_id)
+        # Who comes with a signature is shown no links; under which host that was is no matter then.
+        base = self._base(request) if route.access is Access.TOKEN else ''
         call = Call(
             context=context,
             engine=self._engine,
@@ -103,8 +112,22 @@ class Application:
         )
         _write(response, HTTPStatus(route.status), route.endpoint(call))
 
+    def _let_in(self, route: Route, request: falcon.Request, project_id: str) -> CallerContext:
+        """Who asks, if the policy allows what is asked. Who has a signature is nobody: an engine verifies it.
+
+        :raises UserError: this may not be asked.
+        """
+        request_id: str = request.context.request_id
+        if route.access is Access.SIGNATURE:
+            return CallerContext(request_id=request_id, user_id=None, project_id=project_id, roles=[])
+        options = self._options
+        context = context_of(options.authentication, request.env, project_id, request_id, options.token)
+        self._policy.check(route.rule, context, project_id)
+        context.type_rules = self._policy.type_rules(context, project_id)
+        return context
+
     def _base(self, request: falcon.Request) -> str:
-        return f'{self._options.public_url.rstrip("/") or request.prefix}/v1'
+        return f'{self._hosts.base(request.scheme, request.netloc)}/v1'
 
     # --- routing ----------------------------------------------------------------------------------------------
 
@@ -133,14 +156,15 @@ class Application:
     def _add_discovery(self) -> None:
         health = discovery.Health(self._engine)
 
-        def versions(request: falcon.Request, response: falcon.Response, **path: str) -> None:
-            discovery.write(response, HTTPStatus.MULTIPLE_CHOICES, discovery.versions(self._base(request)))
+        def versions(req: falcon.Request, resp: falcon.Response, **kwargs: Any) -> None:
+            discovery.write(resp, HTTPStatus.MULTIPLE_CHOICES, discovery.versions(self._base(req)))
 
         def healthy(request: falcon.Request, response: falcon.Response) -> None:
             response.content_type, response.text = 'text/plain', ''
 
         def described(request: falcon.Request, response: falcon.Response) -> None:
-            discovery.write(response, HTTPStatus.OK, openapi.describe(self._base(request).removesuffix('/v1')))
+            response.content_type = 'application/json'
+            response.text = openapi.text(self._base(request).removesuffix('/v1'))
 
         for path in ('/', '/versions', '/v1', '/v1/'):
             self._falcon.add_route(path, _Resource({'GET': versions}))
@@ -232,9 +256,13 @@ def _fail(request: falcon.Request, response: falcon.Response, error: Exception, 
     status = faults.status_of(error)
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         LOG.error(
-            '%s %s failed', request.method, request.path,
-            exc_info=None if isinstance(error, faults.errors.ConvergenceError) else error,
-        )  # fmt: skip
-    for name, value in getattr(error, 'headers', {}).items():
+            '%s %s failed',
+            request.method,
+            request.path,
+            exc_info=None if isinstance(error, errors.ConvergenceError) else error,
+        )
+    elif status is HTTPStatus.SERVICE_UNAVAILABLE:
+        LOG.warning('%s %s cannot be served: %s', request.method, request.path, error)
+    for name, value in faults.headers_of(error).items():
         response.set_header(name, value)
-    discovery.write(response, status, faults.body_of(error))
+    discovery.write(response, status, faults.body_of(error, request.method))

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from oslo_context.context import RequestContext
 
 from convergence.api.event_stream import Followers
 from convergence.api.queries import Query
+from convergence.rpc.engine_api import EngineApi, Identity
+
+P = ParamSpec('P')
+R = TypeVar('R')
 
 
 class Engine(Protocol):
@@ -65,13 +69,22 @@ class Call:
     is_admin: bool
     followers: Followers
 
-    def ask(self, operation: str, /, **arguments: Any) -> Any:
-        """Have an engine carry out an operation."""
-        return self.engine.call(self.context, operation, **arguments)
+    def ask(
+        self, operation: Callable[Concatenate[EngineApi, RequestContext, P], R], *given: P.args, **arguments: P.kwargs
+    ) -> R:
+        """Have an engine carry out an operation: one of the methods of `EngineApi`, with arguments by name."""
+        answer: R = self.engine.call(self.context, operation.__name__, **arguments)
+        return answer
 
-    def about_stack(self, operation: str, /, **arguments: Any) -> Any:
+    def about_stack(
+        self,
+        operation: Callable[Concatenate[EngineApi, RequestContext, Identity, P], R],
+        *given: P.args,
+        **arguments: P.kwargs,
+    ) -> R:
         """Have an engine carry out an operation on the stack of the URL."""
-        return self.ask(operation, stack_identity=self.identity, **arguments)
+        answer: R = self.engine.call(self.context, operation.__name__, stack_identity=self.identity, **arguments)
+        return answer
 
     @property
     def identity(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +14,8 @@ from oslo_context.context import RequestContext
 from convergence import errors
 from convergence.api.calls import Engine
 from convergence.api.identity import new_request_id
+
+LOG = logging.getLogger(__name__)
 
 VERSION = 'v1.0'
 
@@ -26,7 +29,7 @@ def versions(base: str) -> dict[str, Any]:
 
 
 class Health:
-    """Answers probes."""
+    """Answers probes. Anybody may ask: the answer says which part is not ready, the log says what is wrong with it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -40,7 +43,7 @@ class Health:
         try:
             revision = self._ask('get_revision')
         except errors.ConvergenceError as error:
-            return HTTPStatus.SERVICE_UNAVAILABLE, {'status': 'not ready', 'reason': str(error)}
+            return HTTPStatus.SERVICE_UNAVAILABLE, {'status': 'not ready', 'reason': _told('/health/ready', error)}
         return HTTPStatus.OK, {'status': 'ready', 'engine': revision}
 
     def progress(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
@@ -48,12 +51,27 @@ class Health:
         try:
             found = self._ask('get_progress')
         except errors.ConvergenceError as error:
-            return HTTPStatus.SERVICE_UNAVAILABLE, {'status': 'unknown', 'reason': str(error)}
+            return HTTPStatus.SERVICE_UNAVAILABLE, {'status': 'unknown', 'reason': _told('/health/progress', error)}
         status = HTTPStatus.OK if found['status'] == 'ok' else HTTPStatus.SERVICE_UNAVAILABLE
         return status, found
 
     def _ask(self, operation: str) -> Any:
         return self._engine.call(RequestContext(request_id=new_request_id(), overwrite=False), operation)
+
+
+NOT_READY: Mapping[type[errors.ConvergenceError], str] = {
+    errors.NoAnswer: 'No engine has answered in time.',
+    errors.MessagingUnavailable: 'No engine can be reached.',
+    errors.DatabaseUnavailable: 'The database is out of reach of the engine.',
+    errors.ConvergenceError: 'The engine could not tell.',
+}
+"""What a probe answers to anybody, by the nearest class of the error."""
+
+
+def _told(path: str, error: errors.ConvergenceError) -> str:
+    """What a probe may say of an error: nothing of the inside, which the log tells."""
+    LOG.warning('GET %s finds the installation not ready: %s', path, error)
+    return next(NOT_READY[kind] for kind in type(error).__mro__ if kind in NOT_READY)
 
 
 def write(response: falcon.Response, status: HTTPStatus, document: Any) -> None:

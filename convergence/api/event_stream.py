@@ -102,7 +102,9 @@ class EventStream:
                 raise StopIteration from None
             except errors.RetryLater:
                 pass
-            if not self._waiting and self._silent_s >= SIGN_S:
+            if not self._waiting:
+                if self._silent_s < SIGN_S:
+                    return b''  # nothing to send; but the server may find that the client has gone
                 self._waiting.append(b': still here\n\n')
         self._silent_s = 0.0
         return self._waiting.popleft()

@@ -38,6 +38,7 @@ STATUSES: Mapping[type[errors.ConvergenceError], HTTPStatus] = {
     errors.RequestKeyReused: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.UserError: HTTPStatus.BAD_REQUEST,
     errors.RetryLater: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.Conflict: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ConvergenceError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 """The status by the nearest class of the error."""
@@ -92,13 +93,57 @@ def status_of(error: BaseException) -> HTTPStatus:
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def body_of(error: BaseException) -> dict[str, Any]:
-    """The body with which an error is answered. An error that nobody expected shows nothing of itself."""
+RETRY_AFTER_S = 5
+"""Seconds after which a request that could not be served for the moment may be repeated."""
+
+
+def headers_of(error: BaseException) -> dict[str, str]:
+    """The headers with which an error is answered: a client is told when to ask again."""
+    headers = dict(error.headers) if isinstance(error, HttpProblem) else {}
+    if status_of(error) is HTTPStatus.SERVICE_UNAVAILABLE:
+        headers.setdefault('Retry-After', str(RETRY_AFTER_S))
+    return headers
+
+
+UNTOUCHED = 'The service cannot answer at the moment. Nothing was changed; repeat the request later.'
+UNREAD = 'The service cannot answer at the moment; repeat the request later.'
+PERHAPS_DONE = (
+    'The service could not answer, and the request may have been carried out all the same. Repeat it later with the '
+    'same Idempotency-Key, or look first whether it was, for example with "convergence stack show".'
+)
+CHANGING = 'Others kept changing the same thing at that moment. Repeat the request.'
+
+SAFE_METHODS = frozenset({'GET', 'HEAD', 'OPTIONS'})
+"""Requests that change nothing."""
+
+
+def client_text(error: errors.ConvergenceError, method: str) -> str:
+    """What a client is told of an error. Where the installation is at fault: what it can do, and nothing of the inside.
+
+    :param method: of the request.
+    """
+    if status_of(error) is not HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, HttpProblem):
+        return str(error)
+    if isinstance(error, errors.Conflict):
+        return CHANGING
+    if not isinstance(error, errors.MessagingUnavailable | errors.DatabaseUnavailable):
+        return str(error)
+    if method in SAFE_METHODS:
+        return UNREAD
+    # A connection that breaks during a commit, and an engine that does not answer, may have carried the request out.
+    return PERHAPS_DONE if isinstance(error, errors.NoAnswer | errors.DatabaseUnavailable) else UNTOUCHED
+
+
+def body_of(error: BaseException, method: str = 'GET') -> dict[str, Any]:
+    """The body with which an error is answered. An error that nobody expected shows nothing of itself.
+
+    :param method: of the request.
+    """
     status = status_of(error)
     kind = _HTTP_TYPES.get(status, 'HTTPError') if isinstance(error, HttpProblem) else type(error).__name__
     described: dict[str, Any] = {'type': kind, 'traceback': None}
     if isinstance(error, errors.ConvergenceError):
-        described['message'] = str(error)
+        described['message'] = client_text(error, method)
         if isinstance(error, errors.StackValidationFailed):
             described['problems'] = error.kwargs['documents']
     else:

@@ -1,13 +1,15 @@
 """Who asks.
 
 With Keystone, keystonemiddleware stands before the application and says so in headers, which it removes when they
-come from outside. Without, the project is the one of the URL, and only this machine is let in: the client's address
-must be a loopback address, and the request must have been meant for this machine. A page in a browser can send
-requests to it too, but it cannot give them another origin or the name of another host.
+come from outside. Without, the project is the one of the URL, and only one account of this machine is let in: the
+client's address must be a loopback address, the request must have been meant for this machine, and it must bring the
+token that only this account can read. Every account of the machine can reach the address. A page in a browser can send
+requests to it too, but it knows no token, and it cannot give them another origin or the name of another host.
 """
 
 from __future__ import annotations
 
+import hmac
 import uuid
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,13 +18,23 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from oslo_context.context import RequestContext
-
 from convergence.api.faults import HttpProblem
 from convergence.errors import Forbidden
+from convergence.rpc.context import CallerContext
 
-_PREFIXES = ('HTTP_X_USER', 'HTTP_X_PROJECT', 'HTTP_X_TENANT', 'HTTP_X_ROLE', 'HTTP_X_IDENTITY', 'HTTP_X_SERVICE',
-             'HTTP_X_DOMAIN', 'HTTP_X_IS_ADMIN', 'HTTP_X_TRUST', 'HTTP_X_SYSTEM', 'HTTP_OPENSTACK_SYSTEM')  # fmt: skip
+_PREFIXES = (
+    'HTTP_X_USER',
+    'HTTP_X_PROJECT',
+    'HTTP_X_TENANT',
+    'HTTP_X_ROLE',
+    'HTTP_X_IDENTITY',
+    'HTTP_X_SERVICE',
+    'HTTP_X_DOMAIN',
+    'HTTP_X_IS_ADMIN',
+    'HTTP_X_TRUST',
+    'HTTP_X_SYSTEM',
+    'HTTP_OPENSTACK_SYSTEM',
+)
 """Beginnings of the headers in which keystonemiddleware says who asks."""
 
 
@@ -45,16 +57,18 @@ def strip_identity(environ: dict[str, Any]) -> None:
 
 
 def context_of(
-    authentication: Authentication, environ: Mapping[str, Any], project_id: str, request_id: str
-) -> RequestContext:
+    authentication: Authentication, environ: Mapping[str, Any], project_id: str, request_id: str, token: str = ''
+) -> CallerContext:
     """Who asks, for a request about a project.
 
-    :raises HttpProblem: 401, nobody has verified who it is.
+    :param token: that a request must bring where nobody else verifies who asks; empty: none.
+    :raises HttpProblem: 401, nobody has verified who it is, or the token is wrong.
     :raises Forbidden: it is somebody else than the project's people, or not on this machine.
     """
     if authentication is Authentication.NOAUTH:
         _require_local(environ)
-        return RequestContext(
+        _require_token(environ, token)
+        return CallerContext(
             request_id=request_id,
             user_id='noauth',
             project_id=project_id,
@@ -66,7 +80,7 @@ def context_of(
     verified = environ.get('HTTP_X_PROJECT_ID') or ''
     if verified != project_id:
         raise Forbidden('You are not authorized to use the project of this URL; the token is for another one.')
-    return RequestContext(
+    return CallerContext(
         request_id=request_id,
         user_id=environ.get('HTTP_X_USER_ID'),
         project_id=verified,
@@ -85,6 +99,16 @@ def _require_local(environ: Mapping[str, Any]) -> None:
         raise Forbidden(
             'This API serves requests that come from its own machine, for localhost, and no others. '
             'Configure [api] authentication = keystone to let others in.'
+        )
+
+
+def _require_token(environ: Mapping[str, Any], token: str) -> None:
+    given = str(environ.get('HTTP_X_AUTH_TOKEN') or '')
+    if token and not hmac.compare_digest(given.encode(errors='replace'), token.encode()):
+        raise HttpProblem(
+            HTTPStatus.UNAUTHORIZED,
+            'Authentication required: this API serves the account that it runs as. The token is in the file "token" of '
+            'its data directory; send it as X-Auth-Token, which clients take from OS_TOKEN or CONVERGENCE_TOKEN',
         )
 
 

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from typing import Any
 
 from convergence import __version__
 from convergence.api import queries
 from convergence.api.faults import reason
-from convergence.api.routes import ROUTES, Body, Route
+from convergence.api.routes import ROUTES, Access, Body, Route
+from convergence.signing import SIGNATURE
 
 Document = dict[str, Any]
 
 _FLAGS = (
-    'show_deleted', 'show_nested', 'show_hidden', 'with_count', 'global_tenant', 'resolve_outputs', 'with_detail',
-    'with_description', 'with_condition_func',
-)  # fmt: skip
+    'show_deleted',
+    'show_nested',
+    'show_hidden',
+    'with_count',
+    'global_tenant',
+    'resolve_outputs',
+    'with_detail',
+    'with_description',
+    'with_condition_func',
+)
 _NUMBERS = ('limit', 'nested_depth')
 _CHOICES = {
     'sort_dir': ('asc', 'desc'),
@@ -25,7 +34,7 @@ _CHOICES = {
     'template_type': ('cfn', 'hot'),
 }
 _REPEATABLE = ('sort_keys', 'with_attr')
-_FAILURES = (400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 500, 501, 503)
+_FAILURES = (400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 421, 422, 500, 501, 503)
 _PROJECT: Document = {'name': 'project_id', 'in': 'path', 'required': True, 'schema': {'type': 'string'}}
 
 _PROBLEM: Document = {
@@ -73,6 +82,12 @@ def describe(url: str) -> Document:
     return {**_fixed(), 'servers': [{'url': url}]}
 
 
+@lru_cache(maxsize=16)
+def text(url: str) -> str:
+    """The document as JSON: long, always the same, and anybody may ask for it. See `describe`."""
+    return json.dumps(describe(url))
+
+
 @cache
 def _fixed() -> Document:
     paths: dict[str, Document] = {}
@@ -98,7 +113,10 @@ def _fixed() -> Document:
                     'content': {'application/json': {'schema': {'$ref': '#/components/schemas/Error'}}},
                 }
             },
-            'securitySchemes': {'token': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}},
+            'securitySchemes': {
+                'token': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'},
+                'signature': {'type': 'apiKey', 'in': 'query', 'name': SIGNATURE},
+            },
         },
         'security': [{}, {'token': []}],
     }
@@ -112,7 +130,7 @@ def _operation(route: Route) -> Document:
     operation: Document = {
         'operationId': _name(route),
         'summary': route.summary,
-        'tags': [route.rule.partition(':')[0]],
+        'tags': [route.rule.partition(':')[0] or 'signals'],
         'parameters': [
             _PROJECT,
             *({**_PROJECT, 'name': name} for name in route.variables),
@@ -121,6 +139,8 @@ def _operation(route: Route) -> Document:
         ],
         'responses': {str(route.status): answer},
     }
+    if route.access is Access.SIGNATURE:
+        operation['security'] = [{'signature': []}, {'token': []}]
     if route.body is not Body.NONE:
         required = route.body is Body.REQUIRED
         # JSON Schema has no words for "or nothing" but null.

@@ -8,16 +8,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from convergence.api import schemas
 from convergence.api.calls import Answer, Call
-from convergence.api.endpoints import actions, events, installation, resources, snapshots, software, stacks, traversals
+from convergence.api.endpoints import (
+    actions,
+    events,
+    installation,
+    resources,
+    signals,
+    snapshots,
+    software,
+    stacks,
+    traversals,
+)
 from convergence.api.schemas import Schema
 
 PREFIX = '/v1/{project_id}'
 STACK = '/stacks/{stack_name}/{stack_id}'
+
+
+class Access(StrEnum):
+    """What opens a route: the token of a caller, of whom the policy is asked next, or the signature of the URL.
+
+    A signature opens what it was made for and nothing else; an engine verifies it, and no policy is asked.
+    """
+
+    TOKEN = 'TOKEN'
+    SIGNATURE = 'SIGNATURE'
 
 
 class Body(StrEnum):
@@ -34,7 +54,7 @@ class Route:
 
     :param path: below the version and the project; variable parts in braces.
     :param operations: what the engine is asked for.
-    :param rule: of the policy.
+    :param rule: of the policy; empty where a signature opens the route.
     :param status: when all goes well.
     :param summary: a sentence.
     :param query: names of the parameters of the query.
@@ -51,6 +71,7 @@ class Route:
     query: tuple[str, ...] = ()
     body: Body = Body.NONE
     schema: Schema = field(default_factory=dict)
+    access: Access = Access.TOKEN
 
     @property
     def template(self) -> str:
@@ -64,8 +85,13 @@ class Route:
 
 
 def _route(
-    line: str, endpoint: Callable[[Call], Answer], operations: str, rule: str, status: int = 200, query: str = '',
-) -> Route:  # fmt: skip
+    line: str,
+    endpoint: Callable[[Call], Answer],
+    operations: str,
+    rule: str,
+    status: int = 200,
+    query: str = '',
+) -> Route:
     """A route without a body. Its summary is the first line of its endpoint's docstring."""
     method, path = line.split()
     summary = (endpoint.__doc__ or '').partition('\n')[0].strip()
@@ -74,9 +100,23 @@ def _route(
 
 def _with_body(route: Route, schema: Schema, body: Body = Body.REQUIRED) -> Route:
     return Route(
-        route.method, route.path, route.endpoint, route.operations, route.rule, route.status, route.summary,
-        route.query, body, schema,
-    )  # fmt: skip
+        route.method,
+        route.path,
+        route.endpoint,
+        route.operations,
+        route.rule,
+        route.status,
+        route.summary,
+        route.query,
+        body,
+        schema,
+    )
+
+
+def _signed(line: str) -> Route:
+    """A route that a signature opens."""
+    route = _route(line, signals.take, 'resource_signal_by_address', '', query=f'{" ".join(signals.QUERY)}')
+    return replace(route, access=Access.SIGNATURE, body=Body.OPTIONAL, schema=schemas.SIGNAL)
 
 
 def _lookup(line: str) -> Route:
@@ -93,14 +133,20 @@ _STACKS = (
     _route('GET /stacks', stacks.index, 'list_stacks count_stacks', 'stacks:index', query=_LIST),
     _route('GET /stacks/detail', stacks.index, 'list_stacks count_stacks', 'stacks:detail', query=_LIST),
     _with_body(_route('POST /stacks', stacks.create, 'create_stack', 'stacks:create', 201), schemas.CREATE),
-    _with_body(
-        _route('POST /stacks/preview', stacks.preview, 'preview_stack', 'stacks:preview'), schemas.CREATE
-    ),
+    _with_body(_route('POST /stacks/preview', stacks.preview, 'preview_stack', 'stacks:preview'), schemas.CREATE),
     *(_lookup(f'{method} /stacks/{{stack_name}}') for method in ('GET', 'PUT', 'PATCH', 'POST', 'DELETE')),
     *(
         _lookup(f'GET /stacks/{{stack_name}}/{part}')
         for part in (
-            'resources', 'events', 'template', 'actions', 'environment', 'files', 'explain', 'graph', 'traversals',
+            'resources',
+            'events',
+            'template',
+            'actions',
+            'environment',
+            'files',
+            'explain',
+            'graph',
+            'traversals',
         )
     ),
     *(_lookup(f'POST /stacks/{{stack_name}}/{part}') for part in ('resources', 'events', 'template', 'actions')),
@@ -112,17 +158,27 @@ _STACKS = (
         Body.OPTIONAL,
     ),
     _with_body(
-        _route(f'PUT {STACK}/preview', stacks.preview_update, 'preview_update_stack', 'stacks:preview_update',
-               query='show_nested'),
+        _route(
+            f'PUT {STACK}/preview',
+            stacks.preview_update,
+            'preview_update_stack',
+            'stacks:preview_update',
+            query='show_nested',
+        ),
         schemas.UPDATE,
     ),
     _with_body(
-        _route(f'PATCH {STACK}/preview', stacks.preview_patch, 'preview_update_stack', 'stacks:preview_update_patch',
-               query='show_nested'),
+        _route(
+            f'PATCH {STACK}/preview',
+            stacks.preview_patch,
+            'preview_update_stack',
+            'stacks:preview_update_patch',
+            query='show_nested',
+        ),
         schemas.PATCH,
         Body.OPTIONAL,
     ),
-    _route(f'DELETE {STACK}', stacks.delete, 'delete_stack', 'stacks:delete', 204),
+    _route(f'DELETE {STACK}', stacks.delete, 'delete_stack', 'stacks:delete', 204, 'leave'),
     _route(f'DELETE {STACK}/abandon', stacks.abandon, 'abandon_stack', 'stacks:abandon'),
     _route(f'GET {STACK}/export', stacks.export, 'export_stack', 'stacks:export'),
     _route(f'GET {STACK}/template', stacks.template, 'get_template', 'stacks:template'),
@@ -132,8 +188,10 @@ _STACKS = (
     _route(f'GET {STACK}/outputs/{{output_key}}', stacks.output, 'show_output', 'stacks:show_output'),
     _with_body(
         _route(
-            f'POST {STACK}/actions', actions.act,
-            'stack_suspend stack_resume stack_check stack_cancel_update', 'actions:action',
+            f'POST {STACK}/actions',
+            actions.act,
+            'stack_suspend stack_resume stack_check stack_cancel_update',
+            'actions:action',
         ),
         schemas.ACTION,
         Body.OPTIONAL,
@@ -141,7 +199,7 @@ _STACKS = (
     _route(f'GET {STACK}/explain', traversals.explain, 'stack_explain', 'stacks:explain'),
     _route(f'GET {STACK}/graph', traversals.graph, 'stack_graph', 'stacks:graph', query='format'),
     _route(f'GET {STACK}/traversals', traversals.index, 'list_traversals', 'stacks:traversals', query='limit'),
-)  # fmt: skip
+)
 
 _RESOURCE = f'{STACK}/resources/{{resource_name}}'
 
@@ -158,6 +216,12 @@ _PARTS = (
         schemas.SIGNAL,
         Body.OPTIONAL,
     ),
+    _with_body(
+        _route(f'POST {_RESOURCE}/signal_url', signals.make_address, 'resource_signal_address', 'resource:signal_url'),
+        schemas.SIGNAL_URL,
+        Body.OPTIONAL,
+    ),
+    *(_signed(f'{method} /signals/{{resource_id}}') for method in ('POST', 'PUT')),
     _route(f'GET {STACK}/events', events.index, 'list_events', 'events:index', query=f'{_EVENTS} follow'),
     _route(f'GET {_RESOURCE}/events', events.of_resource, 'list_events', 'events:index', query=_EVENTS),
     _route(f'GET {_RESOURCE}/events/{{event_id}}', events.show, 'list_events', 'events:show'),
@@ -172,60 +236,128 @@ _PARTS = (
         f'DELETE {STACK}/snapshots/{{snapshot_id}}', snapshots.delete, 'delete_snapshot', 'stacks:delete_snapshot', 204
     ),
     _route(
-        f'POST {STACK}/snapshots/{{snapshot_id}}/restore', snapshots.restore, 'stack_restore',
-        'stacks:restore_snapshot', 202,
+        f'POST {STACK}/snapshots/{{snapshot_id}}/restore',
+        snapshots.restore,
+        'stack_restore',
+        'stacks:restore_snapshot',
+        202,
     ),
-)  # fmt: skip
+)
 
 _INSTALLATION = (
     _with_body(
-        _route('POST /validate', installation.validate, 'validate_template', 'stacks:validate_template',
-               query='show_nested ignore_errors'),
+        _route(
+            'POST /validate',
+            installation.validate,
+            'validate_template',
+            'stacks:validate_template',
+            query='show_nested ignore_errors',
+        ),
         schemas.VALIDATE,
     ),
-    _route('GET /resource_types', installation.resource_types, 'list_resource_types', 'stacks:list_resource_types',
-           query='support_status name version with_description'),
-    _route('GET /resource_types/{type_name}', installation.resource_type, 'resource_schema',
-           'stacks:resource_schema', query='with_description'),
-    _route('GET /resource_types/{type_name}/template', installation.type_template, 'generate_template',
-           'stacks:generate_template', query='template_type'),
-    _route('GET /template_versions', installation.template_versions, 'list_template_versions',
-           'stacks:list_template_versions'),
-    _route('GET /template_versions/{template_version}/functions', installation.template_functions,
-           'list_template_functions', 'stacks:list_template_functions', query='with_condition_func'),
+    _route(
+        'GET /resource_types',
+        installation.resource_types,
+        'list_resource_types',
+        'stacks:list_resource_types',
+        query='support_status name version with_description',
+    ),
+    _route(
+        'GET /resource_types/{type_name}',
+        installation.resource_type,
+        'resource_schema',
+        'stacks:resource_schema',
+        query='with_description',
+    ),
+    _route(
+        'GET /resource_types/{type_name}/template',
+        installation.type_template,
+        'generate_template',
+        'stacks:generate_template',
+        query='template_type',
+    ),
+    _route(
+        'GET /template_versions',
+        installation.template_versions,
+        'list_template_versions',
+        'stacks:list_template_versions',
+    ),
+    _route(
+        'GET /template_versions/{template_version}/functions',
+        installation.template_functions,
+        'list_template_functions',
+        'stacks:list_template_functions',
+        query='with_condition_func',
+    ),
     _route('GET /build_info', installation.build_info, 'get_revision', 'build_info:build_info'),
     _route('GET /services', installation.services, 'list_services', 'service:index'),
-)  # fmt: skip
+)
 
 _SOFTWARE = (
-    _route('GET /software_configs', software.configs, 'list_software_configs', 'software_configs:index',
-           query='limit marker global_tenant'),
+    _route(
+        'GET /software_configs',
+        software.configs,
+        'list_software_configs',
+        'software_configs:index',
+        query='limit marker global_tenant',
+    ),
     _with_body(
         _route('POST /software_configs', software.create_config, 'create_software_config', 'software_configs:create'),
         schemas.SOFTWARE_CONFIG,
     ),
     _route('GET /software_configs/{config_id}', software.config, 'show_software_config', 'software_configs:show'),
-    _route('DELETE /software_configs/{config_id}', software.delete_config, 'delete_software_config',
-           'software_configs:delete', 204),
-    _route('GET /software_deployments', software.deployments, 'list_software_deployments',
-           'software_deployments:index', query='server_id'),
+    _route(
+        'DELETE /software_configs/{config_id}',
+        software.delete_config,
+        'delete_software_config',
+        'software_configs:delete',
+        204,
+    ),
+    _route(
+        'GET /software_deployments',
+        software.deployments,
+        'list_software_deployments',
+        'software_deployments:index',
+        query='server_id',
+    ),
     _with_body(
-        _route('POST /software_deployments', software.create_deployment, 'create_software_deployment',
-               'software_deployments:create'),
+        _route(
+            'POST /software_deployments',
+            software.create_deployment,
+            'create_software_deployment',
+            'software_deployments:create',
+        ),
         schemas.DEPLOYMENT,
     ),
-    _route('GET /software_deployments/{deployment_id}', software.deployment, 'show_software_deployment',
-           'software_deployments:show'),
+    _route(
+        'GET /software_deployments/{deployment_id}',
+        software.deployment,
+        'show_software_deployment',
+        'software_deployments:show',
+    ),
     _with_body(
-        _route('PUT /software_deployments/{deployment_id}', software.update_deployment, 'update_software_deployment',
-               'software_deployments:update'),
+        _route(
+            'PUT /software_deployments/{deployment_id}',
+            software.update_deployment,
+            'update_software_deployment',
+            'software_deployments:update',
+        ),
         schemas.DEPLOYMENT_CHANGE,
     ),
-    _route('DELETE /software_deployments/{deployment_id}', software.delete_deployment, 'delete_software_deployment',
-           'software_deployments:delete', 204),
-    _route('GET /software_deployments/metadata/{server_id}', software.metadata, 'metadata_software_deployments',
-           'software_deployments:metadata'),
-)  # fmt: skip
+    _route(
+        'DELETE /software_deployments/{deployment_id}',
+        software.delete_deployment,
+        'delete_software_deployment',
+        'software_deployments:delete',
+        204,
+    ),
+    _route(
+        'GET /software_deployments/metadata/{server_id}',
+        software.metadata,
+        'metadata_software_deployments',
+        'software_deployments:metadata',
+    ),
+)
 
 ROUTES: tuple[Route, ...] = (*_STACKS, *_PARTS, *_INSTALLATION, *_SOFTWARE)
 """All of them. Where two match, the one whose path says more wins."""

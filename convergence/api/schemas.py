@@ -22,12 +22,13 @@ DOCUMENT: Schema = {'type': ['object', 'string', 'null']}
 ANYTHING: Schema = {}
 
 
-def body(required: tuple[str, ...] = (), *, closed: bool = False, **properties: Schema) -> Schema:
+def body(properties: Mapping[str, Schema], required: tuple[str, ...] = (), *, closed: bool = False) -> Schema:
     """The schema of a body: a map with these keys.
 
+    :param required: the keys that a body must have.
     :param closed: whether other keys are refused; otherwise they are ignored.
     """
-    schema: dict[str, Any] = {'type': 'object', 'properties': properties}
+    schema: dict[str, Any] = {'type': 'object', 'properties': dict(properties)}
     if required:
         schema['required'] = list(required)
     if closed:
@@ -35,7 +36,7 @@ def body(required: tuple[str, ...] = (), *, closed: bool = False, **properties: 
     return schema
 
 
-_TEMPLATE = {
+_TEMPLATE: dict[str, Schema] = {
     'template': DOCUMENT,
     'template_url': TEXT_OR_NULL,
     'parameters': OBJECT_OR_NULL,
@@ -44,7 +45,7 @@ _TEMPLATE = {
     'files': FILES,
     'files_container': TEXT_OR_NULL,
 }
-_STACK = {
+_STACK: dict[str, Schema] = {
     **_TEMPLATE,
     'disable_rollback': FLAG,
     'timeout_mins': MINUTES,
@@ -54,25 +55,28 @@ _STACK = {
     'stack_name': TEXT_OR_NULL,
 }
 
-VALIDATE = body(('template',), **_TEMPLATE)
-CREATE = body(('stack_name',), **{**_STACK, 'stack_name': STRING}, adopt_stack_data=DOCUMENT)
-UPDATE = body(**_STACK)
-PATCH = body(**_STACK, clear_parameters=NAMES)
+VALIDATE = body(_TEMPLATE, ('template',))
+CREATE = body({**_STACK, 'stack_name': STRING, 'adopt_stack_data': DOCUMENT}, ('stack_name',))
+UPDATE = body(_STACK)
+PATCH = body({**_STACK, 'clear_parameters': NAMES})
 ACTION = body(
-    suspend=ANYTHING, resume=ANYTHING, check=ANYTHING, cancel_update=ANYTHING, cancel_without_rollback=ANYTHING,
-)  # fmt: skip
-SNAPSHOT = body(name=TEXT_OR_NULL)
-UNHEALTHY = body(('mark_unhealthy',), closed=True, mark_unhealthy=FLAG, resource_status_reason=TEXT_OR_NULL)
-SIGNAL: Schema = {'type': ['object', 'null']}
-SOFTWARE_CONFIG = body(
-    name=TEXT_OR_NULL,
-    group=TEXT_OR_NULL,
-    config=DOCUMENT,
-    inputs={'type': ['array', 'null']},
-    outputs={'type': ['array', 'null']},
-    options=OBJECT_OR_NULL,
+    dict.fromkeys(('suspend', 'resume', 'check', 'cancel_update', 'cancel_without_rollback'), ANYTHING),
 )
-_DEPLOYMENT = {
+SNAPSHOT = body({'name': TEXT_OR_NULL})
+UNHEALTHY = body({'mark_unhealthy': FLAG, 'resource_status_reason': TEXT_OR_NULL}, ('mark_unhealthy',), closed=True)
+SIGNAL: Schema = {'type': ['object', 'null']}
+SIGNAL_URL = body({'expires_in_s': {'type': ['integer', 'null']}, 'revoke': FLAG})
+SOFTWARE_CONFIG = body(
+    {
+        'name': TEXT_OR_NULL,
+        'group': TEXT_OR_NULL,
+        'config': DOCUMENT,
+        'inputs': {'type': ['array', 'null']},
+        'outputs': {'type': ['array', 'null']},
+        'options': OBJECT_OR_NULL,
+    }
+)
+_DEPLOYMENT: dict[str, Schema] = {
     'config_id': TEXT_OR_NULL,
     'input_values': OBJECT_OR_NULL,
     'output_values': OBJECT_OR_NULL,
@@ -81,8 +85,8 @@ _DEPLOYMENT = {
     'status_reason': TEXT_OR_NULL,
     'stack_user_project_id': TEXT_OR_NULL,
 }
-DEPLOYMENT = body(('server_id',), **_DEPLOYMENT, server_id=STRING)
-DEPLOYMENT_CHANGE = body(**_DEPLOYMENT)
+DEPLOYMENT = body({**_DEPLOYMENT, 'server_id': STRING}, ('server_id',))
+DEPLOYMENT_CHANGE = body(_DEPLOYMENT)
 
 _MISSING = {
     'stack_name': 'No stack name specified',

@@ -1,101 +1,281 @@
-"""Listens for HTTP: a WSGI server with threads, started and stopped like the other services."""
+"""Listens for HTTP: an event loop before a WSGI application with threads, started and stopped like other services."""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import logging
+import socket
+import ssl
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from cheroot import wsgi
+from typing_extensions import override
 
-from convergence.concurrency import Event, Group, start_thread
+from convergence.api.serving.connection import Connection, Service
+from convergence.api.serving.lanes import Lanes
+from convergence.api.serving.ledger import Ledger
+from convergence.api.serving.limits import Limits
+from convergence.api.serving.proxies import Proxies
+from convergence.concurrency import Event, start_thread
 from convergence.errors import ConfigurationError
 
 LOG = logging.getLogger(__name__)
 
-QUEUE = 128
-"""Connections that may wait for a thread."""
-LONGEST_HEADERS = 64 * 1024
-SILENCE_S = 10
-"""Seconds for which a connection may say nothing."""
+QUEUE = 1024
+"""Connections that may wait to be accepted."""
+CHECK_S = 0.02
+"""How often it is looked whether all requests in hand have ended, while the server ends."""
+PAUSE_S = 0.5
+"""Before another connection is accepted where none could be, as when the process may open no more files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """What a server proves its name with.
+
+    :param certificate: file with the certificate and those between it and the root, PEM.
+    :param key: file with its private key, PEM; None: it is in the other file.
+    """
+
+    certificate: Path
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How a server is to serve.
+
+    :param streams: answers without an end that are served at the same time, each with a thread of its own.
+    :param tls: None: plain HTTP.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    streams: int = 0
+    proxies: Proxies = field(default_factory=Proxies)
+    tls: Tls | None = None
 
 
 class HttpServer:
     """Serves a WSGI application.
 
     :param port: 0: any that is free; see `address`.
-    :param threads: requests that are served at the same time.
+    :param threads: requests that are served at the same time, besides probes and streams.
     :param shared: whether other processes of this program listen on the same port.
+    :raises ConfigurationError: certificate or key cannot be used.
     """
 
     def __init__(
-        self, application: Callable[..., Any], host: str, port: int, *, threads: int, shared: bool = False
+        self,
+        application: Callable[..., Any],
+        host: str,
+        port: int,
+        *,
+        threads: int,
+        shared: bool = False,
+        serving: Serving | None = None,
     ) -> None:
-        self._host, self._port = host, port
+        self._application = application
+        self._host, self._port, self._shared = host, port, shared
+        self._threads, self._serving = threads, serving or Serving()
+        self._tls = _context(self._serving.tls) if self._serving.tls is not None else None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._lanes: Lanes | None = None
         self._ended = Event()
-        self._server = wsgi.Server(
-            (host, port),
-            application,
-            numthreads=threads,
-            max=threads,
-            request_queue_size=QUEUE,
-            timeout=SILENCE_S,
-            shutdown_timeout=1,
-            reuse_port=shared,
-        )
-        self._server.max_request_header_size = LONGEST_HEADERS
-        self._server.error_log = _log
-        self._refused: OSError | None = None
+        self._is_ending = False
+        self._connections: set[Connection] = set()
+        self._listener: socket.socket | None = None
+        self._bound: tuple[str, int] = (host, port)
 
     @property
     def address(self) -> str:
         """The URL under which the server listens, without a slash at the end."""
-        host, port = self._server.bind_addr[:2]
-        return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
+        host, port = self._bound
+        scheme = 'http' if self._tls is None else 'https'
+        return f'{scheme}://[{host}]:{port}' if ':' in host else f'{scheme}://{host}:{port}'
 
     def start(self) -> None:
         """Begin to listen.
 
         :raises ConfigurationError: the address cannot be had.
         """
-        # Its threads inherit whether they keep the process alive: none may, whatever it is that one waits for.
-        prepared = Group('api')
-        prepared.spawn(lambda task: self._prepare())
-        prepared.wait()
-        error = self._refused
-        if error is not None:
+        try:
+            self._listener = _listening(self._host, self._port, shared=self._shared)
+        except OSError as error:
             problem = error.strerror or str(error)
             raise ConfigurationError(
                 f'[api] host and port: the API cannot listen on {self._host} port {self._port}: {problem}. '
                 'Choose another port, or end what listens there.'
             ) from None
+        self._bound = self._listener.getsockname()[:2]
+        # What is asked of it from now on waits in the queue of the socket until the loop runs.
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
         LOG.info('The API listens on %s', self.address)
-        start_thread('api', self._serve)
-
-    def _prepare(self) -> None:
-        try:
-            self._server.prepare()
-        except OSError as error:
-            self._refused = error
+        start_thread('api-loop', self._run)
 
     def load(self) -> dict[str, int]:
         """How busy it is."""
-        threads = self._server.requests.min
-        return {'threads': threads, 'busy': max(0, threads - self._server.requests.idle)}
+        return {'threads': self._threads, 'busy': self._lanes.busy if self._lanes is not None else 0}
 
     def stop(self, timeout_s: float) -> bool:
         """Take no more requests; whether those in hand ended within `timeout_s` seconds."""
-        start_thread('api:stop', self._server.stop)
+        if self._loop is None or self._stopping is None:
+            return True
+        with suppress(RuntimeError):  # it has ended already
+            self._loop.call_soon_threadsafe(self._stopping.set)
         return self._ended.wait(timeout_s)
 
-    def _serve(self) -> None:
+    # --- in the thread of the loop ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        assert self._loop is not None
         try:
-            self._server.serve()
+            self._loop.run_until_complete(self._serve(self._loop))
         except Exception:
             LOG.exception('The API does not listen any more')
         finally:
             self._ended.set()
+            with suppress(Exception):
+                self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+                self._loop.close()
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        assert self._stopping is not None and self._listener is not None
+        service = self._service(loop)
+        accepting = asyncio.ensure_future(self._accept(service, self._listener))
+        await asyncio.wait([accepting, asyncio.ensure_future(self._stopping.wait())], return_when='FIRST_COMPLETED')
+        self._is_ending = True
+        accepting.cancel()
+        self._listener.close()
+        for connection in list(self._connections):
+            connection.end_soon()
+        while not service.lanes.idle or service.ledger.count:
+            await asyncio.sleep(CHECK_S)
+            for connection in list(self._connections):
+                connection.end_soon()
+        service.lanes.close()
+        if accepting.done() and not accepting.cancelled() and accepting.exception() is not None:
+            raise accepting.exception() or RuntimeError
+
+    def _service(self, loop: asyncio.AbstractEventLoop) -> Service:
+        """What the connections have in common."""
+        serving = self._serving
+        limits = serving.limits
+        self._lanes = Lanes(self._threads, serving.streams, limits.max_client_requests, _soon(loop))
+        return Service(
+            application=self._application,
+            limits=limits,
+            ledger=Ledger(limits, serving.proxies.trusts),
+            lanes=self._lanes,
+            proxies=serving.proxies,
+            loop=loop,
+            server=self._bound,
+            scheme='http' if self._tls is None else 'https',
+            is_ending=lambda: self._is_ending,
+        )
+
+    async def _accept(self, service: Service, listener: socket.socket) -> None:
+        openings: set[asyncio.Future[None]] = set()
+        while True:
+            # One at a time, and what others have sent in between: or a crowd of new connections would push out those
+            # whose requests have arrived and are only not yet read.
+            await asyncio.sleep(0)
+            try:
+                accepted, address = await service.loop.sock_accept(listener)
+            except OSError as error:
+                if error.errno != errno.ECONNABORTED:
+                    LOG.error('No connection can be accepted: %s', error.strerror)
+                    await asyncio.sleep(PAUSE_S)
+                continue
+            connection = Accepted(service, address[0], accepted)
+            if not service.ledger.enter(connection):
+                LOG.debug('A connection of %s is refused: there are too many, and all are being served', address[0])
+                accepted.close()
+                continue
+            self._connections.add(connection)
+            opening = asyncio.ensure_future(self._open(service, connection, accepted))
+            openings.add(opening)
+            opening.add_done_callback(openings.discard)
+
+    async def _open(self, service: Service, connection: Accepted, accepted: socket.socket) -> None:
+        connection.when_over = lambda: self._connections.discard(connection)
+        timeout_s = service.limits.header_timeout_s if self._tls is not None else None
+        try:
+            await service.loop.connect_accepted_socket(
+                lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=timeout_s
+            )
+        except (OSError, ssl.SSLError) as error:
+            LOG.debug('A connection of %s does not open: %s', connection.peer, error)
+            accepted.close()
+            connection.connection_lost(None)
 
 
-def _log(message: str = '', level: int = logging.INFO, traceback: bool = False) -> None:
-    LOG.log(level, '%s', message, exc_info=traceback)
+class Accepted(Connection):
+    """A connection that may not be open yet: its TLS handshake goes on."""
+
+    def __init__(self, service: Service, peer: str, accepted: socket.socket) -> None:
+        super().__init__(service, peer)
+        self.when_over: Callable[[], object] = lambda: None
+        self._accepted = accepted
+
+    @override
+    def _abort(self) -> None:
+        if self._transport is None:
+            with suppress(OSError):
+                self._accepted.shutdown(socket.SHUT_RDWR)  # ends the handshake
+        super()._abort()
+
+    @override
+    def _forget(self) -> None:
+        super()._forget()
+        self.when_over()
+
+
+def _soon(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], None]], object]:
+    def call(function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop has ended; nothing is counted any more
+            loop.call_soon_threadsafe(function)
+
+    return call
+
+
+def _listening(host: str, port: int, *, shared: bool) -> socket.socket:
+    """A socket that listens.
+
+    :raises OSError: the address cannot be had.
+    """
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(address)
+        listener.listen(QUEUE)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    """What TLS needs.
+
+    :raises ConfigurationError: certificate or key cannot be used.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # Where the key is locked there is nobody to ask for its password.
+        context.load_cert_chain(tls.certificate, tls.key, password='')
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f'[api] cert_file and key_file: {tls.certificate} and {tls.key or "the key in it"} cannot be used: {error}.'
+        ) from None
+    return context

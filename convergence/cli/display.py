@@ -120,9 +120,12 @@ def tree(progress: Progress, now_s: float, idle: str, room: int, *, plain: bool 
         title = Text.assemble((guide, 'dim'), harmless(progress.title(line)))
         took_s = line.took_s(now_s)
         shown.add_row(
-            title, Text(harmless(line.type)), _state(line, idle), '' if took_s is None else _seconds(took_s),
+            title,
+            Text(harmless(line.type)),
+            _state(line, idle),
+            '' if took_s is None else _seconds(took_s),
             Text(harmless(_remark(progress, line))),
-        )  # fmt: skip
+        )
     if left_off:
         shown.add_row(Text(f'{_LAST[plain]}and {left_off} more', 'dim'), '', '', '', '')
     return shown

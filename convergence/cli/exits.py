@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import ClassVar
 
 import click
 from rich.console import Console
+from typing_extensions import override
 
 from convergence.errors import Problem
+from convergence.escaping import escaped
 
 
 class ExitCode(IntEnum):
@@ -45,11 +48,13 @@ def epilog() -> str:
 class CommandFailed(click.ClickException):
     """A command cannot be carried out. The text says what is wrong, where, and what to do next."""
 
-    exit_code: int = ExitCode.FAILED
+    exit_code: ClassVar[int] = ExitCode.FAILED
 
+    @override
     def show(self, file: object = None) -> None:
         """Print the text to standard error."""
-        click.echo(f'convergence: {self.message}', err=True)
+        text = escaped(self.message, keep='\n')
+        click.echo(f'convergence: {text}', err=True)
 
 
 class UsageMistake(CommandFailed):
@@ -97,6 +102,7 @@ class BadTemplate(Refused):
         ]
         return BadTemplate(self.message, named)
 
+    @override
     def show(self, file: object = None) -> None:
         """Print each problem with its place and a caret, as ``convergence template validate`` does."""
         from convergence.cli.template_check import Findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from convergence.cli.exits import Refused, Unreachable, UsageMistake
 
@@ -47,7 +48,7 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
             raise UsageMistake(
                 f'{source} names a Keystone, and there is no password for it: OS_PASSWORD, or password under auth.'
             )
-        loader = loading.get_plugin_loader(kind)
+        loader: Any = loading.get_plugin_loader(kind)
         known = {option.dest for option in loader.get_options()}
         plugin = loader.load_from_options(**{name: value for name, value in given.items() if name in known})
         opened = session.Session(auth=plugin, verify=ca or True)

@@ -2,7 +2,7 @@
 
 A server leaves a notice with its URL in its data directory, and holds a lock on it for as long as it lives: a notice
 that nobody holds was left by one that died. A second copy in a directory of the user lets commands find the server
-from anywhere.
+from anywhere. Notices that another account has left are not believed: they would lead to a server of that account.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from convergence.cli import local_token
 
 NAME = 'serving.json'
 LOCK = 'serving.lock'
@@ -30,12 +33,18 @@ class Notice:
 
     :param url: where the API listens.
     :param data: the data directory, absolute.
+    :param token_file: where the token is that requests must bring; empty: they need none.
     """
 
     url: str
     pid: int
     data: str
     version: str
+    token_file: str = ''
+
+    def token(self) -> str:
+        """What the server wants to be sent; empty where it asks for no token."""
+        return local_token.known(Path(self.token_file)) if self.token_file else ''
 
 
 class AlreadyServed(Exception):
@@ -103,6 +112,12 @@ def find(start: Path, copies: Path) -> list[Notice]:
     return [notice for notice in found if notice is not None and alive(Path(notice.data)) == notice]
 
 
+def served_at(url: str, start: Path, copies: Path) -> Notice | None:
+    """The notice of the server that listens at a URL of this machine, if it is one of those that `find` finds."""
+    port = urlsplit(url).port
+    return next((notice for notice in find(start, copies) if urlsplit(notice.url).port == port), None)
+
+
 def alive(data: Path) -> Notice | None:
     """The notice in a data directory, if its server lives."""
     notice = _read(data / NAME)
@@ -142,7 +157,11 @@ def _write(path: Path, notice: Notice) -> None:
 
 def _read(path: Path) -> Notice | None:
     try:
-        document = json.loads(path.read_text(encoding='utf-8'))
-        return Notice(str(document['url']), int(document['pid']), str(document['data']), str(document['version']))
+        with path.open(encoding='utf-8') as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
+            document = json.loads(file.read())
+        url, pid, data, version = (document[name] for name in ('url', 'pid', 'data', 'version'))
+        return Notice(str(url), int(pid), str(data), str(version), str(document.get('token_file') or ''))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -24,13 +24,16 @@ _CONNECTION = (
 
 _OUTPUT = (
     click.option(
-        '-f', '--format', 'form', type=click.Choice([form.value for form in Format]), default='table',
-        show_default=True, help='How to print the result.',
+        '-f',
+        '--format',
+        'form',
+        type=click.Choice([form.value for form in Format]),
+        default='table',
+        show_default=True,
+        help='How to print the result.',
     ),
-    click.option(
-        '-c', '--column', 'columns', multiple=True, metavar='NAME', help='Show this column; may be repeated.'
-    ),
-)  # fmt: skip
+    click.option('-c', '--column', 'columns', multiple=True, metavar='NAME', help='Show this column; may be repeated.'),
+)
 
 EPILOG = epilog()
 

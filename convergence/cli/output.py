@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from convergence.cli.exits import UsageMistake
+from convergence.escaping import escaped, has_active
 
 Document = Mapping[str, Any]
 _MOODS = {'FAILED': 'bold red', 'COMPLETE': 'green', 'IN_PROGRESS': 'yellow', 'down': 'bold red', 'up': 'green'}
@@ -62,7 +63,7 @@ class Output:
             return
         if self.form is Format.VALUE:
             for row in rows:
-                click.echo('\t'.join(_plain(value) for value in row.values()))
+                click.echo('\t'.join(escaped(_plain(value)) for value in row.values()))
             return
         table = _table()
         for column in chosen:
@@ -77,8 +78,10 @@ class Output:
         if self._dumped(chosen):
             return
         if self.form is Format.VALUE:
+            # A text alone may have lines, such as a key; among others a line is a value.
+            keep = '\n\t' if len(chosen) == 1 else ''
             for value in chosen.values():
-                click.echo(_plain(value))
+                click.echo(escaped(_plain(value), keep))
             return
         table = _table(header=False)
         table.add_column(style='dim', no_wrap=True)
@@ -89,9 +92,9 @@ class Output:
 
     def _dumped(self, document: Any) -> bool:
         if self.form is Format.JSON:
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+            say(json.dumps(document, indent=2, ensure_ascii=False))
         elif self.form is Format.YAML:
-            click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+            say(yaml.dump(document, Dumper=_YamlDumper, sort_keys=False, allow_unicode=True), nl=False)
         else:
             return False
         return True
@@ -101,6 +104,26 @@ class Output:
         if unknown:
             raise UsageMistake(f'--column: there is no {", ".join(unknown)}; there are {", ".join(columns)}.')
         return self.columns or columns
+
+
+def say(text: str, *, nl: bool = True) -> None:
+    """Print a text of several lines, its control characters escaped as in JSON.
+
+    :param nl: whether a line break is added.
+    """
+    click.echo(escaped(text, keep='\n\t'), nl=nl)
+
+
+class _YamlDumper(yaml.SafeDumper):
+    """Writes texts with control characters in quotes: only there an escaped character means itself."""
+
+
+def _quoted_if_needed(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
+    needs_quotes = has_active(text.replace('\n', ''))
+    return dumper.represent_scalar('tag:yaml.org,2002:str', text, style='"' if needs_quotes else None)
+
+
+_YamlDumper.add_representer(str, _quoted_if_needed)
 
 
 def harmless(text: str) -> str:

@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 FORMAT = 'convergence-plan/1'
 
 
-class Fate(StrEnum):
+class PlannedAction(StrEnum):
     """What becomes of a resource. The order is that of showing: removals last, so that they do not scroll away."""
 
     UNCHANGED = 'unchanged'
@@ -54,7 +54,7 @@ class ResourceChange:
 
     name: str
     type: str
-    fate: Fate
+    fate: PlannedAction
     certain: bool = True
     reason: str = ''
     properties: tuple[PropertyChange, ...] = ()
@@ -73,19 +73,24 @@ class Plan:
     base: str = ''
 
     @property
-    def counts(self) -> dict[Fate, int]:
+    def counts(self) -> dict[PlannedAction, int]:
         """How many resources have which fate."""
-        return {fate: sum(change.fate is fate for change in self.changes) for fate in Fate}
+        return {fate: sum(change.fate is fate for change in self.changes) for fate in PlannedAction}
 
     @property
     def summary(self) -> str:
         """All of it in a sentence."""
         counts = self.counts
-        verbs = ((Fate.ADDED, 'add'), (Fate.UPDATED, 'update'), (Fate.REPLACED, 'replace'), (Fate.DELETED, 'remove'))
+        verbs = (
+            (PlannedAction.ADDED, 'add'),
+            (PlannedAction.UPDATED, 'update'),
+            (PlannedAction.REPLACED, 'replace'),
+            (PlannedAction.DELETED, 'remove'),
+        )
         told = ', '.join(f'{counts[fate]} to {verb}' for fate, verb in verbs)
         possible = sum(not change.certain for change in self.changes)
         open_ = f' ({possible} only possibly)' if possible else ''
-        return f'Plan: {told}{open_}; {counts[Fate.UNCHANGED]} unchanged.'
+        return f'Plan: {told}{open_}; {counts[PlannedAction.UNCHANGED]} unchanged.'
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON."""
@@ -107,7 +112,7 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
         ResourceChange(
             str(each['resource_name']),
             str(each['resource_type']),
-            Fate.ADDED,
+            PlannedAction.ADDED,
             properties=tuple(
                 PropertyChange(name, None, value) for name, value in (each.get('properties') or {}).items()
             ),
@@ -122,20 +127,21 @@ def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: st
 
     :param lists: what a preview says, by fate.
     """
-    changes = [_changed(each, fate) for fate in Fate for each in lists.get(fate.value, ())]
+    changes = [_changed(each, fate) for fate in PlannedAction for each in lists.get(fate.value, ())]
     return Plan(Operation.UPDATE, stack_name, tuple(changes), base)
 
 
 def of_deletion(stack_name: str, resources: Iterable[Document], base: str) -> Plan:
     """The plan of a deletion: all resources go."""
     changes = tuple(
-        ResourceChange(str(each['resource_name']), str(each['resource_type']), Fate.DELETED) for each in resources
+        ResourceChange(str(each['resource_name']), str(each['resource_type']), PlannedAction.DELETED)
+        for each in resources
     )
     return Plan(Operation.DELETE, stack_name, changes, base)
 
 
-def _changed(document: Document, fate: Fate) -> ResourceChange:
-    if fate is Fate.ADDED:
+def _changed(document: Document, fate: PlannedAction) -> ResourceChange:
+    if fate is PlannedAction.ADDED:
         values = (document.get('properties') or {}).items()
         properties = [PropertyChange(name, None, value) for name, value in values]
     else:
@@ -214,6 +220,6 @@ def load(path: Path) -> Saved:
 
 def ordered(changes: Sequence[ResourceChange]) -> list[ResourceChange]:
     """The changes as they are shown: what stays is left out, what is removed comes last."""
-    order = list(Fate)
-    shown = [change for change in changes if change.fate is not Fate.UNCHANGED]
+    order = list(PlannedAction)
+    shown = [change for change in changes if change.fate is not PlannedAction.UNCHANGED]
     return sorted(shown, key=lambda change: order.index(change.fate))

@@ -11,18 +11,22 @@ from rich.text import Text
 
 from convergence import logs
 from convergence.cli.output import harmless
-from convergence.cli.plan import Fate, Plan, PropertyChange, ResourceChange, ordered
+from convergence.cli.plan import Plan, PlannedAction, PropertyChange, ResourceChange, ordered
 
-_MARKS = {Fate.ADDED: ('+', 'green'), Fate.UPDATED: ('~', 'yellow'), Fate.REPLACED: ('±', 'yellow'),
-          Fate.DELETED: ('-', 'red')}  # fmt: skip
+_MARKS = {
+    PlannedAction.ADDED: ('+', 'green'),
+    PlannedAction.UPDATED: ('~', 'yellow'),
+    PlannedAction.REPLACED: ('±', 'yellow'),
+    PlannedAction.DELETED: ('-', 'red'),
+}
 _PLAIN = {'±': '-/+'}
 _VERBS = {
-    (Fate.ADDED, True): 'is added',
-    (Fate.UPDATED, True): 'is updated in place',
-    (Fate.UPDATED, False): 'may be updated in place',
-    (Fate.REPLACED, True): 'is replaced',
-    (Fate.REPLACED, False): 'may be replaced',
-    (Fate.DELETED, True): 'is removed',
+    (PlannedAction.ADDED, True): 'is added',
+    (PlannedAction.UPDATED, True): 'is updated in place',
+    (PlannedAction.UPDATED, False): 'may be updated in place',
+    (PlannedAction.REPLACED, True): 'is replaced',
+    (PlannedAction.REPLACED, False): 'may be replaced',
+    (PlannedAction.DELETED, True): 'is removed',
 }
 _LONGEST = 200
 
@@ -52,7 +56,7 @@ def _show(console: Console, change: ResourceChange) -> None:
 
 def _property(change: ResourceChange, each: PropertyChange) -> list[Text]:
     name = f'    {harmless(each.name)}: '
-    if change.fate is Fate.ADDED:
+    if change.fate is PlannedAction.ADDED:
         return [Text(f'{name}{_value(each.after)}', 'dim')]
     remark = '  (needs a new object)' if each.needs_new_object else ''
     before, after = each.before, each.after

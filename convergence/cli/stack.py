@@ -13,7 +13,7 @@ from convergence.cli.client import Api, Document
 from convergence.cli.exits import NotFound
 from convergence.cli.following import Start, console, scene_of
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Output, harmless
+from convergence.cli.output import Output, harmless, say
 from convergence.cli.waiting import conclude, show_cause, watch
 
 STACK_COLUMNS = ('id', 'stack_name', 'stack_status', 'creation_time', 'updated_time')
@@ -44,9 +44,7 @@ for _command in stack_changes.COMMANDS:
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most, the newest first.')
 @printing
 @connected
-def list_(
-    api: Api, output: Output, status: str | None, tags: str | None, deleted: bool, limit: int | None
-) -> None:
+def list_(api: Api, output: Output, status: str | None, tags: str | None, deleted: bool, limit: int | None) -> None:
     """List the stacks of the project, the newest first."""
     found = api.get('stacks', status=status, tags=tags, limit=limit, show_deleted='true' if deleted else None)
     output.listing(STACK_COLUMNS, found['stacks'])
@@ -155,9 +153,14 @@ def explain(api: Api, output: Output, name: str) -> None:
 @stack.command(epilog=EPILOG)
 @_NAME
 @click.option(
-    '-f', '--format', 'form', type=click.Choice(['ascii', 'mermaid', 'dot', 'svg', 'json']), default='ascii',
-    show_default=True, help='How to draw.',
-)  # fmt: skip
+    '-f',
+    '--format',
+    'form',
+    type=click.Choice(['ascii', 'mermaid', 'dot', 'svg', 'json']),
+    default='ascii',
+    show_default=True,
+    help='How to draw.',
+)
 @connected
 def graph(api: Api, name: str, form: str) -> None:
     """Draw the resources of a stack: what needs what, with states."""
@@ -166,7 +169,7 @@ def graph(api: Api, name: str, form: str) -> None:
         _draw(found.graph())
         return
     answer = api.ask('GET', found.at('graph'), query={'format': form})
-    click.echo(answer.text, nl=not answer.text.endswith('\n'))
+    say(answer.text, nl=not answer.text.endswith('\n'))
 
 
 @stack.command(epilog=EPILOG)
@@ -208,7 +211,9 @@ def _draw(drawn: Document) -> None:
         node = nodes[name]
         state = node['status'] or 'not begun'
         again = name in seen and bool(needs.get(name))
-        line = Text.assemble((f'{lead}{guide}', 'dim'), (harmless(name), 'bold'), f'  {node["type"]}  ', state)
+        line = Text.assemble(
+            (f'{lead}{guide}', 'dim'), (harmless(name), 'bold'), f'  {harmless(node["type"])}  ', state
+        )
         lines.append(line.append('  (see above)', 'dim') if again else line)
         if name in seen:
             return
@@ -223,4 +228,4 @@ def _draw(drawn: Document) -> None:
         if name not in needed:
             walk(name, '', '')
     for line in lines:
-        click.echo(line.plain)
+        say(line.plain)

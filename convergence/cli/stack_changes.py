@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import click
 from rich.console import Console
@@ -18,19 +20,25 @@ from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.feed import Feed
 from convergence.cli.following import Start, before, scene_of
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Format, Output
+from convergence.cli.output import Format, Output, say
 from convergence.cli.plan import Operation, Plan, Saved
 from convergence.cli.progress import Scene
 from convergence.cli.submission import blaming, body_of, describing
 from convergence.cli.waiting import conclude, short, waitable, watch
+from convergence.escaping import escaped
 
 _NAME = click.argument('name', metavar='STACK')
 _TEMPLATE_HELP = 'The template; "-" for standard input.'
 _PLANNING = (
     click.option('--dry-run', is_flag=True, help='Show what would be done, and do nothing.'),
-    click.option('--plan', 'plan_file', type=click.Path(dir_okay=False, path_type=Path), metavar='FILE',
-                 help='Like --dry-run, and save it for "convergence apply FILE". It holds the values of parameters.'),
-)  # fmt: skip
+    click.option(
+        '--plan',
+        'plan_file',
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar='FILE',
+        help='Like --dry-run, and save it for "convergence apply FILE". It holds the values of parameters.',
+    ),
+)
 
 
 def planned(command: Any) -> Any:
@@ -115,22 +123,37 @@ def update(api: Api, output: Output, name: str, template: str | None, existing: 
 @click.command(epilog=EPILOG)
 @_NAME
 @click.option('-y', '--yes', is_flag=True, help='Do not ask.')
+@click.option(
+    '--leave',
+    multiple=True,
+    metavar='RESOURCE',
+    help='Leave the object of this resource behind, whatever becomes of it; several times for several.',
+)
 @planned
 @waitable
 @printing
 @connected
-def delete(api: Api, output: Output, name: str, yes: bool, **given: Any) -> int:
-    """Delete a stack and all that it made. Asks before, if somebody is there to answer."""
+def delete(api: Api, output: Output, name: str, yes: bool, leave: tuple[str, ...], **given: Any) -> int:
+    """Delete a stack and all that it made. Asks before, if somebody is there to answer.
+
+    Where an object cannot be deleted, because its service or its row does not answer, --leave lets go of it. The events
+    and the reason of the stack then say what was left: type, physical id, token.
+    """
     stack = api.stack(name)
     _, base = stack.show_with_tag()
     if given['dry_run'] or given['plan_file']:
-        plan = plans.of_deletion(stack.name, stack.resources(), base)
-        saved = Saved(plan.operation, api.target.url, stack.name, stack.id, base, 'DELETE', {}, plan.summary)
+        plan = plans.of_deletion(
+            stack.name, (each for each in stack.resources() if each['resource_name'] not in leave), base
+        )
+        saved = Saved(
+            plan.operation, api.target.url, stack.name, stack.id, base, 'DELETE', {'leave': list(leave)}, plan.summary
+        )
         return _show_plan(plan, saved, given['plan_file'], output)
-    if not yes and click.get_text_stream('stdin').isatty():
+    if not yes and sys.stdin.isatty():
         count = len(stack.resources())
-        click.confirm(f'Delete stack {stack.name} with {count} resource{"s" * (count != 1)}?', abort=True, err=True)
-    return _deleted(stack, '', Follow.of(given), output)
+        plural = '' if count == 1 else 's'
+        click.confirm(f'Delete stack {stack.name} with {count} resource{plural}?', abort=True, err=True)
+    return _deleted(stack, '', Follow.of(given), output, leave)
 
 
 @click.command(epilog=EPILOG)
@@ -152,7 +175,7 @@ def apply(api: Api, output: Output, file: Path, **given: Any) -> int:
             return _created(api.create(saved.body), follow, output)
         stack = Stack(api, saved.stack_name, saved.stack_id)
         if saved.operation is Operation.DELETE:
-            return _deleted(stack, saved.base, follow, output)
+            return _deleted(stack, saved.base, follow, output, saved.body.get('leave') or ())
         return _updated(stack, saved.method, saved.body, follow, output, base=saved.base)
     except Refused as error:
         if error.kind not in ('PreconditionFailed', 'HTTPPreconditionFailed'):
@@ -175,8 +198,8 @@ def apply(api: Api, output: Output, file: Path, **given: Any) -> int:
 def cancel(api: Api, output: Output, name: str, **given: Any) -> int:
     """End the operation that is going on, and leave everything as it is then.
 
-    The stack becomes ..._FAILED; update it, roll it back or delete it next. What is being made at the moment is still
-    finished, or given up after a while.
+    Works for every operation, a delete and a rollback too. The stack becomes ..._FAILED; update or delete it next. What
+    is running at the moment is stopped, or given up after a while.
     """
     return _acted(api.stack(name), 'cancel_without_rollback', '', Follow.of(given), output)
 
@@ -187,7 +210,10 @@ def cancel(api: Api, output: Output, name: str, **given: Any) -> int:
 @printing
 @connected
 def rollback(api: Api, output: Output, name: str, **given: Any) -> int:
-    """End the update that is going on, and go back to what the stack was before."""
+    """End the creation or update that is going on, and go back to what the stack was before.
+
+    Any other operation that is going on only ends, as with "cancel".
+    """
     return _acted(api.stack(name), 'cancel_update', 'ROLLBACK_COMPLETE', Follow.of(given), output)
 
 
@@ -226,9 +252,10 @@ def _updated(
     return _follow(stack, start, 'UPDATE_COMPLETE', follow, output)
 
 
-def _deleted(stack: Stack, base: str, follow: Follow, output: Output) -> int:
+def _deleted(stack: Stack, base: str, follow: Follow, output: Output, leave: Sequence[str] = ()) -> int:
     start = before(stack) if follow.wait else None
-    stack.api.send('DELETE', stack.at(), None, {'If-Match': base} if base else None)
+    query = f'?{urlencode([("leave", name) for name in leave])}' if leave else ''
+    stack.api.send('DELETE', f'{stack.at()}{query}', None, {'If-Match': base} if base else None)
     if start is None:
         click.echo(f'Stack {stack.name} is being deleted.', err=True)
         return ExitCode.OK
@@ -261,11 +288,15 @@ def tail(stack: Stack, past: Sequence[Document], resource: str | None, output: O
     def emit(event: Document) -> bool:
         shown = {column: event.get(column) for column in chosen}
         if output.form in (Format.JSON, Format.YAML):
-            click.echo(json.dumps(shown, ensure_ascii=False))
+            say(json.dumps(shown, ensure_ascii=False))
         else:
-            click.echo(('\t' if output.form is Format.VALUE else '  ').join(str(each or '') for each in shown.values()))
+            say(
+                ('\t' if output.form is Format.VALUE else '  ').join(
+                    escaped(str(each or '')) for each in shown.values()
+                )
+            )
         is_own = event['physical_resource_id'] == stack.id and event['resource_name'] == stack.name
-        return is_own and event['resource_status'] == 'DELETE_COMPLETE'
+        return bool(is_own and event['resource_status'] == 'DELETE_COMPLETE')
 
     for event in past:
         if emit(event):

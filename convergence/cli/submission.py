@@ -3,38 +3,64 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from convergence.cli.exits import BadTemplate, ExitCode, UsageMistake
+from convergence.cli.exits import BadTemplate, ExitCode, Refused, UsageMistake
 from convergence.cli.template_files import Bundle, load
 from convergence.errors import Problem, StackValidationFailed
+from convergence.escaping import escaped
 from convergence.template.limits import Limits
 
 Command = TypeVar('Command', bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
-        '-e', '--environment', 'environments', multiple=True, metavar='FILE',
+        '-e',
+        '--environment',
+        'environments',
+        multiple=True,
+        metavar='FILE',
         help='An environment; may be repeated, later ones win.',
     ),
     click.option(
-        '-P', '--parameter', 'parameters', multiple=True, metavar='NAME=VALUE',
+        '-P',
+        '--parameter',
+        'parameters',
+        multiple=True,
+        metavar='NAME=VALUE',
         help='The value of a parameter; may be repeated, and wins over environments.',
     ),
     click.option(
-        '--parameter-file', 'parameter_files', multiple=True, metavar='NAME=FILE',
+        '--parameter-file',
+        'parameter_files',
+        multiple=True,
+        metavar='NAME=FILE',
         help='A parameter whose value is what FILE holds; keeps secrets off the command line.',
     ),
+    click.option(
+        '--allow-files-outside',
+        is_flag=True,
+        help='Send files that lie outside of the directories of the template and the environments, without asking.',
+    ),
     click.option('--tags', metavar='TAG,...', help='Words by which the stack can be found.'),
-    click.option('--timeout', 'timeout_mins', type=click.IntRange(min=1), metavar='MINUTES',
-                 help='How long the operation may take.'),
-    click.option('--disable-rollback/--enable-rollback', default=None,
-                 help='What happens after a failure: leave things as they are, or go back.'),
-)  # fmt: skip
+    click.option(
+        '--timeout',
+        'timeout_mins',
+        type=click.IntRange(min=1),
+        metavar='MINUTES',
+        help='How long the operation may take.',
+    ),
+    click.option(
+        '--disable-rollback/--enable-rollback',
+        default=None,
+        help='What happens after a failure: leave things as they are, or go back.',
+    ),
+)
 
 
 class UnreadableFiles(BadTemplate):
@@ -58,8 +84,11 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     :param given: values of the options of `describing`.
     :raises UsageMistake: a file cannot be read, or an option is wrong.
     :raises BadTemplate: a file that the template names cannot be read.
+    :raises Refused: it lies outside of the template's directory, and nobody has said that it may be sent.
     """
     bundle = _bundle(template, tuple(given['environments'])) if template or given['environments'] else None
+    if bundle is not None and bundle.outside and not given.get('allow_files_outside'):
+        _ask_about(bundle.outside)
     body: dict[str, Any] = {}
     if bundle is not None:
         if template:
@@ -94,6 +123,18 @@ def _bundle(template: str | None, environments: tuple[str, ...]) -> Bundle:
     if bundle.problems:
         raise _unreadable(bundle.problems, template)
     return bundle
+
+
+def _ask_about(outside: tuple[Path, ...]) -> None:
+    """Send no file that only the author of a template has chosen, unless the user agrees."""
+    named = '\n'.join(f'  {escaped(str(each))}' for each in outside)
+    click.echo(f'Files outside of the directory of the template are named in it:\n{named}', err=True)
+    if not sys.stdin.isatty():
+        raise Refused(
+            'They are not sent to the server. Say --allow-files-outside if they may be sent, or '
+            'copy them into its directory.'
+        )
+    click.confirm('Send them to the server?', abort=True, err=True)
 
 
 def _unreadable(problems: Any, template: str | None) -> UnreadableFiles:

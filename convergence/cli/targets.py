@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -75,16 +75,17 @@ def find(wish: Wish, environment: Mapping[str, str], directory: Path) -> Target:
     project = wish.project or environment.get('CONVERGENCE_PROJECT', '')
     token = wish.token or environment.get('CONVERGENCE_TOKEN', '') or environment.get('OS_TOKEN', '')
     if wish.endpoint:
-        return _target(wish.endpoint, project, token, '--endpoint')
+        return _with_own_token(_target(wish.endpoint, project, token, '--endpoint'), environment, directory)
     if wish.server:
         return _configured(wish.server, project, token, environment)
     if endpoint := environment.get('CONVERGENCE_ENDPOINT', ''):
-        return _target(endpoint, project, token, 'CONVERGENCE_ENDPOINT')
+        target = _target(endpoint, project, token, 'CONVERGENCE_ENDPOINT')
+        return _with_own_token(target, environment, directory)
     if server := environment.get('CONVERGENCE_SERVER', ''):
         return _configured(server, project, token, environment)
     project = project or environment.get('OS_PROJECT_ID', '')
     if endpoint := environment.get('OS_ENDPOINT', ''):
-        return _target(endpoint, project, token, 'OS_ENDPOINT')
+        return _with_own_token(_target(endpoint, project, token, 'OS_ENDPOINT'), environment, directory)
     if environment.get('OS_AUTH_URL') and environment.get('OS_AUTH_TYPE') not in ('none', 'admin_token'):
         return _from_keystone(_auth_of(environment), 'OS_AUTH_URL', environment.get('OS_CACERT', ''))
     if default := _configuration(environment).get('default'):
@@ -197,7 +198,16 @@ def _served(project: str, environment: Mapping[str, str], directory: Path) -> Ta
     if len(found) > 1:
         listed = ', '.join(f'{notice.url} (data in {notice.data})' for notice in found)
         raise UsageMistake(f'Several servers serve on this machine: {listed}. Name one with --endpoint URL.')
-    return _target(found[0].url, project, '', f'"convergence serve" with data in {found[0].data}')
+    notice = found[0]
+    return _target(notice.url, project, notice.token(), f'"convergence serve" with data in {notice.data}')
+
+
+def _with_own_token(target: Target, environment: Mapping[str, str], directory: Path) -> Target:
+    """With the token of the user's own server, where that is the one that is named and no token is."""
+    if not target.is_local or target.token():
+        return target
+    notice = notices.served_at(target.url, directory, notices.registry(dict(environment)))
+    return replace(target, token=notice.token) if notice is not None else target
 
 
 def from_process(wish: Wish) -> Target:

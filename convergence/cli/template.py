@@ -42,13 +42,22 @@ def template() -> None:
     'files', nargs=-1, required=True, metavar='FILE...', type=click.Path(exists=True, allow_dash=True, dir_okay=False)
 )
 @click.option(
-    '-e', '--environment', 'environments', multiple=True, metavar='FILE',
-    type=click.Path(exists=True, dir_okay=False), help='An environment; may be repeated, later ones win.',
-)  # fmt: skip
+    '-e',
+    '--environment',
+    'environments',
+    multiple=True,
+    metavar='FILE',
+    type=click.Path(exists=True, dir_okay=False),
+    help='An environment; may be repeated, later ones win.',
+)
 @click.option(
-    '-P', '--parameter', 'parameters', multiple=True, metavar='NAME=VALUE',
+    '-P',
+    '--parameter',
+    'parameters',
+    multiple=True,
+    metavar='NAME=VALUE',
     help='The value of a parameter; may be repeated, and wins over environments.',
-)  # fmt: skip
+)
 @click.option('--require-parameters', is_flag=True, help='A parameter without value and default is an error.')
 @click.option('--ignore-unknown-types', is_flag=True, help='Resource types that are not installed are only warned of.')
 @_FORMAT

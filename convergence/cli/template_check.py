@@ -118,7 +118,7 @@ class _Names:
 
     def _in_environments(self, place: Place) -> Place:
         """The place in the last environment that has something there: that is the one whose value won."""
-        for name, text in reversed(self._bundle.environments.items()):
+        for name, text in reversed(list(self._bundle.environments.items())):
             try:
                 document = read(text, name, template.Limits(), Problems())
             except (StackValidationFailed, RequestLimitExceeded):

@@ -40,6 +40,8 @@ class Bundle:
     :param environments: texts by the names that were given, in order.
     :param files: contents by the names by which they are asked for.
     :param problems: files that cannot be read.
+    :param outside: those of `files` that lie outside of the directories of the template and of the environments, as
+        absolute paths: whoever wrote the template has chosen them, not whoever uses it.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Bundle:
     environments: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    outside: tuple[Path, ...] = ()
 
 
 def load(path: str, environments: Sequence[str], limits: Limits) -> Bundle:
@@ -64,7 +67,8 @@ def load(path: str, environments: Sequence[str], limits: Limits) -> Bundle:
     collection.collect(text, path, 'template')
     for name, content in texts.items():
         collection.collect(content, name, name)
-    return Bundle(path, text, texts, collection.files, tuple(collection.problems))
+    homes = [_home(each) for each in (path, *environments)]
+    return Bundle(path, text, texts, collection.files, tuple(collection.problems), collection.outside(homes))
 
 
 class _Collection:
@@ -75,6 +79,11 @@ class _Collection:
         self.problems: list[Problem] = []
         self._limits = limits
         self._origins: dict[str, Path] = {}
+
+    def outside(self, homes: Sequence[Path]) -> tuple[Path, ...]:
+        """The files that were read and lie below none of some directories, links followed."""
+        read_from = sorted({self._origins[name] for name in self.files})
+        return tuple(each for each in read_from if not any(each.is_relative_to(home) for home in homes))
 
     def collect(self, text: str, path: str, source: str) -> None:
         """Read the files that a document names, and those that these name if they are templates.
@@ -122,6 +131,11 @@ class _Collection:
 
     def _problem(self, message: str, place: Place, hint: str = '') -> None:
         self.problems.append(Problem(message, place, hint, UNREADABLE))
+
+
+def _home(path: str) -> Path:
+    """The directory of a document that the user has named."""
+    return Path.cwd() if path == STANDARD_INPUT else Path(path).resolve().parent
 
 
 def _text(path: str, most_bytes: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.template.functions.base import Function
-from convergence.template.parameters import ParameterType
+from convergence.template.values import ParameterType
 from convergence.template.versions import DIALECTS, VERSIONS, Version
 
 Schema: TypeAlias = dict[str, Any]

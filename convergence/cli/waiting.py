@@ -20,9 +20,13 @@ Command = TypeVar('Command', bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option('--wait', is_flag=True, help='Follow the operation to its end.'),
-    click.option('--wait-timeout', type=click.FloatRange(min=0), metavar='SECONDS',
-                 help='Follow it for so long at most; it goes on.'),
-)  # fmt: skip
+    click.option(
+        '--wait-timeout',
+        type=click.FloatRange(min=0),
+        metavar='SECONDS',
+        help='Follow it for so long at most; it goes on.',
+    ),
+)
 
 
 def waitable(command: Command) -> Command:
@@ -100,9 +104,11 @@ def show_cause(shown: Console, explained: Document) -> bool:
     if not cause:
         return False
     line = Text.assemble(
-        ('Root cause: ', 'bold red'), (harmless(cause['resource_name']), 'bold'), f' ({cause["action"]}): ',
+        ('Root cause: ', 'bold red'),
+        (harmless(cause['resource_name']), 'bold'),
+        f' ({cause["action"]}): ',
         harmless(cause.get('reason') or 'no reason was given'),
-    )  # fmt: skip
+    )
     shown.print(line, soft_wrap=True)
     for each in explained.get('following') or ():
         reason = harmless(each.get('reason') or '')

@@ -1,17 +1,25 @@
 """``convergence-all-in-one``: one engine, ``[worker] workers`` workers and the API in one process.
 
 With nothing configured it needs nothing: an SQLite file, messages in memory, and the resource types of the local
-provider. With a broker and another database it is one more engine and some more workers of an installation.
+provider. With a broker and another database it is one more engine and some more workers of an installation; with
+these, or with Keystone, the local provider is there only where the configuration asks for it by name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from convergence import __version__
+from convergence.cli import notices
 from convergence.cmd.engine import STOP_S
-from convergence.cmd.program import Program, Service, run
+from convergence.cmd.program import Program, Service, Working, run
 from convergence.config import Settings
+
+LOG = logging.getLogger(__name__)
 
 NAME = 'convergence-all-in-one'
 API_STOP_S = 5.0
@@ -23,6 +31,7 @@ def build(settings: Settings) -> Service:
 
     :raises OperatorError: database or broker cannot be used.
     """
+    from convergence.cmd.api_address import Telling
     from convergence.cmd.api_presence import shown
     from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.embedded import Embedded
@@ -31,9 +40,11 @@ def build(settings: Settings) -> Service:
     if not settings.api.embedded:
         return embedded
     transport = embedded.parts.transport
-    return Together(
-        embedded, ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport))
-    )
+    api = ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport))
+    telling = Telling(embedded.parts.api, lambda: api.address)
+    if settings.api.authentication != 'noauth':
+        return Together(embedded, api, telling)
+    return Together(embedded, api, telling, Posting(settings, lambda: api.address))
 
 
 class Together:
@@ -54,6 +65,12 @@ class Together:
                 service.stop()
             raise
 
+    def begin_nothing(self) -> None:
+        """Nothing begins from now on, in none of them."""
+        for service in self._services:
+            if isinstance(service, Working):
+                service.begin_nothing()
+
     def stop(self) -> None:
         """End in good order."""
         for service in reversed(self._services):
@@ -63,6 +80,35 @@ class Together:
         """Give back connections."""
         for service in reversed(self._services):
             service.close()
+
+
+class Posting:
+    """Lets the commands of this account find the API, unless another process serves the same directory.
+
+    :param address: the URL of the API, once it listens.
+    """
+
+    def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
+        self._data, self._address, self._token_file = settings.state_dir, address, settings.api.token_file
+        self._posted = contextlib.ExitStack()
+
+    def start(self) -> None:
+        """Post the notice."""
+        token_file = str(self._token_file or '')
+        notice = notices.Notice(self._address(), os.getpid(), str(self._data), __version__, token_file)
+        try:
+            self._posted.enter_context(notices.claimed(self._data))
+            self._posted.enter_context(notices.posted(notice, notices.registry(os.environ)))
+        except (OSError, notices.AlreadyServed) as error:
+            self._posted.close()
+            LOG.info('Commands on this machine do not find this API by themselves: %s: %s', self._data, error)
+
+    def stop(self) -> None:
+        """Take the notice away."""
+        self._posted.close()
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from convergence.cmd.program import Program, Service, require_broker, run
+from convergence.concurrency import Executor
 from convergence.config import Settings
 from convergence.errors import ConfigurationError
 
@@ -36,7 +37,13 @@ def build(settings: Settings) -> Service:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; the exit code."""
-    program = Program(NAME, build, stop_s=lambda settings: STOP_S, processes=lambda settings: settings.api.workers)
+    program = Program(
+        NAME,
+        build,
+        stop_s=lambda settings: STOP_S,
+        processes=lambda settings: settings.api.workers,
+        executor=Executor.THREADING,
+    )
     return run(program, argv)
 
 

@@ -29,9 +29,7 @@ class ApiPresence:
     :param load: how busy the process is.
     """
 
-    def __init__(
-        self, client: EngineClient, host: str, interval_s: float, lease_s: float, load: Load
-    ) -> None:
+    def __init__(self, client: EngineClient, host: str, interval_s: float, lease_s: float, load: Load) -> None:
         self._client = client
         self._host = host
         self._interval_s = interval_s

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
@@ -10,16 +12,26 @@ from oslo_policy.policy import Enforcer
 
 from convergence.api.application import Application, Options
 from convergence.api.event_stream import Followers
-from convergence.api.identity import Authentication
+from convergence.api.identity import Authentication, strip_identity
 from convergence.api.policy import Policy
-from convergence.api.server import HttpServer
+from convergence.api.server import HttpServer, Serving, Tls
+from convergence.api.serving.limits import Limits
+from convergence.api.serving.proxies import Proxies
+from convergence.cli import local_token
 from convergence.cmd.api_presence import ApiPresence
+from convergence.concurrency import Executor, installed
 from convergence.config import ApiSettings
 from convergence.errors import ConfigurationError
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import Transport
+from convergence.signing import is_signal_path
+
+LOG = logging.getLogger(__name__)
 
 WsgiApplication = Callable[..., Any]
+
+HEALTH_STOP_S = 1.0
+"""Seconds that probes in hand are given when the process is told to stop."""
 
 
 def make_application(
@@ -29,9 +41,9 @@ def make_application(
 
     :param followers: to stop them when the process ends.
     :param conf: filled; oslo.policy and keystonemiddleware read their own options from it.
-    :raises ConfigurationError: keystonemiddleware is wanted and not installed.
+    :raises ConfigurationError: keystonemiddleware is wanted and not installed, or the file with the token is unusable.
     """
-    options = Options(Authentication(settings.authentication), settings.public_url, settings.max_body_bytes)
+    options = _options(settings)
     followers = followers or Followers(settings.max_followers)
     application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers)
     if options.authentication is Authentication.NOAUTH:
@@ -44,15 +56,90 @@ def make_application(
         ) from None
     # The application itself says 401: some of it is for anybody.
     verified: WsgiApplication = AuthProtocol(application, {'oslo_config_config': conf, 'delay_auth_decision': True})
-    return verified
+    return _signed_first(application, verified)
+
+
+def _signed_first(application: WsgiApplication, verified: WsgiApplication) -> WsgiApplication:
+    """Keep Keystone out of requests that a signature opens: what they bring is no token, and no matter of Keystone.
+
+    What a request claims about who asks is removed, so that it opens nothing else, whatever its path is taken for.
+    """
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        if is_signal_path(environ.get('PATH_INFO', '')):
+            strip_identity(environ)
+            return application(environ, start_response)
+        return verified(environ, start_response)
+
+    return answer
+
+
+def _token(settings: ApiSettings) -> str:
+    """What requests must bring where no Keystone verifies them; empty: nothing."""
+    if settings.token_file is not None:
+        return local_token.made(settings.token_file)
+    LOG.warning(
+        'The API asks for no token: everybody who is logged in to this machine can use it, with all that the account '
+        'of the service may do'
+    )
+    return ''
+
+
+def _options(settings: ApiSettings) -> Options:
+    """How the application is to behave."""
+    authentication = Authentication(settings.authentication)
+    return Options(
+        authentication,
+        settings.public_url,
+        settings.max_body_bytes,
+        hosts=(settings.host, *settings.allowed_hosts),
+        token=_token(settings) if authentication is Authentication.NOAUTH else '',
+    )
+
+
+def _serving(settings: ApiSettings) -> Serving:
+    """How the server is to serve."""
+    limits = Limits(
+        header_timeout_s=settings.header_timeout_s,
+        body_timeout_s=settings.body_timeout_s,
+        send_timeout_s=settings.send_timeout_s,
+        keep_alive_s=settings.keep_alive_s,
+        max_body_bytes=settings.max_body_bytes,
+        max_connections=settings.max_connections,
+        max_client_connections=settings.max_client_connections,
+        max_client_requests=settings.max_client_requests,
+        max_buffered_bytes=settings.max_buffered_bytes,
+        max_client_buffered_bytes=settings.max_client_buffered_bytes,
+    )
+    tls = None
+    if settings.cert_file:
+        tls = Tls(Path(settings.cert_file), Path(settings.key_file) if settings.key_file else None)
+    return Serving(limits, settings.max_followers, Proxies(settings.trusted_proxies), tls)
+
+
+def only_health(application: WsgiApplication) -> WsgiApplication:
+    """The part of an application that probes ask for."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        path = environ.get('PATH_INFO', '')
+        if path == '/healthcheck' or path.startswith('/health/'):
+            return application(environ, start_response)
+        text = b'404 Not Found: this port serves /healthcheck and /health/... only\n'
+        start_response('404 Not Found', [('Content-Type', 'text/plain'), ('Content-Length', str(len(text)))])
+        return [text]
+
+    return answer
 
 
 class ApiProcess:
     """An API with its server.
 
+    Not under green threads: its event loop needs a thread of its own.
+
     :param stop_s: seconds that requests in hand are given when it is stopped.
     :param close: gives back what it was made from.
     :param shown: makes what shows that this process is alive, from how busy it is; None: that is not shown.
+    :raises ConfigurationError: the process runs on green threads, or the certificate cannot be used.
     """
 
     def __init__(
@@ -65,16 +152,24 @@ class ApiProcess:
         shown: Callable[[Callable[[], dict[str, int]]], ApiPresence] | None = None,
         conf: cfg.ConfigOpts = cfg.CONF,
     ) -> None:
+        if installed() is Executor.EVENTLET:
+            raise ConfigurationError(
+                '[DEFAULT] executor = eventlet: the API needs native threads. Run convergence-api, which has them '
+                'whatever the executor of workers is; [api] embedded = false leaves it out of convergence-all-in-one.'
+            )
         self._stop_s = stop_s
         self._close = close
         self._followers = Followers(settings.max_followers)
+        application = make_application(settings, transport, conf, self._followers)
+        serving, shared = _serving(settings), settings.workers > 1
         self._server = HttpServer(
-            make_application(settings, transport, conf, self._followers),
-            settings.host,
-            settings.port,
-            threads=settings.threads,
-            shared=settings.workers > 1,
+            application, settings.host, settings.port, threads=settings.threads, shared=shared, serving=serving
         )
+        self._health: HttpServer | None = None
+        if settings.health_port is not None:
+            self._health = HttpServer(
+                only_health(application), settings.health_host, settings.health_port, threads=1, shared=shared
+            )
         self._presence = shown(self._server.load) if shown is not None else None
 
     @property
@@ -82,12 +177,19 @@ class ApiProcess:
         """The URL under which it listens, once it is started."""
         return self._server.address
 
+    @property
+    def health_address(self) -> str | None:
+        """The URL of the port for probes, once it is started; None: there is none."""
+        return self._health.address if self._health is not None else None
+
     def start(self) -> None:
         """Take requests.
 
         :raises ConfigurationError: the address cannot be had.
         """
         self._server.start()
+        if self._health is not None:
+            self._health.start()
         if self._presence is not None:
             self._presence.start()
 
@@ -95,6 +197,8 @@ class ApiProcess:
         """Take no more requests, finish those in hand; whether all of them ended in time."""
         self._followers.stop()
         ended = self._server.stop(self._stop_s)
+        if self._health is not None:
+            self._health.stop(HEALTH_STOP_S)
         if self._presence is not None:
             self._presence.stop()
         return ended

@@ -10,27 +10,34 @@ from oslo_config import cfg
 
 from convergence import __version__, template
 from convergence.cmd import failpoints
+from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
-from convergence.config import Settings
+from convergence.cmd.local_provider import local_provider
+from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
-from convergence.db.connection import Database
-from convergence.db.migration import require_newest
-from convergence.db.overview import Overview
-from convergence.db.purges import DAY_S, Keep
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
-from convergence.db.snapshots import SnapshotRows
-from convergence.db.software import SoftwareRows
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.queries.overview import Overview
+from convergence.db.queries.purges import DAY_S, Keep
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.software import SoftwareRows
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.queries.witness import Witness
+from convergence.db.schema.migration import require_newest
+from convergence.db.statements.connection import Database
+from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
-from convergence.engine.abandonment import Abandonment
-from convergence.engine.actions import Actions, Present
-from convergence.engine.chores import SweepOptions
-from convergence.engine.goals import Goals
-from convergence.engine.presence import Presences
-from convergence.engine.preview import Previews
-from convergence.engine.reads import (
+from convergence.engine.operations.abandonment import Abandonment
+from convergence.engine.operations.actions import Actions, Present
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.signal_addresses import SignalAddresses
+from convergence.engine.operations.signals import Signals
+from convergence.engine.operations.snapshots import Snapshots
+from convergence.engine.operations.software import Software
+from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.preview.preview import Previews
+from convergence.engine.reads.answers import (
     ExplainReads,
     HistoryReads,
     InstallationReads,
@@ -39,23 +46,19 @@ from convergence.engine.reads import (
     StackReads,
 )
 from convergence.engine.service import EngineService
-from convergence.engine.signals import Signals
-from convergence.engine.snapshots import Snapshots
-from convergence.engine.software import Software
-from convergence.engine.stacks import StackLimits, Stacks
-from convergence.engine.sweeper import Sweeper
-from convergence.engine.traversals import Traversals
+from convergence.engine.sweeper.presence import Presences
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.heartbeat import Heartbeat, Presence
-from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import MEMORY_URL, Transport
 from convergence.rpc.transport import connect as connect_broker
-from convergence.worker.course import Pace
-from convergence.worker.fallback import OwnHands
+from convergence.worker.attempt import Pace
+from convergence.worker.fallback import LocalFallback
+from convergence.worker.maintenance import Rows
 from convergence.worker.service import WorkerOptions, WorkerService
-from convergence.worker.upkeep import Rows
 
 
 def new_id() -> str:
@@ -71,18 +74,22 @@ def open_transport(settings: Settings, prefix: str | None = None) -> Transport:
     :raises MessagingUnavailable: the broker does not answer.
     """
     configured = settings.transport
-    return connect_broker(cfg.CONF, configured.url, prefix=prefix, call_timeout_s=configured.response_timeout_s)
+    return connect_broker(
+        cfg.CONF,
+        configured.url,
+        prefix=prefix,
+        call_timeout_s=configured.response_timeout_s,
+        lock_directory=settings.state_dir / 'locks',
+    )
 
 
-def registry(settings: Settings) -> Registry:
-    """The resource types that are installed, with the local provider where that is enabled."""
-    local, listens = settings.local_provider, settings.api
-    api = f'{listens.public_url.rstrip("/") or f"http://{listens.host}:{listens.port}"}/v1'
-    if not local.enabled:
-        return Registry.installed(api=api)
-    programs = {name: str(path) for name, path in local.programs.items()}
-    provider = LocalProvider(local.root, programs) if programs else LocalProvider(local.root)
-    return Registry.installed(local=provider, api=api)
+def registry(settings: Settings, api: ApiAddress | None = None) -> Registry:
+    """The resource types that are installed, with the local provider where that is enabled.
+
+    :param api: where signals are sent to; None: as it is configured.
+    :raises ConfigurationError: the local provider cannot be used, or must not be.
+    """
+    return Registry.installed(local=local_provider(settings), api=api or ApiAddress.of(settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +97,14 @@ class Parts:
     """What every process has.
 
     :param types: the resource types of this process.
+    :param api: where the API is.
     """
 
     settings: Settings
     store: Store
     transport: Transport
     types: Registry
+    api: ApiAddress
 
     @classmethod
     def of(cls, settings: Settings, database: Database, transport: Transport, types: Registry | None = None) -> Self:
@@ -108,7 +117,8 @@ class Parts:
         if points is not None:
             transport.around_send = points.send
         store = Store(database, around_commit=points.commit if points is not None else None)
-        return cls(settings, store, transport, types or registry(settings))
+        api = ApiAddress.of(settings)
+        return cls(settings, store, transport, types or registry(settings, api), api)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -159,16 +169,16 @@ class WorkerProcess:
             lease_s=settings.lease_s,
             cancel_grace_s=settings.cancel_grace_s,
             unattended_s=3 * settings.sweep_interval_s,
-            most_stuck=settings.max_stuck_threads,
+            max_stuck_threads=settings.max_stuck_threads,
             threads=settings.threads,
             dispatch_window=settings.dispatch_window,
+            max_stored_bytes=parts.settings.limits.max_stored_bytes,
+            creation_settles_s=settings.creation_settles_s,
         )
         self._drain_timeout_s = settings.drain_timeout_s
-        hands = OwnHands(WorkerClient(parts.transport))
+        hands = LocalFallback(WorkerClient(parts.transport))
         self.service = WorkerService(
-            Rows(
-                parts.store, Reader(parts.store), Roster(parts.store), Sweeps(parts.store), SnapshotRows(parts.store)
-            ),
+            Rows(parts.store, Reader(parts.store), Roster(parts.store), Sweeps(parts.store), SnapshotRows(parts.store)),
             Dispatcher(parts.store, hands, new_id),
             parts.types,
             EngineClient(parts.transport),
@@ -176,6 +186,9 @@ class WorkerProcess:
             new_id,
         )
         hands.lend_a_hand = self.service.lend_a_hand
+        self.service.heartbeat.witness = Witness(
+            parts.store, self.service.id, settings.lease_s, self.service.recent.tell
+        )
         queue_name = parts.queue_name(self.service.id)
         self._checks = WorkerServer(parts.transport, queue_name, self.service)
         self._cancels = CancelServer(parts.transport, queue_name, self.service)
@@ -186,8 +199,13 @@ class WorkerProcess:
         self._cancels.start()
         self._checks.start()
 
+    def begin_nothing(self) -> None:
+        """From now on no action begins here. Returns at once; `stop` does the rest."""
+        self.service.begin_nothing()
+
     def stop(self) -> bool:
         """Take no more work, hand back what waits, finish what runs; whether all of it ended in time."""
+        self.begin_nothing()
         self._checks.stop()
         self.service.begin_to_stop(self._drain_timeout_s)
         drained = self.service.wait(self._drain_timeout_s)
@@ -217,7 +235,7 @@ def _acting(parts: Parts, stacks: Stacks, goals: Goals, traversals: Traversals) 
     )
 
 
-def _reading(parts: Parts, reader: Reader, goals: Goals, stacks: Stacks) -> tuple[object, ...]:
+def _reading(parts: Parts, reader: Reader, goals: Goals, stacks: Stacks, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
     roster = Roster(parts.store)
     return (
@@ -226,9 +244,24 @@ def _reading(parts: Parts, reader: Reader, goals: Goals, stacks: Stacks) -> tupl
         ExplainReads(reader, goals),
         HistoryReads(reader, goals),
         ProgressReads(Overview(parts.store), roster),
-        InstallationReads(goals, parts.types, roster, __version__),
+        InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds),
         Previews(reader, parts.types, stacks),
         Presences(roster),
+    )
+
+
+def _kept(limits: LimitSettings) -> Keep:
+    """How much of the past is kept."""
+    days = limits.deleted_stacks_days
+    return Keep(limits.max_events_per_stack, limits.max_operations_per_stack, None if days is None else days * DAY_S)
+
+
+def _myself(parts: Parts, engine_id: str) -> CoreWorker:
+    """An engine, where it takes rows from dead workers."""
+    settings = parts.settings.engine
+    settles_s = settings.creation_settles_s
+    return CoreWorker(
+        engine_id, new_id, settings.dispatch_window, creation=lambda name: parts.types.creation(name, settles_s)
     )
 
 
@@ -246,16 +279,18 @@ class EngineProcess:
         reader, roster, dispatcher = Reader(parts.store), Roster(parts.store), parts.dispatcher()
         most = limits.max_resources_per_stack
         allowed = template.Limits(
-            max_bytes=limits.max_template_bytes, max_resources=most if most is not None else 1_000_000_000
+            max_bytes=limits.max_template_bytes,
+            max_resources=most if most is not None else 1_000_000_000,
+            max_stored_bytes=limits.max_stored_bytes,
         )
         goals = Goals(reader, parts.types, allowed)
-        traversals = Traversals(
-            parts.store, reader, goals, dispatcher, new_id, window=settings.dispatch_window
-        )
+        traversals = Traversals(parts.store, reader, goals, dispatcher, new_id, window=settings.dispatch_window)
         stacks = Stacks(
-            reader, goals, traversals, StackLimits(
-                limits.max_stacks_per_project, limits.stack_timeout_mins, settings.enable_stack_adopt
-            ), new_id
+            reader,
+            goals,
+            traversals,
+            StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins, settings.enable_stack_adopt),
+            new_id,
         )
         sweep = SweepOptions(
             interval_s=settings.sweep_interval_s,
@@ -263,23 +298,26 @@ class EngineProcess:
             neglect_s=2 * settings.lease_s,
             interrupt_s=2 * settings.lease_s,
             stall_after_s=settings.stall_after_s,
+            lease_s=settings.lease_s,
         )
-        myself = CoreWorker(engine_id, new_id, settings.dispatch_window)
-        days = limits.deleted_stacks_days
-        keep = Keep(
-            limits.max_events_per_stack, limits.max_operations_per_stack, None if days is None else days * DAY_S
-        )
-        sweeps = Sweeps(parts.store, keep)
+        myself = _myself(parts, engine_id)
+        sweeps = Sweeps(parts.store, _kept(limits))
         sweeper = Sweeper(parts.store, sweeps, roster, dispatcher, traversals, sweep, myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(
-            roster, presence, settings.heartbeat_interval_s,
+            roster,
+            presence,
+            settings.heartbeat_interval_s,
             load=lambda: {'threads': settings.threads, 'busy': self._server.busy},
-        )  # fmt: skip
-        reads = _reading(parts, reader, goals, stacks)
+            on_beat=lambda: self._server.resume(),
+            on_lost=lambda: self._server.pause(),
+        )
+        heartbeat.witness = Witness(parts.store, engine_id, settings.lease_s)
+        reads = _reading(parts, reader, goals, stacks, heartbeat)
         software = Software(SoftwareRows(parts.store), new_id)
         signals = Signals(parts.store, reader, stacks, parts.types, dispatcher, new_id)
-        acting = (stacks, signals, software, *_acting(parts, stacks, goals, traversals))
+        addresses = SignalAddresses(parts.store, reader, signals, new_id, parts.api)
+        acting = (stacks, signals, addresses, software, *_acting(parts, stacks, goals, traversals))
         self.service = EngineService((*acting, *reads), traversals, sweeper, heartbeat)
         name = parts.queue_name(engine_id)
         self._server = EngineServer(parts.transport, name, self.service, threads=settings.threads)

@@ -99,9 +99,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--large', type=int, default=LARGE, metavar='N', help='resources to compile and plan; 0: none')
     parser.add_argument('--simulated', type=int, default=SIMULATED, metavar='N', help='simulated runs; 0: none')
     parser.add_argument(
-        '--parked', type=int, default=PARKED, metavar='N',
+        '--parked',
+        type=int,
+        default=PARKED,
+        metavar='N',
         help='slow resources, on real processes where those are measured; 0: none',
-    )  # fmt: skip
+    )
     parser.add_argument('--parked-s', type=float, default=SLOW_S, metavar='S', help='seconds that each of them takes')
     parser.add_argument(
         '--served', type=int, default=SERVED, metavar='N', help='stacks behind an API that is asked for them; 0: none'
@@ -242,9 +245,7 @@ def _heading() -> str:
 def _line(measured: Measurement) -> str:
     speed = f'{measured.size / measured.seconds:.0f}'
     counts = [f'{measured.counts[kind] / measured.size:.2f}' for kind in KINDS]
-    return _FORMAT.format(
-        measured.shape, measured.size, measured.operation, f'{measured.seconds:.2f}', speed, *counts
-    )
+    return _FORMAT.format(measured.shape, measured.size, measured.operation, f'{measured.seconds:.2f}', speed, *counts)
 
 
 def _machine() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from typing_extensions import override
 
 from convergence import __version__, errors
 from convergence.cli.exits import ExitCode, epilog
@@ -32,10 +33,12 @@ GROUPS = {
 class Commands(click.Group):
     """The commands of `GROUPS`. Only the one that is used is imported, so that all of them start quickly."""
 
+    @override
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, sorted."""
         return sorted(GROUPS)
 
+    @override
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command called `cmd_name`; None if there is none."""
         target = GROUPS.get(cmd_name)

@@ -98,8 +98,8 @@ def _run(report: Report, directory: Path, first: Path, second: Path) -> int:
     report.say('One process serves: 1 engine, 3 workers, the API; SQLite, messages in memory.', 'dim')
     report.say(f'All that it keeps is in {directory}.', 'dim')
     interrupted = False
-    with _served(report, directory) as url:
-        demo = Demo(report, url, directory / 'local')
+    with _served(report, directory) as notice:
+        demo = Demo(report, notice.url, notice.token(), directory / 'local')
         try:
             demo.create(first)
             demo.update(second)
@@ -116,8 +116,8 @@ def _run(report: Report, directory: Path, first: Path, second: Path) -> int:
 
 
 @contextlib.contextmanager
-def _served(report: Report, directory: Path) -> Iterator[str]:
-    """Have ``convergence serve`` serve `directory`; the URL.
+def _served(report: Report, directory: Path) -> Iterator[notices.Notice]:
+    """Have ``convergence serve`` serve `directory`; what it says of itself.
 
     :raises ConvergenceError: it did not begin to.
     """
@@ -140,7 +140,7 @@ def _served(report: Report, directory: Path) -> Iterator[str]:
             if server.poll() is not None or time.monotonic() > ends:
                 raise ConvergenceError('convergence serve did not begin')
             time.sleep(0.05)
-        yield notice.url
+        yield notice
     finally:
         server.terminate()
         try:
@@ -167,13 +167,14 @@ class Demo:
     """The steps of the demo.
 
     :param url: of the API.
+    :param token: that it wants.
     :param root: directory of the local provider.
     """
 
-    def __init__(self, report: Report, url: str, root: Path) -> None:
+    def __init__(self, report: Report, url: str, token: str, root: Path) -> None:
         self._report = report
-        self._url = url
-        self._api = Api(Target(f'{url}/v1/demo', 'the demo'))
+        self._url, self._token = url, token
+        self._api = Api(Target(f'{url}/v1/demo', 'the demo', lambda: token))
         self._root = root
         self._servers: list[str] = []
 
@@ -239,15 +240,19 @@ class Demo:
         :raises ConvergenceError: it does not.
         """
         _tell(self._report, 'stack', *arguments)
-        environment = os.environ | {'CONVERGENCE_ENDPOINT': self._url, 'CONVERGENCE_PROJECT': 'demo'}
+        server = {'CONVERGENCE_ENDPOINT': self._url, 'CONVERGENCE_TOKEN': self._token, 'CONVERGENCE_PROJECT': 'demo'}
+        environment = os.environ | server
         if not self._report.console.is_terminal:
             environment['TTY_COMPATIBLE'] = '0'
         self._report.console.file.flush()
         stack = self._api.stack(STACK) if arguments[0] != 'create' else None
         done = subprocess.run(
             [*COMMAND, 'stack', *arguments],
-            env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         if done.returncode == INTERRUPTED:
             raise KeyboardInterrupt
         shown = (stack or self._api.stack(STACK)).show()

@@ -18,7 +18,7 @@ from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_t
 from convergence.cmd.database import open_database
 from convergence.concurrency import Group, sleep
 from convergence.config import Settings
-from convergence.db import migration
+from convergence.db.schema import migration
 from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import MEMORY_URL
@@ -80,7 +80,8 @@ class Embedded:
         while True:
             stack: dict[str, Any] = self.client.show_stack(context, identity, resolve_outputs=False)[0]
             if stack['stack_status'] != 'IN_PROGRESS':
-                return self.client.show_stack(context, identity)[0]
+                complete: dict[str, Any] = self.client.show_stack(context, identity)[0]
+                return complete
             if time.monotonic() > ends:
                 summary = self.client.stack_explain(context, identity)['summary']
                 raise TimeoutError(f'Stack {stack["stack_name"]} has not come to an end in {timeout_s:g} s: {summary}')
@@ -94,6 +95,11 @@ class Embedded:
         running.engine.start()
         for worker in running.workers:
             worker.start()
+
+    def begin_nothing(self) -> None:
+        """From now on no worker begins an action. Returns at once; `stop` does the rest."""
+        for worker in self._open_parts().workers:
+            worker.begin_nothing()
 
     def stop(self) -> bool:
         """End work in good order, all workers at once; whether all of it ended in time."""

@@ -26,9 +26,7 @@ def build(settings: Settings) -> Service:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; the exit code."""
-    program = Program(
-        NAME, build, stop_s=lambda settings: STOP_S, processes=lambda settings: settings.engine.workers
-    )
+    program = Program(NAME, build, stop_s=lambda settings: STOP_S, processes=lambda settings: settings.engine.workers)
     return run(program, argv, count_option='Engine processes to start; instead of [engine] workers.')
 
 

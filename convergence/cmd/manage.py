@@ -1,7 +1,9 @@
-"""``convergence-manage``: the schema of the database, the processes that are known to it, and the keys of its secrets.
+"""``convergence-manage``: the schema of the database, the processes that are known to it, the keys of its secrets, and
+what may be wrong with an installation.
 
-Exit codes: 0: done. 1: the database cannot be reached or has another schema, ``db check`` found differences, or
-``secrets rotate`` found something that no key opens. 2: the command line or the configuration is wrong.
+Exit codes: 0: done. 1: the database cannot be reached or has another schema, ``db check`` found differences, ``secrets
+rotate`` found something that no key opens, or ``doctor`` or ``orphans`` found something. 2: the command line or the
+configuration is wrong.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from convergence import concurrency, config, errors, logs
 from convergence.cmd.program import ExitCode, complain
 
 if TYPE_CHECKING:
-    from convergence.db.connection import Database
-    from convergence.db.roster import Service
+    from convergence.db.queries.roster import Service
+    from convergence.db.statements.connection import Database
 
 NAME = 'convergence-manage'
 
@@ -27,6 +29,8 @@ Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ExitCode]'
 """What is done with the database, whose keys it does not need."""
 KeyCommand: TypeAlias = 'Callable[[config.Settings], ExitCode]'
 """What is done about keys."""
+SettingsCommand: TypeAlias = 'Callable[[argparse.Namespace, Database, config.Settings], ExitCode]'
+"""What is done with the database, and needs to know how everything else is configured."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,9 +55,12 @@ def _with_database(arguments: argparse.Namespace, settings: config.Settings) -> 
     # Not before the executor is installed.
     from convergence.cmd.database import open_bare
 
-    command: Command = arguments.command
     database = open_bare(settings)
     try:
+        if 'settings_command' in arguments:
+            with_settings: SettingsCommand = arguments.settings_command
+            return with_settings(arguments, database, settings)
+        command: Command = arguments.command
         return command(arguments, database)
     finally:
         database.dispose()
@@ -67,10 +74,13 @@ def parser() -> argparse.ArgumentParser:
         epilog='Exit codes: 0 done, 1 the database cannot be used or differs, 2 wrong command line or configuration.',
     )
     made.add_argument(
-        '--config-file', action='append', default=[], metavar='PATH',
+        '--config-file',
+        action='append',
+        default=[],
+        metavar='PATH',
         help='configuration file, may be repeated; otherwise convergence.conf of ~/.convergence, ~, /etc/convergence, '
         '/etc',
-    )  # fmt: skip
+    )
     made.add_argument(
         '--config-dir', action='append', default=[], metavar='DIR', help='directory of *.conf files, may be repeated'
     )
@@ -79,6 +89,11 @@ def parser() -> argparse.ArgumentParser:
     _add_database_commands(areas.add_parser('db', help='the schema of the database'))
     _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
     _add_key_commands(areas.add_parser('secrets', help='the keys with which the database is sealed'))
+    doctor = areas.add_parser('doctor', help='look for what makes an installation lose or leave something; exit 1')
+    doctor.set_defaults(settings_command=examine)
+    listed = areas.add_parser('orphans', help='list objects of ours that no row knows; exit 1 if there are any')
+    listed.add_argument('--format', choices=('table', 'json'), default='table', help='default: table')
+    listed.set_defaults(settings_command=list_orphans)
     return made
 
 
@@ -86,9 +101,11 @@ def _add_database_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     sync = commands.add_parser('sync', help='bring the schema to the newest revision, or to a given one')
     sync.add_argument(
-        'revision', nargs='?', default='head',
+        'revision',
+        nargs='?',
+        default='head',
         help='default: the newest. An older one takes steps back, "base" removes every table and all stacks with them',
-    )  # fmt: skip
+    )
     sync.set_defaults(command=db_sync)
     version = commands.add_parser('version', help='show the revision of the schema')
     version.set_defaults(command=db_version)
@@ -125,7 +142,7 @@ def db_sync(arguments: argparse.Namespace, database: Database) -> ExitCode:
 
     :raises Invalid: there is no such revision.
     """
-    from convergence.db import migration
+    from convergence.db.schema import migration
 
     before = migration.version(database)
     after = migration.sync(database, arguments.revision)
@@ -138,7 +155,7 @@ def db_sync(arguments: argparse.Namespace, database: Database) -> ExitCode:
 
 def db_version(arguments: argparse.Namespace, database: Database) -> ExitCode:
     """Show the revision."""
-    from convergence.db import migration
+    from convergence.db.schema import migration
 
     present, newest = migration.version(database), migration.newest()
     print(f'{_revision(present)} ({"newest" if present == newest else f"newest: {newest}"})')
@@ -147,7 +164,7 @@ def db_version(arguments: argparse.Namespace, database: Database) -> ExitCode:
 
 def db_check(arguments: argparse.Namespace, database: Database) -> ExitCode:
     """Compare the schema with the tables of this version."""
-    from convergence.db import migration
+    from convergence.db.schema import migration
 
     present, newest = migration.version(database), migration.newest()
     differences = migration.differences(database)
@@ -173,9 +190,9 @@ def service_list(arguments: argparse.Namespace, database: Database) -> ExitCode:
 
     :raises DatabaseUnavailable: the schema is another one.
     """
-    from convergence.db.migration import require_newest
-    from convergence.db.roster import Roster
-    from convergence.db.store import Store
+    from convergence.db.queries.roster import Roster
+    from convergence.db.schema.migration import require_newest
+    from convergence.db.statements.store import Store
 
     require_newest(database)
     head = ('KIND', 'HOST', 'ID', 'VERSION', 'STARTED', 'LAST SIGN OF LIFE', 'STATE', 'LOAD')
@@ -191,9 +208,9 @@ def service_clean(arguments: argparse.Namespace, database: Database) -> ExitCode
 
     :raises DatabaseUnavailable: the schema is another one.
     """
-    from convergence.db.migration import require_newest
-    from convergence.db.roster import Roster
-    from convergence.db.store import Store
+    from convergence.db.queries.roster import Roster
+    from convergence.db.schema.migration import require_newest
+    from convergence.db.statements.store import Store
 
     require_newest(database)
     removed = Roster(Store(database)).remove_dead()
@@ -201,13 +218,37 @@ def service_clean(arguments: argparse.Namespace, database: Database) -> ExitCode
     return ExitCode.OK
 
 
+# --- the whole installation -----------------------------------------------------------------------------------
+
+
+def list_orphans(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ExitCode:
+    """List objects that resource types know to be ours and that no row claims."""
+    from convergence.cmd.assembly import registry
+    from convergence.cmd.manage_orphans import orphans
+
+    return orphans(arguments, database, registry(settings))
+
+
+def examine(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ExitCode:
+    """Say what of the database, the processes and the broker may make the installation lose or leave something."""
+    from convergence.cmd.manage_doctor import doctor
+
+    return doctor(database, settings)
+
+
 def _row(service: Service) -> tuple[str, ...]:
     state = 'stopped' if service.stopped else 'up' if service.is_up else 'down'
     started = datetime.fromtimestamp(service.started_at, UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
     return (
-        service.kind, service.host, service.id, service.version, started, f'{max(0.0, service.age_s):.0f} s ago', state,
+        service.kind,
+        service.host,
+        service.id,
+        service.version,
+        started,
+        f'{max(0.0, service.age_s):.0f} s ago',
+        state,
         _load(service.load),
-    )  # fmt: skip
+    )
 
 
 def _load(load: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ MOST_SHOWN = 20
 
 def new_key(settings: Settings) -> ExitCode:
     """Print a key that was never used before."""
-    from convergence.db import sealing
+    from convergence.db.schema import sealing
 
     print(sealing.new_key())
     return ExitCode.OK
@@ -30,8 +30,8 @@ def rotate(settings: Settings) -> ExitCode:
     """
     # Not before the executor is installed.
     from convergence.cmd.database import open_unchecked
-    from convergence.db.migration import require_newest
-    from convergence.db.rotation import rotate
+    from convergence.db.schema.migration import require_newest
+    from convergence.db.schema.rotation import rotate
 
     database, seal = open_unchecked(settings)
     try:

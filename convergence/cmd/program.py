@@ -20,13 +20,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
 from convergence.cmd.signals import STOP, Signals, restore
 from convergence.cmd.supervisor import Link, Patience, Supervisor
+from convergence.escaping import escaped
 
 LOG = logging.getLogger(__name__)
 
@@ -57,6 +58,14 @@ class Service(Protocol):
         """Give back connections."""
 
 
+@runtime_checkable
+class Working(Protocol):
+    """A service that begins work by itself, and not only when it is asked to."""
+
+    def begin_nothing(self) -> None:
+        """From now on nothing begins. Returns at once; `Service.stop` comes later."""
+
+
 @dataclass(frozen=True)
 class Program:
     """One of the programs.
@@ -66,6 +75,7 @@ class Program:
     :param processes: how many processes are configured.
     :param ailment: why a running service has to end and be started anew; empty while it has not.
     :param defaults: see `config.load`.
+    :param executor: what it runs on; None: what the configuration says.
     """
 
     name: str
@@ -74,6 +84,7 @@ class Program:
     processes: Callable[[config.Settings], int] = lambda settings: 1
     ailment: Callable[[Any], str] = lambda service: ''
     defaults: config.Defaults = field(default_factory=dict)
+    executor: concurrency.Executor | None = None
 
 
 def exit_code(error: errors.ConvergenceError) -> ExitCode:
@@ -84,7 +95,7 @@ def exit_code(error: errors.ConvergenceError) -> ExitCode:
 
 def complain(name: str, error: errors.ConvergenceError) -> ExitCode:
     """Say on standard error, in one line and without secrets, why a program ends."""
-    line = ' '.join(logs.mask(str(error)).split())
+    line = escaped(' '.join(logs.mask(str(error)).split()))
     print(f'{name}: {line}', file=sys.stderr, flush=True)
     return exit_code(error)
 
@@ -147,9 +158,9 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
     # While it starts it holds nothing: a signal may simply end it.
     restore(signal.SIGINT)
     try:
-        concurrency.install(settings.executor)
+        concurrency.install(program.executor or settings.executor)
         logs.set_up(cfg.CONF, program.name)
-        for problem in config.unknown_options(cfg.CONF):
+        for problem in config.unknown_options(cfg.CONF) + config.exposed_files(cfg.CONF):
             LOG.warning(problem)
         service = program.build(settings)
         with _signals(link) as signals:
@@ -199,6 +210,8 @@ def _wait(program: Program, service: Service, signals: Signals, link: Link | Non
 def _stop(service: Service, limit_s: float) -> None:
     """End in good order, or at least end. The watchdog is no thread of ours: it works whatever they are stuck in."""
     faulthandler.dump_traceback_later(limit_s, exit=True)
+    if isinstance(service, Working):
+        service.begin_nothing()  # before anything that takes its time: some parts are stopped long after others
     service.stop()
     service.close()
     faulthandler.cancel_dump_traceback_later()
@@ -221,4 +234,3 @@ def reload_logging(name: str) -> None:
         LOG.error('%s: the configuration was not read again: %s', name, error)
     else:
         LOG.info('%s: the configuration of logging was read again (debug: %s)', name, cfg.CONF.debug)
-

@@ -47,14 +47,18 @@ LOG_FILE = 'serve.log'
     metavar='FILE',
     help='Configuration; may be repeated.',
 )
+@click.option(
+    '--insecure', is_flag=True, help='Ask for no token: serve everybody who is logged in to this machine, as yourself.'
+)
 @click.option('-v', '--verbose', is_flag=True, help='Show the log here, instead of writing it to serve.log.')
-def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], verbose: bool) -> int:
+def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], insecure: bool, verbose: bool) -> int:
     """Serve an engine, workers and the API in this process, until Ctrl-C.
 
     Needs nothing else. A new directory gets a database; one from before is taken up again, with what was going on.
-    Commands on this machine find the server by themselves. It believes everybody on this machine.
+    It serves your account and no other one of this machine: requests must bring the token in DIRECTORY/token, which
+    only you can read. The commands of "convergence" find the server and the token by themselves.
     """
-    settings = _settings(data, port, config_files)
+    settings = _settings(data, port, config_files, insecure=insecure)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(notices.claimed(settings.state_dir))
@@ -72,7 +76,7 @@ def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], ve
     os._exit(code)  # the interpreter would wait for threads that are stuck in a plugin
 
 
-def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]) -> Settings:
+def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...], *, insecure: bool) -> Settings:
     """The configuration, with the command line above it.
 
     :raises ConfigurationError: it cannot be used.
@@ -83,6 +87,8 @@ def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]
         conf.set_override('state_dir', str(data))
     if port is not None:
         conf.set_override('port', port, group='api')
+    if insecure:
+        conf.set_override('insecure', True, group='api')
     arguments = [part for name in config_files for part in ('--config-file', name)]
     settings = config.load(arguments, process='convergence', defaults={('local_provider', 'enabled'): True})
     if settings.api.authentication != 'noauth':
@@ -90,7 +96,8 @@ def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]
             f'[api] authentication is {settings.api.authentication}; "{NAME}" is for this machine alone. '
             'Use convergence-all-in-one, or convergence-api.'
         )
-    if port is None and conf.get_location('port', 'api').location is cfg.Locations.opt_default:
+    place = conf.get_location('port', 'api')
+    if port is None and place is not None and place.location is cfg.Locations.opt_default:
         conf.set_override('port', _free_port(settings.api.host, settings.api.port), group='api')
     return config.settings(conf)
 
@@ -124,12 +131,14 @@ def _run(settings: Settings) -> int:
     from convergence.cmd.engine import STOP_S
 
     def build(settings: Settings) -> program.Service:
+        from convergence.cmd.api_address import Telling
         from convergence.cmd.api_process import ApiProcess
         from convergence.cmd.embedded import Embedded
 
         embedded = Embedded(settings)
         api = ApiProcess(settings.api, embedded.parts.transport, stop_s=all_in_one.API_STOP_S)
-        return all_in_one.Together(embedded, api, Sign(settings.state_dir, lambda: api.address))
+        telling = Telling(embedded.parts.api, lambda: api.address)
+        return all_in_one.Together(embedded, api, telling, Sign(settings, lambda: api.address))
 
     stop_s = settings.worker.drain_timeout_s + STOP_S + all_in_one.API_STOP_S
     return program.serve(program.Program(NAME, build, stop_s=lambda settings: stop_s), settings)
@@ -141,17 +150,21 @@ class Sign:
     :param address: the URL of the API, once it listens.
     """
 
-    def __init__(self, data: Path, address: Callable[[], str]) -> None:
-        self._data, self._address = data, address
+    def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
+        self._data, self._address, self._token_file = settings.state_dir, address, settings.api.token_file
         self._posted = contextlib.ExitStack()
 
     def start(self) -> None:
         """Post the notice, and print where the API is."""
         data, url = self._data, self._address()
-        notice = notices.Notice(url, os.getpid(), str(data), __version__)
+        notice = notices.Notice(url, os.getpid(), str(data), __version__, str(self._token_file or ''))
         self._posted.enter_context(notices.posted(notice, notices.registry(os.environ)))
         click.echo(f'Convergence {__version__} serves {url}')
         click.echo(f'Data: {data}. Ctrl-C ends; what is going on is taken up again next time.')
+        if self._token_file is None:
+            click.secho('INSECURE: everybody who is logged in to this machine can use it, as you.', fg='red', bold=True)
+        else:
+            click.echo(f'It serves you alone. Other clients than "convergence" send the token in {self._token_file}.')
         click.echo('Try: convergence stack create hello -t examples/hello.yaml --wait')
         sys.stdout.flush()
 

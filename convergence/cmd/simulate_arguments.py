@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from convergence.simulator.storage import in_memory
 SEEDS = range(100)
 """The seeds of a call that names none."""
 FOREVER = range(10**9)
+SERVERS = ('postgresql', 'mariadb')
+"""Stores that are database servers."""
+URL_VARIABLE = 'CONVERGENCE_SIMULATE_DATABASE_URL'
+"""Environment variable with the URL of the database for simulations: it may hold a password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class Options:
     states: int = 20_000
     choices: int = 10_000
     real: bool = False
+    store: str = 'memory'
     database_url: str = ''
     transport_url: str = ''
 
@@ -54,7 +60,7 @@ class Options:
         """The arguments that make a plan, as far as it differs from the usual one."""
         usual, faults = Plan(), plan.faults
         given = {
-            '--store': ('sqlite' if plan.storage is in_sqlite else 'memory', 'memory'),
+            '--store': (self.store, 'memory'),
             '--engines': (plan.engines, usual.engines),
             '--workers': (plan.workers, usual.workers),
             '--threads': (plan.threads, usual.threads),
@@ -83,6 +89,11 @@ def parse(argv: Sequence[str] | None) -> Options:
     """
     parser = _parser()
     given = parser.parse_args(argv)
+    given.paths += [Path(f'random:{number}') for number in given.random]
+    given.paths += [Path(f'storm:{number}') for number in given.storms]
+    if not given.paths:
+        parser.error('there is nothing to run: name files or directories, or ask for --random programs')
+    _require_server(parser, given)
     explore = bool(given.explore)
     grain = Grain(given.grain or (Grain.TRANSACTION if explore else Grain.STEP))
     faults = Faults(
@@ -101,11 +112,35 @@ def parse(argv: Sequence[str] | None) -> Options:
     if given.time is not None and seeds is SEEDS:
         seeds = FOREVER
     return Options(
-        paths=tuple(given.paths), plan=plan, order=given.order or not chosen, seed=given.seed, seeds=seeds,
-        explore=explore, schedule=given.schedule, alternate=given.alternate, time_s=given.time,
-        story=Form(given.story) if given.story else None, jobs=given.jobs, states=given.states, choices=given.choices,
-        real=given.real, database_url=given.database_url, transport_url=given.transport_url,
-    )  # fmt: skip
+        paths=tuple(given.paths),
+        plan=plan,
+        order=given.order or not chosen,
+        seed=given.seed,
+        seeds=seeds,
+        explore=explore,
+        schedule=given.schedule,
+        alternate=given.alternate,
+        time_s=given.time,
+        story=Form(given.story) if given.story else None,
+        jobs=given.jobs,
+        states=given.states,
+        choices=given.choices,
+        real=given.real,
+        store=given.store,
+        database_url=given.database_url,
+        transport_url=given.transport_url,
+    )
+
+
+def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """On a server there is no order, and nothing that is simulated can be taken away but messages and processes."""
+    if given.store not in SERVERS:
+        return
+    if not given.database_url:
+        parser.error(f'--store {given.store} needs --database-url, or {URL_VARIABLE} in the environment')
+    for option in ('order', 'explore', 'schedule', 'real', 'no_answer', 'outage', 'story', 'grain'):
+        if getattr(given, option):
+            parser.error(f'--{option.replace("_", "-")} cannot be had on a server: use --store memory or sqlite')
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         f'under the seeds {SEEDS.start}:{SEEDS.stop}.',
         epilog='Exit code: 0 everything held, 1 a rule was broken, 2 wrong command line, 130 interrupted.',
     )
-    parser.add_argument('paths', nargs='+', type=Path, metavar='FILE-OR-DIRECTORY')
+    parser.add_argument('paths', nargs='*', type=Path, metavar='FILE-OR-DIRECTORY')
     _add_modes(parser.add_argument_group('mode, one of'))
     _add_settings(parser.add_argument_group('settings'))
     _add_real(parser.add_argument_group('real processes'))
@@ -133,7 +168,14 @@ def _add_modes(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_settings(group: argparse._ArgumentGroup) -> None:
-    group.add_argument('--store', choices=['memory', 'sqlite'], default='memory', help='where rows are kept')
+    group.add_argument(
+        '--random',
+        type=_range,
+        default=range(0),
+        metavar='A:B',
+        help='also programs made up by chance, those of the numbers from A to B - 1; one of them is called random:N',
+    )
+    _add_stores(group)
     group.add_argument('--engines', type=_positive, metavar='N', help='engine processes (2; explore: 1)')
     group.add_argument('--workers', type=_positive, metavar='N', help='worker processes (3; explore: 2)')
     group.add_argument(
@@ -141,9 +183,7 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         choices=[grain.value for grain in Grain],
         help='others may go on at every step (default), or only between transactions (default of --explore)',
     )
-    group.add_argument(
-        '--threads', type=_positive, default=Plan().threads, metavar='N', help='of each worker (8)'
-    )
+    group.add_argument('--threads', type=_positive, default=Plan().threads, metavar='N', help='of each worker (8)')
     group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='of messages that are lost, 0 to 1')
     group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
     group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')
@@ -157,9 +197,12 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         '--outage', type=_rate, default=0.0, metavar='RATE', help='of sweeps in which broker or database go away'
     )
     group.add_argument(
-        '--most-crashes', type=_natural, default=Faults().most_crashes, metavar='N',
+        '--most-crashes',
+        type=_natural,
+        default=Faults().most_crashes,
+        metavar='N',
         help='in one run; as many standstills, and as many outages (3)',
-    )  # fmt: skip
+    )
     group.add_argument('--alternate', action='store_true', help='every other seed (the even ones) without faults')
     group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
     group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
@@ -170,8 +213,31 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_stores(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        '--storms',
+        type=_range,
+        default=range(0),
+        metavar='A:B',
+        help='also storms, made up by chance: many operations before any is done; one of them is called storm:N',
+    )
+    group.add_argument(
+        '--store',
+        choices=['memory', 'sqlite', *SERVERS],
+        default='memory',
+        help='where rows are kept; on a server (--database-url) real threads have transactions open at once, and '
+        'no run can be repeated exactly',
+    )
+
+
 def _add_real(group: argparse._ArgumentGroup) -> None:
-    group.add_argument('--database-url', default='', metavar='URL', help='default: an SQLite file of its own')
+    group.add_argument(
+        '--database-url',
+        default=os.environ.get(URL_VARIABLE, ''),
+        metavar='URL',
+        help=f'of an empty database, also for --store postgresql and mariadb; or {URL_VARIABLE} in the environment. '
+        'Default of --real: an SQLite file of its own',
+    )
     group.add_argument('--transport-url', default='', metavar='URL', help='of a broker; --real needs one')
 
 

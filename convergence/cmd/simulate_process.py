@@ -1,6 +1,6 @@
-"""An engine or a worker whose only resource type is the simulated one: ``convergence-simulate --real`` starts these.
+"""An engine or a worker whose only resource types are the simulated ones: ``convergence-simulate --real`` starts these.
 
-Not a program for anybody else: no other process ever knows the simulated type.
+Not a program for anybody else: no other process ever knows the simulated types.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ def build_worker(settings: Settings) -> Service:
 def _parts(settings: Settings) -> Parts:
     from convergence.cmd.assembly import Parts, open_transport
     from convergence.cmd.database import open_database
-    from convergence.resources.registry import Registry
-    from convergence.simulator.reality import TYPE, Thing
     from convergence.simulator.shared import SharedReality
+    from convergence.simulator.things import registry
 
-    types = Registry({TYPE: Thing(SharedReality(Path(os.environ[REALITY])))})
+    types = registry(SharedReality(Path(os.environ[REALITY])))
     return Parts.of(settings, open_database(settings), open_transport(settings), types)
 
 

@@ -27,9 +27,12 @@ class Progress:
         self._time_s = time_s
         self._began = self._told = time.monotonic()
         self._bar = bars.Progress(
-            bars.TextColumn('{task.description}'), bars.BarColumn(), bars.TextColumn('{task.fields[figures]}'),
-            console=console, transient=True,
-        )  # fmt: skip
+            bars.TextColumn('{task.description}'),
+            bars.BarColumn(),
+            bars.TextColumn('{task.fields[figures]}'),
+            console=console,
+            transient=True,
+        )
         self._task = self._bar.add_task(name, total=time_s if time_s is not None else total, figures='')
 
     def __enter__(self) -> Self:

@@ -21,8 +21,8 @@ from convergence.cmd.assembly import open_transport
 from convergence.cmd.database import open_database
 from convergence.cmd.simulate_arguments import Options
 from convergence.cmd.simulate_process import REALITY
-from convergence.db import migration
-from convergence.db.store import Store
+from convergence.db.schema import migration
+from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient
 from convergence.simulator.batch import load
 from convergence.simulator.real import Installation, RealRun
@@ -75,8 +75,11 @@ class Processes:
         with self._log.open('ab') as output:
             process = subprocess.Popen(
                 [sys.executable, '-m', 'convergence.cmd.simulate_process', kind, *self._arguments],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, env={**os.environ, **self._environment},
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **self._environment},
+            )
         self._running[kind].append(process)
 
     def crash(self, kind: str) -> None:

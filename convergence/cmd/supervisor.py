@@ -150,8 +150,11 @@ class Supervisor:
             child.restart_at = time.monotonic() + pause_s
             LOG.error(
                 '%s: process %d ended by itself (%s), it is started anew in %g s',
-                self._name, child.number, _described(code), pause_s,
-            )  # fmt: skip
+                self._name,
+                child.number,
+                _described(code),
+                pause_s,
+            )
         return None
 
     def _ended(self, child: Child) -> int | None:

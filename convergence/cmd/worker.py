@@ -25,9 +25,12 @@ def build(settings: Settings) -> Service:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; the exit code."""
     program = Program(
-        NAME, build, stop_s=lambda settings: settings.worker.drain_timeout_s,
-        processes=lambda settings: settings.worker.workers, ailment=lambda worker: worker.ailment(),
-    )  # fmt: skip
+        NAME,
+        build,
+        stop_s=lambda settings: settings.worker.drain_timeout_s,
+        processes=lambda settings: settings.worker.workers,
+        ailment=lambda worker: worker.ailment(),
+    )
     return run(program, argv, count_option='Worker processes to start; instead of [worker] workers.')
 
 

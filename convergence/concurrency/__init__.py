@@ -11,7 +11,7 @@ The executor is chosen once per process by `install`, before anything else is im
 
 from __future__ import annotations
 
-from convergence.concurrency.executor import Event, Executor, Lock, install, installed, sleep, start_thread
+from convergence.concurrency.executor import Event, Executor, Lock, Semaphore, install, installed, sleep, start_thread
 from convergence.concurrency.pool import Job, Pool
 from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, Outcome, StopReason, Task, TaskKilled
 
@@ -25,6 +25,7 @@ __all__ = [
     'Lock',
     'Outcome',
     'Pool',
+    'Semaphore',
     'StopReason',
     'Task',
     'TaskKilled',

@@ -90,6 +90,25 @@ class Lock:
         self._lock.release()
 
 
+class Semaphore:
+    """A number of places, made of whatever locks the executor has: who enters takes one, or waits for one.
+
+    :param places: how many there are.
+    """
+
+    __slots__ = ('_semaphore',)
+
+    def __init__(self, places: int) -> None:
+        self._semaphore = threading.BoundedSemaphore(places)
+
+    def __enter__(self) -> Self:
+        self._semaphore.acquire()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._semaphore.release()
+
+
 def start_thread(name: str, function: Callable[[], object]) -> None:
     """Run `function` in a thread of its own that does not keep the process alive."""
     threading.Thread(target=function, name=name, daemon=True).start()

@@ -74,7 +74,7 @@ class Pool:
     def submit(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Job:
         """Run `function(*args)` when a thread is free. What it raises is logged.
 
-        :raises RuntimeError: the pool is being drained.
+        :raises RuntimeError: the pool is being drained, or has no thread and cannot start one.
         """
         job = Job(lambda: function(*args, **kwargs))
         with self._changed:
@@ -110,7 +110,14 @@ class Pool:
     def _start_threads(self) -> None:
         while self._started < min(self.threads, self._busy + len(self._waiting)):
             self._started += 1
-            start_thread(f'{self.name}-{self._started}', self._work)
+            try:
+                start_thread(f'{self.name}-{self._started}', self._work)
+            except RuntimeError:
+                self._started -= 1
+                if not self._started:
+                    self._waiting.clear()
+                    raise
+                return  # those that run do it
 
     def _work(self) -> None:
         while True:

@@ -62,6 +62,11 @@ class Task:
         self._grace_over = False
         self._greenlet: Any = None
 
+    @property
+    def in_call(self) -> bool:
+        """Whether it is inside of `killable` now: in a call of somebody else's code, not waiting for the database."""
+        return self._killable_depth > 0 and self.outcome is Outcome.RUNNING
+
     @contextmanager
     def killable(self) -> Iterator[None]:
         """Declare that the work inside may be interrupted at any point. Wrap calls of plugins, never of the database.
@@ -163,6 +168,10 @@ class Group:
             self._stopped = True
             tasks = tuple(self._tasks)
         self._ask(tasks, StopReason.CANCEL, grace_s)
+
+    def interrupt(self, grace_s: float = GRACE_S) -> None:
+        """Like `stop`, for the tasks that there are now. The group takes further tasks."""
+        self._ask(self.tasks, StopReason.CANCEL, grace_s)
 
     def stop_one(self, task: Task, reason: StopReason, grace_s: float = GRACE_S) -> None:
         """Ask one task to end, and insist after `grace_s` seconds. Returns at once. The group takes further tasks."""

@@ -9,7 +9,17 @@ from convergence.config.api import ApiSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
-from convergence.config.loading import OPTIONS, Defaults, Settings, list_opts, load, register, settings, unknown_options
+from convergence.config.loading import (
+    OPTIONS,
+    Defaults,
+    Settings,
+    exposed_files,
+    list_opts,
+    load,
+    register,
+    settings,
+    unknown_options,
+)
 from convergence.config.local_provider import LocalProviderSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
@@ -27,6 +37,7 @@ __all__ = (
     'Settings',
     'TransportSettings',
     'WorkerSettings',
+    'exposed_files',
     'list_opts',
     'load',
     'register',

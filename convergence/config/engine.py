@@ -16,9 +16,7 @@ OPTIONS: list[cfg.Opt] = [
         help='Seconds between two sweeps. The sweeper finds whatever a lost message or a dead process left undone, '
         'so this bounds how long anything can be late.',
     ),
-    cfg.FloatOpt(
-        'heartbeat_interval_s', default=5.0, min=0.05, help='Seconds between two signs of life of a process.'
-    ),
+    cfg.FloatOpt('heartbeat_interval_s', default=5.0, min=0.05, help='Seconds between two signs of life of a process.'),
     cfg.FloatOpt(
         'lease_s',
         default=30.0,
@@ -32,6 +30,14 @@ OPTIONS: list[cfg.Opt] = [
         min=1.0,
         help='Seconds in which no step of an operation begins or ends, after which the stack is reported as making no '
         'progress: by an event, in its status reason and in the log. It goes on all the same.',
+    ),
+    cfg.FloatOpt(
+        'creation_settles_s',
+        default=60.0,
+        min=0.0,
+        help='Seconds that a creation may still have an effect when the worker that began it gives no sign of life '
+        'any more. For so long what it has made is looked for before its resource counts as deleted. Only for resource '
+        'types that do not say it themselves (create_settles_s).',
     ),
     cfg.IntOpt(
         'dispatch_window',
@@ -64,6 +70,7 @@ class EngineSettings:
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     stall_after_s: float = 300.0
+    creation_settles_s: float = 60.0
     dispatch_window: int = 64
     enable_stack_abandon: bool = False
     enable_stack_adopt: bool = False

@@ -22,6 +22,13 @@ OPTIONS: list[cfg.Opt] = [
         min=-1,
         help='Most operations kept in the history of one stack; the oldest are removed first. -1: no limit.',
     ),
+    cfg.IntOpt(
+        'max_stored_bytes',
+        default=1048576,
+        min=1024,
+        help='Largest size in bytes, as JSON, of what one resource may store of each kind: its properties, its '
+        'metadata, each attribute, its private data. Whoever reads it needs some twenty times as much memory.',
+    ),
     cfg.IntOpt('max_snapshots_per_stack', default=32, min=-1, help='Most snapshots of one stack. -1: no limit.'),
     cfg.IntOpt(
         'deleted_stacks_days',
@@ -50,3 +57,4 @@ class LimitSettings:
     max_snapshots_per_stack: int | None = 32
     deleted_stacks_days: int | None = 30
     stack_timeout_mins: int = 60
+    max_stored_bytes: int = 1048576

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,8 +37,11 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
 }
 """All options by group, which is the section of the configuration file."""
 
-_SHARED = ('sweep_interval_s', 'heartbeat_interval_s', 'lease_s', 'dispatch_window')
+_SHARED = ('sweep_interval_s', 'heartbeat_interval_s', 'lease_s', 'creation_settles_s', 'dispatch_window')
 """Options of the engine that hold for workers too, so that they cannot differ."""
+
+TOKEN_FILE = 'token'
+"""Name of the file in the state directory that holds the token of an API without Keystone."""
 
 Defaults: TypeAlias = Mapping[tuple[str, str], object]
 """Defaults that a process wants to differ, by (group, option)."""
@@ -99,9 +102,12 @@ def load(
         conf.set_default(name, value, group=None if group == 'DEFAULT' else group)
     try:
         conf(
-            list(argv), project='convergence', prog=process, version=f'{process} {__version__}\n',
+            list(argv),
+            project='convergence',
+            prog=process,
+            version=f'{process} {__version__}\n',
             default_config_files=config_files,
-        )  # fmt: skip
+        )
         return settings(conf)
     except cfg.Error as error:
         raise ConfigurationError(f'The configuration cannot be used: {error}') from error
@@ -127,6 +133,26 @@ def unknown_options(conf: cfg.ConfigOpts) -> list[str]:
     return problems
 
 
+def exposed_files(conf: cfg.ConfigOpts) -> list[str]:
+    """The configuration files of a filled `conf` that hold secrets and that everybody can read: a sentence for each."""
+    problems = []
+    for path in conf.config_file or ():
+        sections: dict[str, dict[str, list[str]]] = {}
+        cfg.ConfigParser(str(path), sections).parse()
+        held = [f'[{group}] {name}' for group, names in sections.items() for name in names if _is_secret(group, name)]
+        if held and Path(path).stat().st_mode & 0o006:
+            problems.append(
+                f'{path} holds {", ".join(held)} and can be read or written by every account of this machine; make it '
+                '0600 or 0640'
+            )
+    return problems
+
+
+def _is_secret(group: str, name: str) -> bool:
+    name = name.replace('-', '_')
+    return name == 'password' or any(option.dest == name and option.secret for option in OPTIONS.get(group, ()))
+
+
 def _meant(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1)
     return f'; is {near[0]} meant?' if near else ''
@@ -150,11 +176,19 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         worker=WorkerSettings(**_own(conf.worker, worker.OPTIONS), **shared),
         limits=LimitSettings(**_limits(_own(conf.limits, limits.OPTIONS))),
         local_provider=LocalProviderSettings(
-            enabled=conf.local_provider.enabled,
+            enabled=conf.local_provider.enabled
+            and (_is_configured(conf, 'local_provider', 'enabled') or _is_all_local(conf, connection)),
             root=Path(conf.local_provider.root or state_dir / 'local').expanduser().absolute(),
             programs={name: Path(path) for name, path in conf.local_provider.programs.items()},
+            check_addresses=tuple(conf.local_provider.check_addresses),
+            allow_with_keystone=conf.local_provider.allow_with_keystone,
         ),
-        api=ApiSettings(**_texts(_own(conf.api, api.OPTIONS))),
+        api=ApiSettings(
+            **_texts(_own(conf.api, api.OPTIONS)) | {'health_port': conf.api.health_port},
+            token_file=state_dir / TOKEN_FILE
+            if conf.api.authentication == 'noauth' and not conf.api.insecure
+            else None,
+        ),
         secrets=SecretSettings(
             keys=tuple(conf.secrets['keys']),
             key_file=Path(conf.secrets.key_file).expanduser().absolute() if conf.secrets.key_file else None,
@@ -162,6 +196,22 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
     )
     _check(made)
     return made
+
+
+def _is_configured(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    """Whether an operator has set an option, be it to the value that it has anyway."""
+    found = conf.get_location(name, group)
+    return found is not None and found.location not in (cfg.Locations.opt_default, cfg.Locations.set_default)
+
+
+def _is_all_local(conf: cfg.ConfigOpts, connection: str) -> bool:
+    """Whether nothing of this installation is shared with other machines, nor with the users of a cloud."""
+    return bool(
+        conf.api.authentication == 'noauth'
+        and not conf.api.insecure
+        and connection.partition(':')[0].partition('+')[0] == 'sqlite'
+        and conf.transport.url.startswith('memory:')
+    )
 
 
 def _own(group: Mapping[str, Any], options: Sequence[cfg.Opt]) -> dict[str, Any]:
@@ -191,21 +241,57 @@ def _check(made: Settings) -> None:
             f'[worker] poll_interval_min_s ({made.worker.poll_interval_min_s}) must not exceed '
             f'poll_interval_max_s ({made.worker.poll_interval_max_s}).'
         )
-    if made.api.max_followers >= made.api.threads:
-        raise ConfigurationError(
-            f'[api] max_followers ({made.api.max_followers}) must be less than threads ({made.api.threads}), or those '
-            'who follow events keep everybody else out.'
-        )
-    if made.api.authentication == 'noauth' and not _is_loopback(made.api.host):
-        raise ConfigurationError(
-            f'[api] host is {made.api.host}, and with authentication = noauth the API may listen on this machine only '
-            '(127.0.0.1, ::1 or localhost). Use authentication = keystone to let others in.'
-        )
+    _check_api(made.api)
     if made.secrets.keys and made.secrets.key_file is not None:
         raise ConfigurationError('[secrets] keys and key_file are both set; the keys must be in one place.')
-    for name, path in made.local_provider.programs.items():
+    _check_local_provider(made.local_provider)
+
+
+def _check_local_provider(made: LocalProviderSettings) -> None:
+    for name, path in made.programs.items():
         if not path.is_absolute():
             raise ConfigurationError(f'[local_provider] programs: {name} must be an absolute path, not {path}.')
+    for address in made.check_addresses:
+        host, _, port = address.rpartition(':')
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ConfigurationError(
+                f'[local_provider] check_addresses: {address} must be host:port, for example 127.0.0.1:8080.'
+            )
+
+
+def _check_api(made: ApiSettings) -> None:
+    """Refuse values of the API that are each allowed but not together."""
+    if made.authentication == 'noauth' and not _is_loopback(made.host):
+        raise ConfigurationError(
+            f'[api] host is {made.host}, and with authentication = noauth the API may listen on this machine only '
+            '(127.0.0.1, ::1 or localhost). Use authentication = keystone to let others in.'
+        )
+    if _is_everywhere(made.host) and not made.public_url and not made.allowed_hosts:
+        raise ConfigurationError(
+            f'[api] host is {made.host}, so the API cannot know under which name clients reach it, and links in its '
+            'answers must not be made of whatever a request says. Set public_url, or allowed_hosts.'
+        )
+    if made.key_file and not made.cert_file:
+        raise ConfigurationError('[api] key_file is set and cert_file is not; HTTPS needs the certificate too.')
+    if made.max_buffered_bytes < made.max_body_bytes or made.max_client_buffered_bytes < made.max_body_bytes:
+        raise ConfigurationError(
+            f'[api] max_buffered_bytes ({made.max_buffered_bytes}) and max_client_buffered_bytes '
+            f'({made.max_client_buffered_bytes}) must not be less than max_body_bytes ({made.max_body_bytes}).'
+        )
+    for each in made.trusted_proxies:
+        try:
+            ip_network(each, strict=False)
+        except ValueError:
+            raise ConfigurationError(
+                f'[api] trusted_proxies: {each} is neither an address nor a network such as 192.0.2.0/28.'
+            ) from None
+
+
+def _is_everywhere(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

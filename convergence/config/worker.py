@@ -59,8 +59,8 @@ OPTIONS: list[cfg.Opt] = [
 class WorkerSettings:
     """What a worker process needs to know. See the options of the same names.
 
-    `sweep_interval_s`, `heartbeat_interval_s`, `lease_s` and `dispatch_window` are those of the engine, so that they
-    cannot differ.
+    `sweep_interval_s`, `heartbeat_interval_s`, `lease_s`, `creation_settles_s` and `dispatch_window` are those of the
+    engine, so that they cannot differ.
     """
 
     workers: int = 1
@@ -75,4 +75,5 @@ class WorkerSettings:
     sweep_interval_s: float = 5.0
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
+    creation_settles_s: float = 60.0
     dispatch_window: int = 64

@@ -9,36 +9,54 @@ from __future__ import annotations
 from dataclasses import replace
 
 from convergence.core import states
-from convergence.core.adoption import is_adopted, is_offered, refusal
-from convergence.core.claim import MOST_LOSSES, Assess, Begun, Step, Unwantable, Wanted, Worker
+from convergence.core.adoption import is_adopted, is_offered
+from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
+from convergence.core.decide import (
+    Disposition,
+    Goal,
+    Ruling,
+    after_comparing,
+    before_comparing,
+    difference,
+    may_exist,
+    was_never_made,
+)
 from convergence.core.digest import digest
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
 from convergence.core.hooks import is_gone, is_past_the_last, pause_before
 from convergence.core.model import (
     PERFORMED,
     Action,
-    Change,
     DeletionPolicy,
     NodeStatus,
     Phase,
-    Restriction,
     Status,
 )
-from convergence.core.perform import is_asleep, let_go_of_snapshot, perform, wake_up
+from convergence.core.perform import let_go_of_snapshot, perform, wake_up
 from convergence.core.rows import Pending, Resource
-from convergence.core.verdicts import claim_row, event_of, leave_to_others, nothing_to_do, refuse, refuse_lethal
+from convergence.core.verdicts import (
+    claim_row,
+    event_of,
+    leave_to_others,
+    nothing_to_do,
+    refuse,
+    refuse_damaged,
+    refuse_lethal,
+)
 from convergence.core.views import NodeView
 
 
-def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[Begun]:
+def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[StepDecision]:
     """Decide what to do for a node, and claim its row where a plugin has to be called."""
     node, resource = view.node, view.resource
     if not view.may_start or node.status is not NodeStatus.READY:
-        return Decision(Begun(Step.DROP))
+        return Decision(StepDecision(Step.DROP))
     if resource is None:
-        return nothing_to_do(view, worker, []) if node.phase is Phase.CLEANUP else Decision(Begun(Step.DROP))
+        return nothing_to_do(view, worker, []) if node.phase is Phase.CLEANUP else Decision(StepDecision(Step.DROP))
     if resource.owner is not None or _sleeps(view, resource) or resource.waits_at(view.traversal.id):
         return leave_to_others(node)
+    if resource.damaged and not view.traversal.retains and view.chosen_id != resource.id:
+        return refuse_damaged(view, worker, resource)
     if view.traversal.action in PERFORMED:
         return perform(view, worker, resource)
     if node.phase is Phase.CLEANUP:
@@ -61,10 +79,10 @@ def _sleeps(view: NodeView, resource: Resource) -> bool:
 # --- cleanup --------------------------------------------------------------------------------------------------
 
 
-def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     if view.chosen_id == resource.id:
         return nothing_to_do(view, worker, [])
-    if is_gone(resource, view.traversal) or (resource.token is None and resource.physical_id is None):
+    if is_gone(resource, view.traversal) or was_never_made(resource):
         # Deleted already, or never begun: nothing of it exists anywhere.
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence)])
     stays = _why_it_stays(view, resource)
@@ -72,18 +90,23 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Beg
         event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, stays)
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
     # A type whose cancel kills every worker is not told; its object goes all the same.
-    if _is_unwanted(view, resource) and resource.action is not Action.DELETE and resource.losses < MOST_LOSSES:
+    if _is_unwanted(view, resource) and resource.action is not Action.DELETE and resource.crash_count < MAX_CRASHES:
         return claim_row(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
-    if resuming and resource.losses >= MOST_LOSSES:
+    if resuming and resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     paused = None if resuming else pause_before(view, worker, resource, Action.DELETE)
     if paused is not None:
         return paused
-    changes = {} if resuming else {
-        **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
-        'progress': None,
-    }
+    changes = (
+        {}
+        if resuming
+        else {
+            **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
+            'progress': None,
+            'nothing_made': resource.nothing_made or not may_exist(resource),
+        }
+    )
     step = Step.RESUME if resuming else Step.DELETE
     return claim_row(view, worker, step, Action.DELETE, changes)
 
@@ -101,114 +124,90 @@ def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
 # --- update ---------------------------------------------------------------------------------------------------
 
 
-def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
-    if is_adopted(resource):
-        return _adopt(view, worker, resource, assess)
-    first = _before_anything(view, worker, resource)
-    if first is not None:
-        return first
-    if resource.action is not Action.DELETE and not is_offered(resource) and _is_unfinished(view, resource):
-        return _resume(view, worker, resource)
-    if resource.action is Action.DELETE:
-        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
+def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[StepDecision]:
     definition = view.node.definition
     assert definition is not None
-    if definition.external_id is not None:
-        return _adopt(view, worker, resource, assess)
-    wanted = assess(view)
-    if isinstance(wanted, Unwantable):
-        return refuse(view, worker, resource, wanted.reason)
-    pending = _pending(view, wanted)
-    if is_offered(resource):
-        return claim_row(view, worker, Step.ADOPT, Action.CREATE, _beginning(resource, pending), pending)
-    if resource.action is Action.INIT or not _may_exist(resource):
-        paused = pause_before(view, worker, resource, Action.CREATE)
-        return paused if paused is not None else _create(view, worker, resource, pending)
-    return _change(view, worker, resource, wanted.change, pending)
-
-
-def _before_anything(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun] | None:
-    """What the state of the row demands, whatever is wanted of it; None for nothing."""
-    if is_asleep(resource):
-        return wake_up(view, worker, resource)
-    if resource.action is Action.SNAPSHOT and resource.status is Status.IN_PROGRESS:
-        return let_go_of_snapshot(view, worker, resource)
-    if is_past_the_last(resource, view.traversal):
+    recreated = worker.creation(resource.type).is_repeated
+    goal = Goal(definition, view.traversal.action is Action.ADOPT, _repeats(view, resource), recreated)
+    if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
-    if view.traversal.action is Action.ADOPT and resource.action is Action.INIT and not is_offered(resource):
-        return refuse(view, worker, resource, 'Resource ID was not provided.')
+    ruling = before_comparing(resource, goal)
+    at_once = _whatever_is_wanted(view, worker, resource, ruling) if ruling is not None else None
+    if at_once is not None:
+        return at_once
+    if definition.external_id is not None and resource.crash_count >= MAX_CRASHES:
+        return refuse_lethal(view, worker, resource)
+    wanted = assess(view)
+    if isinstance(wanted, Undesirable):
+        return refuse(view, worker, resource, wanted.reason)
+    if ruling is None:
+        change = difference(resource, definition, wanted.change, view.traversal.template_id, wanted.is_renewed)
+        ruling = after_comparing(resource, definition, change)
+    return _carry_out(view, worker, resource, ruling, _pending(view, wanted))
+
+
+def _whatever_is_wanted(
+    view: NodeView, worker: Worker, resource: Resource, ruling: Ruling
+) -> Decision[StepDecision] | None:
+    """Do what was decided without a look at the wanted properties; None where they matter after all."""
+    match ruling.disposition:
+        case Disposition.RESUME:
+            return wake_up(view, worker, resource)
+        case Disposition.LET_GO_OF_SNAPSHOT:
+            return let_go_of_snapshot(view, worker, resource)
+        case Disposition.FINISH:
+            return _resume(view, worker, resource)
+        case Disposition.REFUSE:
+            return refuse(view, worker, resource, ruling.reason)
+        case Disposition.REPLACE:
+            return _replace(view, resource)
     return None
 
 
-def _change(
-    view: NodeView, worker: Worker, resource: Resource, change: Change, pending: Pending
-) -> Decision[Begun]:
-    """Get from what is there to what is wanted."""
-    definition, state = pending.definition, (resource.action, resource.status)
-    if state == (Action.SNAPSHOT, Status.FAILED) and change is Change.NONE:
-        change = Change.IN_PLACE  # nobody has changed the object; to apply its properties again makes sure of it
-    is_other = resource.type != definition.type or change is Change.REPLACE
-    must_replace = is_other or state == (Action.CHECK, Status.FAILED)
-    if must_replace and Restriction.REPLACE in definition.restrictions:
-        return refuse(view, worker, resource, restricted(Restriction.REPLACE))
-    if not must_replace and change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
-        return refuse(view, worker, resource, restricted(Restriction.UPDATE))
-    is_broken = resource.status is not Status.COMPLETE and resource.action is not Action.SNAPSHOT
-    if not (must_replace or is_broken or change is Change.IN_PLACE):
+def _replace(view: NodeView, resource: Resource) -> Decision[StepDecision]:
+    return Decision(StepDecision(Step.REPLACE, None, view.stack.id, resource.id))
+
+
+def _carry_out(
+    view: NodeView, worker: Worker, resource: Resource, ruling: Ruling, pending: Pending
+) -> Decision[StepDecision]:
+    """Claim the row for what was decided, unless the node is to pause first."""
+    disposition = ruling.disposition
+    if disposition is Disposition.REFUSE:
+        return refuse(view, worker, resource, ruling.reason)
+    if disposition is Disposition.KEEP:
         return _keep(view, worker, resource, pending)
-    paused = pause_before(view, worker, resource, Action.UPDATE)
+    if disposition is Disposition.ADOPT:
+        external_id = pending.definition.external_id
+        taken = {} if external_id is None else {'physical_id': external_id}
+        changes = {**_beginning(resource, pending), **taken}
+        return claim_row(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
+    paused = pause_before(view, worker, resource, Action.CREATE if disposition is Disposition.CREATE else Action.UPDATE)
     if paused is not None:
         return paused
-    if must_replace:
-        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
-    if is_broken and resource.losses >= MOST_LOSSES:
+    if disposition is Disposition.CREATE:
+        return _create(view, worker, resource, pending)
+    if disposition is Disposition.REPLACE:
+        return _replace(view, resource)
+    if disposition is Disposition.UPDATE:
+        return _change_in_place(view, worker, resource, pending)
+    if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource, 'looking at it')
-    if is_broken:
-        return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
-    return _change_in_place(view, worker, resource, pending)
+    return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
 
 
-def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
+def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     """The object is as it is wanted. Read what others ask of it, unless that is known."""
     output = resource.output
     if output is None or any(key not in output.attributes for key in view.node.asked):
-        if resource.losses >= MOST_LOSSES:
+        if resource.crash_count >= MAX_CRASHES:
             return refuse_lethal(view, worker, resource, 'reading its attributes')
         return claim_row(view, worker, Step.READ, resource.action, {}, pending)
     changes = applied(pending)
-    return nothing_to_do(
-        view, worker, [UpdateResource(resource.id, None, resource.fence, changes)], output
-    )
+    return nothing_to_do(view, worker, [UpdateResource(resource.id, None, resource.fence, changes)], output)
 
 
-def restricted(restriction: Restriction, cause: str = '') -> str:
-    """Why an update fails: the environment does not let it do what it would have to."""
-    because = f' ({cause})' if cause else ''
-    return f'ResourceActionRestricted: {restriction} is restricted for resource.{because}'
-
-
-def _adopt(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[Begun]:
-    """Use an object that others have made; whatever the template says of it, it is not touched."""
-    definition = view.node.definition
-    assert definition is not None
-    reason = refusal(resource, definition)
-    if reason is not None:
-        return refuse(view, worker, resource, reason)
-    if resource.losses >= MOST_LOSSES:
-        return refuse_lethal(view, worker, resource)
-    if is_adopted(resource) and resource.type != definition.type:
-        return Decision(Begun(Step.REPLACE, None, view.stack.id, resource.id))
-    wanted = assess(view)
-    if isinstance(wanted, Unwantable):
-        return refuse(view, worker, resource, wanted.reason)
-    pending = _pending(view, wanted)
-    if is_adopted(resource) and resource.status is Status.COMPLETE:
-        return _keep(view, worker, resource, pending)
-    changes = {**_beginning(resource, pending), 'physical_id': definition.external_id}
-    return claim_row(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
-
-
-def _pending(view: NodeView, wanted: Wanted) -> Pending:
+def _pending(view: NodeView, wanted: Desired) -> Pending:
     definition = view.node.definition
     assert definition is not None
     return Pending(
@@ -233,8 +232,8 @@ def applied(pending: Pending) -> dict[str, object]:
     }
 
 
-def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
-    if resource.losses >= MOST_LOSSES:
+def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
+    if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     changes = {**_beginning(resource, pending), 'token': worker.new_id()}
     return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
@@ -250,10 +249,11 @@ def _beginning(resource: Resource, pending: Pending) -> dict[str, object]:
         'pending': pending,
         'requires': pending.requires,
         'template_id': pending.template_id,
+        'nothing_made': False,
     }
 
 
-def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[Begun]:
+def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
 
 
@@ -268,54 +268,35 @@ def updating(resource: Resource, pending: Pending) -> dict[str, object]:
     }
 
 
-def _may_exist(resource: Resource) -> bool:
-    """Whether anything may have been made for the row."""
-    if resource.physical_id is not None:
-        return True
-    retry = resource.retry
-    never_made = resource.action is Action.CREATE and resource.progress is None and retry is not None and retry.clean
-    return resource.token is not None and not never_made
-
-
-def _is_unfinished(view: NodeView, resource: Resource) -> bool:
-    """Whether an action has to be brought to its end before this node can do what it wants.
-
-    What only waits to be tried again is given up for something else that is wanted now.
-    """
-    if _is_same(view, resource):
-        return True
-    backing_off = resource.retry is not None and resource.retry.clean and resource.progress is None
-    return resource.status is Status.IN_PROGRESS and not backing_off
-
-
 def _is_unwanted(view: NodeView, resource: Resource) -> bool:
     """Whether the row is parked in the middle of an action of a traversal that was cancelled by this one."""
     return view.traversal.cancels and resource.status is Status.IN_PROGRESS and resource.progress is not None
 
 
-def _is_same(view: NodeView, resource: Resource) -> bool:
-    """Whether the row was left in the middle of just what this node wants, or is to try that again."""
+def _repeats(view: NodeView, resource: Resource) -> bool:
+    """Whether the action that the row was left in the middle of is just what this node wants."""
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
-    left = resource.progress is not None or (resource.status is Status.IN_PROGRESS and resource.retry is not None)
-    return left and pending is not None and pending.digest == digest(definition, view.inputs)
+    return pending is not None and pending.digest == digest(definition, view.inputs)
 
 
-def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """An action was left in the middle, by this traversal or an older one: bring it to its end first.
 
     Where that end is what this node wants too, it finishes the node; else the node is checked again afterwards. What
     a cancelled traversal has left is not waited for.
     """
-    pending, definition = resource.pending, view.node.definition
-    assert definition is not None
-    same = pending is not None and pending.digest == digest(definition, view.inputs)
-    if resource.losses >= MOST_LOSSES:
+    pending = resource.pending
+    same = _repeats(view, resource)
+    if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     if not same and _is_unwanted(view, resource):
         return claim_row(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)
-    changes = {} if resource.status is Status.IN_PROGRESS else states.resource_state(
-        resource, resource.action, Status.IN_PROGRESS, 'resumed')
+    changes = (
+        {}
+        if resource.status is Status.IN_PROGRESS
+        else states.resource_state(resource, resource.action, Status.IN_PROGRESS, 'resumed')
+    )
     return claim_row(view, worker, Step.RESUME, resource.action, changes, pending, completes_node=same)

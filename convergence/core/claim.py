@@ -32,14 +32,24 @@ class Step(StrEnum):
     DELETE = 'DELETE'
 
 
-ACTING = frozenset({
-    Step.CREATE, Step.ADOPT, Step.UPDATE, Step.REPAIR, Step.READ, Step.PERFORM, Step.RESUME, Step.CANCEL,
-    Step.INTERRUPT, Step.DELETE,
-})  # fmt: skip
+ACTING = frozenset(
+    {
+        Step.CREATE,
+        Step.ADOPT,
+        Step.UPDATE,
+        Step.REPAIR,
+        Step.READ,
+        Step.PERFORM,
+        Step.RESUME,
+        Step.CANCEL,
+        Step.INTERRUPT,
+        Step.DELETE,
+    }
+)
 """Steps for which the row has been claimed and a plugin is to be called."""
 
 
-MOST_LOSSES = 5
+MAX_CRASHES = 5
 """An action in the middle of which so many workers in a row have died is not begun by another one."""
 
 
@@ -54,6 +64,23 @@ def keeps_none(type_name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Creation:
+    """What is known of the creations of a type, for the case that the end of one is not known.
+
+    :param is_repeated: whether nothing but a second creation with the same token tells what the first one has made.
+    :param settles_s: for how many seconds it may still make something when its worker gives no sign of life any more.
+    """
+
+    is_repeated: bool = False
+    settles_s: float = 60.0
+
+
+def unknown_type(type_name: str) -> Creation:
+    """The default of `Worker.creation`."""
+    return Creation()
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
     """Who asks, and what a claim needs from outside.
 
@@ -62,6 +89,7 @@ class Worker:
     :param window: how many nodes are cast at once; see `Node.wakes`.
     :param time_limit: seconds that an action of a resource type may take, where the template sets no limit.
     :param keeps_snapshots: whether resources of a type have something to be kept for a snapshot of their stack.
+    :param creation: what is known of the creations of a resource type.
     """
 
     id: str
@@ -69,10 +97,11 @@ class Worker:
     window: int = 64
     time_limit: Callable[[str, Action], float | None] = no_limit
     keeps_snapshots: Callable[[str], bool] = keeps_none
+    creation: Callable[[str], Creation] = unknown_type
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Desired:
     """What the template wants of a resource, with everything resolved.
 
     :param change: what it takes to get there from the row's properties as last applied.
@@ -86,7 +115,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwantable:
+class Undesirable:
     """The wanted properties cannot be had: a reference could not be resolved, or a value is not allowed."""
 
     reason: str
@@ -128,7 +157,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StepDecision:
     """The verdict on a node.
 
     :param claim: set for the steps in `ACTING`.
@@ -142,5 +171,5 @@ class Begun:
     resource_id: str = ''
 
 
-Assess = Callable[[NodeView], Wanted | Unwantable]
+Assess = Callable[[NodeView], Desired | Undesirable]
 """Resolves what the template wants and compares it with the row. Pure; given by the caller, who knows templates."""

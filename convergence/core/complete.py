@@ -17,7 +17,6 @@ from convergence.core.effects import (
 )
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Event
-from convergence.core.stall import MARK
 from convergence.core.views import NodeView
 
 
@@ -64,10 +63,7 @@ def _failed(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
 def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     """Leftovers are gone too: the operation is complete."""
     node, stack, traversal = view.node, view.stack, view.traversal
-    reason = f'Stack {traversal.action} completed successfully'
-    if traversal.action is Action.ROLLBACK:
-        # Whoever finds the stack rolled back wants to know why.
-        reason += ''.join(stack.status_reason.partition(MARK)[0].partition('; ')[1:])
+    reason = traversal.reason_of('completed successfully')
     changes: dict[str, Any] = {
         **states.stack_state(stack, traversal.action, Status.COMPLETE, reason),
         'updated_at': stack.updated_at if traversal.action in (Action.CREATE, Action.ADOPT) else view.now,

@@ -16,7 +16,7 @@ from convergence.core.rows import Event, Node, Resource, Signal, Snapshot, Snaps
 
 V = TypeVar('V')
 
-MUCH_SAID = 2000
+MAX_LISTED = 2000
 """Characters of a traversal's reason after which further failures are not added to it."""
 
 
@@ -120,6 +120,13 @@ class ClearHook:
 
 
 @dataclass(frozen=True, slots=True)
+class RevokeAddresses:
+    """No signal address of a resource is valid any more. Whoever holds the row is not disturbed."""
+
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class InsertResources:
     """New resource rows."""
 
@@ -167,7 +174,7 @@ class FinishNode:
     required_by: tuple[int, ...]
     output: Output | None = None
     window: int = 64
-    wakes: int | None = None
+    next_in_backlog: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +195,7 @@ class PointNode:
 
 
 @dataclass(frozen=True, slots=True)
-class TellNode:
+class NotifyNode:
     """A ready node behind the window is told of now."""
 
     traversal_id: str
@@ -255,6 +262,7 @@ Effect: TypeAlias = (
     | CountEvent
     | InsertSignal
     | ClearHook
+    | RevokeAddresses
     | InsertResources
     | UpdateResource
     | UpdateResources
@@ -262,7 +270,7 @@ Effect: TypeAlias = (
     | FinishNode
     | FailNode
     | PointNode
-    | TellNode
+    | NotifyNode
     | AppendCleanup
     | InsertEvents
     | InsertSnapshot

@@ -20,9 +20,7 @@ class Outcome(StrEnum):
     ROLL_BACK = 'ROLL_BACK'
 
 
-def node_failed(
-    traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float
-) -> list[Effect]:
+def node_failed(traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float) -> list[Effect]:
     """A node of the current traversal has failed: no other may start. The first failure is the root cause."""
     text = f'Resource {action} failed: resources.{name}: {reason}'
     return [

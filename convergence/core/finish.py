@@ -12,8 +12,9 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from convergence.core import failure, hooks, states
-from convergence.core.check import applied, restricted, updating
+from convergence.core.check import applied, updating
 from convergence.core.claim import Claim, Step, Worker
+from convergence.core.decide import may_replace, restricted
 from convergence.core.effects import (
     Decision,
     DeleteResource,
@@ -23,7 +24,8 @@ from convergence.core.effects import (
     KeepItem,
     UpdateResource,
 )
-from convergence.core.hooks import let_the_next_go_on
+from convergence.core.hooks import admit_next
+from convergence.core.interrupt import NO_NODE
 from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Restriction, Status
 from convergence.core.perform import item_of
 from convergence.core.rows import Event, Resource, Retry
@@ -34,6 +36,7 @@ from convergence.core.views import FinishView
 class Succeeded:
     """The action is complete; `output` is what dependents get (None after a delete).
 
+    :param note: what the event is to say of it; empty for the usual.
     :param kept: here and below, what the type keeps for a snapshot; None where that is not known.
     """
 
@@ -41,17 +44,22 @@ class Succeeded:
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     kept: Mapping[str, Json] | None = None
+    note: str = ''
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The action has failed."""
+    """The action has failed.
+
+    :param nothing_made: of a creation, whether the type has said that it left nothing behind.
+    """
 
     reason: str
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     progress: Mapping[str, Json] | None = None
     kept: Mapping[str, Json] | None = None
+    nothing_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ class Postponed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsuitable:
+class NeedsReplacement:
     """Only a new object will do: the row is given back as it is, to be replaced."""
 
     reason: str
@@ -90,7 +98,15 @@ class Unsuitable:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
-Result: TypeAlias = Succeeded | Failed | Parked | Postponed | Unsuitable
+@dataclass(frozen=True, slots=True)
+class NotBegun:
+    """Nothing was called under the claim: the worker was told to stop before that. Another one takes the step."""
+
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+Result: TypeAlias = Succeeded | Failed | Parked | Postponed | NeedsReplacement | NotBegun
 
 
 class End(StrEnum):
@@ -119,16 +135,19 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
             return _failed(view, resource, claim, result, worker)
         case Parked() | Postponed():
             return _parked(view, resource, claim, result)
-        case Unsuitable() if _may_not_replace(claim):
+        case NotBegun():
+            return _not_begun(view, resource, claim, result)
+        case NeedsReplacement() if _may_not_replace(resource, claim, result):
             reason = restricted(Restriction.REPLACE, result.reason)
             return _failed(view, resource, claim, Failed(reason, result.physical_id, result.data), worker)
-        case Unsuitable():
+        case NeedsReplacement():
             return _unsuitable(view, resource, claim, result, worker)
 
 
-def _may_not_replace(claim: Claim) -> bool:
+def _may_not_replace(resource: Resource, claim: Claim, result: NeedsReplacement) -> bool:
     definition = claim.node.definition
-    return definition is not None and Restriction.REPLACE in definition.restrictions
+    known = replace(resource, physical_id=result.physical_id or resource.physical_id)
+    return definition is not None and not may_replace(known, definition)
 
 
 def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
@@ -160,17 +179,21 @@ def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
     )
 
 
-def release(view: FinishView, fence: int, *, lost: bool = False) -> Decision[End]:
+def release(
+    view: FinishView, fence: int, worker: Worker, *, lost: bool = False, silent_s: float = 0.0
+) -> Decision[End]:
     """Take a row from an owner that does not work on it any more; its action stays in the middle, to be resumed.
 
+    :param worker: whoever takes it.
     :param lost: whether the owner has died.
+    :param silent_s: for how many seconds it has certainly called nothing.
     """
     resource = view.resource
     if resource is None or resource.owner is None or resource.fence != fence:
         return Decision(End.FENCED)
-    changes = {'owner': None, 'fence': fence + 1, 'wake_at': None, **_unsure(view, resource)}
+    changes = {'owner': None, 'fence': fence + 1, 'wake_at': None, **_unsure(view, resource, worker, silent_s)}
     if lost:
-        changes['losses'] = resource.losses + 1
+        changes['crash_count'] = resource.crash_count + 1
     effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
     return Decision(End.RELEASED, effects, view.waiting)
 
@@ -181,7 +204,7 @@ def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Deci
     if decision.verdict is End.FENCED:
         return decision
     effects = tuple(
-        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1, **_unsure(view, claim.resource)})
+        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1, **_unsure(view, claim.resource, worker)})
         if isinstance(effect, UpdateResource)
         else effect
         for effect in decision.effects
@@ -192,9 +215,7 @@ def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Deci
 # --- the ends -------------------------------------------------------------------------------------------------
 
 
-def _succeeded(
-    view: FinishView, resource: Resource, claim: Claim, result: Succeeded, worker: Worker
-) -> Decision[End]:
+def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succeeded, worker: Worker) -> Decision[End]:
     held = (resource.owner, resource.fence)
     effects: list[Effect] = []
     physical_id = result.physical_id or resource.physical_id
@@ -204,7 +225,7 @@ def _succeeded(
         effects.append(UpdateResource(resource.id, *held, {**_rest(), **mark}))
     elif claim.action is Action.DELETE:
         effects.append(DeleteResource(resource.id, *held))
-    elif claim.action in PERFORMED:
+    elif claim.action in PERFORMED and claim.step is not Step.READ:
         effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
         effects += _kept(claim, result)
     else:
@@ -218,13 +239,14 @@ def _succeeded(
             changes['digest'] = None
         effects.append(UpdateResource(resource.id, *held, changes))
     if claim.step is not Step.READ:
-        event = _event(view, worker, resource, claim.action, Status.COMPLETE, 'state changed', physical_id)
+        reason = result.note or 'state changed'
+        event = _event(view, worker, resource, claim.action, Status.COMPLETE, reason, physical_id)
         effects.append(InsertEvents((event,)))
     if hook is not None:
         # The reasons come in the order in which things happen: it is done, and then it pauses.
         told = _event(view, worker, resource, claim.action, Status.COMPLETE, hooks.paused(hook), physical_id)
         effects.append(InsertEvents((told,)))
-        return Decision(End.RELEASED, *let_the_next_go_on(claim, effects))
+        return Decision(End.RELEASED, *admit_next(claim, effects))
     return _onward(view, claim, effects, result.output, worker)
 
 
@@ -259,9 +281,9 @@ def _onward(
     if not claim.completes_node:
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     effects.append(
-        FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.wakes)
+        FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.next_in_backlog)
     )
-    follower = ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
+    follower = ((node.traversal_id, node.next_in_backlog),) if node.next_in_backlog is not None else ()
     return Decision(End.DONE, tuple(effects), follower)
 
 
@@ -274,13 +296,13 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
         'status_reason': result.reason,
         'updated_at': view.now,
     }
+    if claim.action is Action.CREATE:
+        changes['nothing_made'] = result.nothing_made
     if resource.status is Status.IN_PROGRESS:
         changes |= states.resource_state(resource, claim.action, Status.FAILED, result.reason)
     effects: list[Effect] = [
         UpdateResource(resource.id, resource.owner, resource.fence, changes),
-        InsertEvents(
-            (_event(view, worker, resource, claim.action, Status.FAILED, result.reason, result.physical_id),)
-        ),
+        InsertEvents((_event(view, worker, resource, claim.action, Status.FAILED, result.reason, result.physical_id),)),
         *_kept(claim, result),
     ]
     node, traversal = view.node, view.traversal
@@ -307,36 +329,50 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
         'progress': result.progress,
         'wake_at': view.now if unheard else view.now + result.after_s,
         'heard': claim.resource.events,
-        'losses': 0,
+        'crash_count': 0,
     }
-    changes |= _again(result) if isinstance(result, Postponed) else {'retry': None}
+    changes |= _again(claim, result) if isinstance(result, Postponed) else {'retry': None}
     effects: list[Effect] = [
-        UpdateResource(resource.id, resource.owner, resource.fence, changes), *_kept(claim, result)
-    ]  # fmt: skip
+        UpdateResource(resource.id, resource.owner, resource.fence, changes),
+        *_kept(claim, result),
+    ]
     if not view.is_current:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
     node = claim.node
     again = ((node.traversal_id, node.number),) if unheard else ()
-    told, follower = let_the_next_go_on(claim, effects)
+    told, follower = admit_next(claim, effects)
     return Decision(End.RELEASED, told, (*again, *follower))
 
 
-def _again(result: Postponed) -> dict[str, object]:
-    retry = Retry(result.attempts, result.reason, clean=True)
+def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBegun) -> Decision[End]:
+    """The row waits as it did before it was claimed: it stays known that a creation has left nothing behind."""
+    changes: dict[str, object] = {'owner': None, 'wake_at': None, **_known(result.physical_id, result.data)}
+    if claim.step is Step.CREATE or claim.clean:
+        before = claim.resource.retry
+        changes['retry'] = Retry(claim.attempts, before.error if before is not None else '', clean=True)
+    effects = (UpdateResource(resource.id, resource.owner, resource.fence, changes),)
+    again = () if claim.node.number == NO_NODE else ((claim.node.traversal_id, claim.node.number),)
+    return Decision(End.RELEASED, effects, again if view.is_current else view.waiting)
+
+
+def _again(claim: Claim, result: Postponed) -> dict[str, object]:
+    # Of a creation that was taken over nobody knows how it began, whatever has been tried since.
+    creating, from_the_start = claim.action is Action.CREATE, claim.step in (Step.CREATE, Step.ADOPT) or claim.clean
+    retry = Retry(result.attempts, result.reason, clean=from_the_start or not creating)
     return {'retry': retry, 'status_reason': f'attempt {result.attempts} failed, it is repeated: {result.reason}'}
 
 
 def _unsuitable(
-    view: FinishView, resource: Resource, claim: Claim, result: Unsuitable, worker: Worker
+    view: FinishView, resource: Resource, claim: Claim, result: NeedsReplacement, worker: Worker
 ) -> Decision[End]:
     # The row that replaces it is counted on from here: whoever makes that dies as well, perhaps.
-    changes = {**_rest(), 'losses': resource.losses, **_known(result.physical_id, result.data)}
+    changes = {**_rest(), 'crash_count': resource.crash_count, **_known(result.physical_id, result.data)}
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
-        # A type that refuses an update has left the object as it was.
-        status = Status.COMPLETE if resource.action is Action.UPDATE else Status.FAILED
-        changes |= {**states.resource_state(resource, resource.action, status, result.reason), 'pending': None}
-        event = _event(view, worker, resource, resource.action, status, result.reason, result.physical_id)
+        # An update that was begun and then refused may have changed part of the object: what it was to become and all
+        # that it may refer to stay in the row, and whoever wants the old object again has to put it right first.
+        changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
+        event = _event(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
     effects.insert(0, UpdateResource(resource.id, resource.owner, resource.fence, changes))
     return Decision(End.RELEASED, tuple(effects), () if view.is_current else view.waiting)
@@ -345,14 +381,16 @@ def _unsuitable(
 # --- shared ---------------------------------------------------------------------------------------------------
 
 
-SEARCH_S = 60.0
-"""For how long an interrupted creation is looked for: its call may still land in the service that it was made to."""
+def _unsure(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> dict[str, object]:
+    """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
 
-
-def _unsure(view: FinishView, resource: Resource) -> dict[str, object]:
-    """For a row whose creation is left in the middle without a known object: when "not found" will mean something."""
-    creating = resource.action is Action.CREATE and resource.physical_id is None
-    return {'unsure_until': view.now + SEARCH_S} if creating else {}
+    The call may still land in the service that it was made to. Who died has made it before; of whoever lives, and comes
+    back later than that, `convergence.core.leftover` keeps track.
+    """
+    if resource.action is not Action.CREATE or resource.physical_id is not None:
+        return {}
+    settles_s = worker.creation(resource.type).settles_s
+    return {'search_until': view.now + max(0.0, settles_s - silent_s)}
 
 
 def _free() -> dict[str, object]:
@@ -361,7 +399,7 @@ def _free() -> dict[str, object]:
 
 def _rest() -> dict[str, object]:
     """For a row whose action has come to an end."""
-    return {**_free(), 'deadline': None, 'retry': None, 'losses': 0}
+    return {**_free(), 'deadline': None, 'retry': None, 'crash_count': 0}
 
 
 def _known(physical_id: str | None, data: Mapping[str, Json]) -> dict[str, object]:
@@ -394,5 +432,3 @@ def _event(
         resource_type=resource.shown_type,
         physical_id=physical_id or resource.physical_id,
     )
-
-

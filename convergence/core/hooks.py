@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from convergence.core.claim import Begun, Claim, Step, Worker
-from convergence.core.effects import Decision, Effect, InsertEvents, TellNode, UpdateResource
+from convergence.core.claim import Claim, Step, StepDecision, Worker
+from convergence.core.effects import Decision, Effect, InsertEvents, NotifyNode, UpdateResource
 from convergence.core.model import Action, Definition, Hook, NodeStatus, Status
 from convergence.core.rows import Resource, Traversal
 from convergence.core.verdicts import event_of
@@ -20,7 +20,7 @@ _PAUSED = frozenset({Action.CREATE, Action.UPDATE, Action.RESTORE})
 AFTER = frozenset({Hook.POST_CREATE, Hook.POST_UPDATE})
 
 
-def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Action) -> Decision[Begun] | None:
+def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Action) -> Decision[StepDecision] | None:
     """Pause the row before an action, if that is wanted and has not been done in this traversal; None: go on.
 
     :param action: what is about to begin: to make an object, to change it, to delete it.
@@ -36,10 +36,10 @@ def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Act
         UpdateResource(resource.id, None, resource.fence, at(hook, view.traversal.id)),
         InsertEvents((event,)),
     )
-    if node.wakes is None:
-        return Decision(Begun(Step.PAUSE), effects)
-    follower = (node.traversal_id, node.wakes)
-    return Decision(Begun(Step.PAUSE), (*effects, TellNode(*follower)), (follower,))
+    if node.next_in_backlog is None:
+        return Decision(StepDecision(Step.PAUSE), effects)
+    follower = (node.traversal_id, node.next_in_backlog)
+    return Decision(StepDecision(Step.PAUSE), (*effects, NotifyNode(*follower)), (follower,))
 
 
 def hook_after(view: FinishView, claim: Claim) -> Hook | None:
@@ -55,15 +55,13 @@ def hook_after(view: FinishView, claim: Claim) -> Hook | None:
     return hook
 
 
-def let_the_next_go_on(
-    claim: Claim, effects: Sequence[Effect]
-) -> tuple[tuple[Effect, ...], tuple[tuple[str, int], ...]]:
+def admit_next(claim: Claim, effects: Sequence[Effect]) -> tuple[tuple[Effect, ...], tuple[tuple[str, int], ...]]:
     """The node is not done, but a node behind the window need not wait for that: the effects, and whom to wake."""
     node = claim.node
-    if node.wakes is None or claim.step is Step.RESUME:
+    if node.next_in_backlog is None or claim.step is Step.RESUME:
         return tuple(effects), ()
-    follower = (node.traversal_id, node.wakes)
-    return (*effects, TellNode(*follower)), (follower,)
+    follower = (node.traversal_id, node.next_in_backlog)
+    return (*effects, NotifyNode(*follower)), (follower,)
 
 
 def is_past_the_last(resource: Resource, traversal: Traversal) -> bool:
@@ -79,7 +77,7 @@ def is_gone(resource: Resource, traversal: Traversal) -> bool:
 
 def at(hook: Hook, traversal_id: str) -> Mapping[str, object]:
     """The columns of a row that pauses."""
-    return {'hook': hook, 'hook_for': traversal_id}
+    return {'hook': hook, 'hook_traversal_id': traversal_id}
 
 
 def paused(hook: Hook) -> str:

@@ -48,6 +48,8 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
     if resource is None or stack is None or not _is_left(view, fence):
         return Decision(False)
     reason = f'unfinished when {stack.action} of the stack ended' + failure.after(view.traversal, resource.name)
+    if resource.retry is not None and resource.retry.error:
+        reason = f'{reason}: {resource.retry.error}'
     changes = {
         **states.resource_state(resource, resource.action, Status.FAILED, reason),
         'wake_at': None,

@@ -13,7 +13,7 @@ from convergence.core.rows import Node, Resource
 from convergence.core.views import PlanView
 
 
-class Track(StrEnum):
+class Tracking(StrEnum):
     """What became of an object whose id could not be written under the claim.
 
     * `KNOWN`: some row knows it. `HELD`: the row it was made for is held by somebody who may find it: look again.
@@ -25,7 +25,7 @@ class Track(StrEnum):
     LOST = 'LOST'
 
 
-def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[[], str]) -> Decision[Track]:
+def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[[], str]) -> Decision[Tracking]:
     """Make sure that some row knows a physical object.
 
     The row that it was made for takes it in, if it is free and knows of no object. While that row is held nothing can
@@ -37,20 +37,20 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     """
     stack = view.stack
     if stack is None or stack.deleted_at is not None:
-        return Decision(Track.LOST)
+        return Decision(Tracking.LOST)
     if any(row.physical_id == physical_id for row in view.resources):
-        return Decision(Track.KNOWN)
+        return Decision(Tracking.KNOWN)
     made_for = next((row for row in view.resources if row.id == claim.resource.id), None)
     if made_for is not None and made_for.physical_id is None:
         if made_for.owner is not None:
-            return Decision(Track.HELD)
+            return Decision(Tracking.HELD)
         changes = {'physical_id': physical_id}
-        return Decision(Track.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
+        return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
     leftover = _leftover(view, claim, physical_id, new_id())
     effects: list[Effect] = [InsertResources((leftover,))]
     traversal = view.traversal
     if traversal is None or traversal.status is not TraversalStatus.RUNNING:
-        return Decision(Track.KNOWN, tuple(effects))
+        return Decision(Tracking.KNOWN, tuple(effects))
     node = Node(
         traversal_id=traversal.id,
         number=traversal.node_count,
@@ -61,7 +61,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         required_by=(traversal.complete_number,),
     )
     effects.append(AppendCleanup(node, None, traversal.complete_number, rows_after=leftover.requires))
-    return Decision(Track.KNOWN, tuple(effects), ((node.traversal_id, node.number),))
+    return Decision(Tracking.KNOWN, tuple(effects), ((node.traversal_id, node.number),))
 
 
 def _leftover(view: PlanView, claim: Claim, physical_id: str, key: str) -> Resource:

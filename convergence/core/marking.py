@@ -6,9 +6,10 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from convergence.core import states
+from convergence.core.decide import was_never_made
 from convergence.core.effects import Decision, InsertEvents, UpdateResource
 from convergence.core.model import Action, Status
-from convergence.core.rows import Event, Resource
+from convergence.core.rows import Event
 from convergence.core.views import FinishView
 
 
@@ -30,7 +31,7 @@ def mark(view: FinishView, unhealthy: bool, reason: str, new_id: Callable[[], st
     A broken one is replaced by the next update. Only what was broken can be well again.
     """
     resource = view.resource
-    if resource is None or resource.action in (Action.INIT, Action.DELETE) or _has_nothing(resource):
+    if resource is None or resource.action in (Action.INIT, Action.DELETE) or was_never_made(resource):
         return Decision(Marked.ABSENT)
     if resource.owner is not None or resource.status is Status.IN_PROGRESS:
         return Decision(Marked.BUSY)
@@ -52,7 +53,3 @@ def mark(view: FinishView, unhealthy: bool, reason: str, new_id: Callable[[], st
     )
     update = UpdateResource(resource.id, None, resource.fence, changes)
     return Decision(Marked.DONE, (update, InsertEvents((event,))))
-
-
-def _has_nothing(resource: Resource) -> bool:
-    return resource.token is None and resource.physical_id is None

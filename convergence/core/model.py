@@ -14,6 +14,9 @@ from typing import TypeAlias
 Json: TypeAlias = 'None | bool | int | float | str | list[Json] | dict[str, Json]'
 """A value that survives a round trip through JSON."""
 
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indices that lead to a part of a value; the empty one leads to the whole."""
+
 
 class Action(StrEnum):
     """What a traversal does to a stack, or what was last done to a resource."""
@@ -159,6 +162,10 @@ class Definition:
     :param restored_from: what a snapshot has kept of the resource, when the stack is brought back to that.
     :param secrets: values that nobody may be shown, as texts: those of hidden parameters, where they went into this
         resource or one that it requires. No part of what the resource is.
+    :param hidden: where values stand that are computed from hidden parameters, here or in what the resource requires:
+        paths that begin with ``properties`` or ``metadata``, of values as they are when all is resolved. No part of
+        what the resource is.
+    :param private: the same for what is computed from values that resource types keep secret.
     """
 
     name: str
@@ -177,6 +184,13 @@ class Definition:
     external_id: str | None = None
     restored_from: Json = None
     secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    hidden: tuple[Path, ...] = field(default=(), compare=False)
+    private: tuple[Path, ...] = field(default=(), compare=False)
+
+    @property
+    def concealed(self) -> tuple[Path, ...]:
+        """Where values stand that are not shown, for whatever reason."""
+        return (*self.hidden, *self.private)
 
     @property
     def shown_type(self) -> str:
@@ -216,6 +230,10 @@ class Definition:
             document['restored_from'] = self.restored_from
         if self.secrets:
             document['secrets'] = list(self.secrets)
+        if self.hidden:
+            document['hidden'] = [list(path) for path in self.hidden]
+        if self.private:
+            document['private'] = [list(path) for path in self.private]
         return document
 
     @classmethod
@@ -248,7 +266,17 @@ class Definition:
             external_id=None if document.get('external_id') is None else str(document['external_id']),
             restored_from=document.get('restored_from'),
             secrets=tuple(str(secret) for secret in secrets),
+            hidden=_paths(document.get('hidden')),
+            private=_paths(document.get('private')),
         )
+
+
+def _paths(document: Json) -> tuple[Path, ...]:
+    """Paths as a row keeps them."""
+    paths = document if isinstance(document, list) else []
+    return tuple(
+        tuple(step for step in path if isinstance(step, str | int)) for path in paths if isinstance(path, list)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from convergence.core import failure, states
 from convergence.core.adoption import is_adopted
-from convergence.core.claim import MOST_LOSSES, Begun, Step, Worker
+from convergence.core.claim import MAX_CRASHES, Step, StepDecision, Worker
+from convergence.core.decide import was_never_made
 from convergence.core.effects import Decision, InsertEvents, KeepItem
 from convergence.core.model import PERFORMED, Action, Status
 from convergence.core.rows import Resource, SnapshotItem
@@ -15,7 +16,7 @@ _ASLEEP = frozenset({Action.SUSPEND, Action.RESUME})
 """What may have left an object suspended, or half so."""
 
 
-def perform(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+def perform(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """Do the traversal's action with a row that is free, or bring what was left in the middle to its end first."""
     action = view.traversal.action
     if resource.status is Status.IN_PROGRESS:
@@ -48,24 +49,19 @@ def item_of(snapshot_id: str, resource: Resource) -> SnapshotItem:
     )
 
 
-def wake_up(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+def wake_up(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """A goal wants a resource that is suspended: it is resumed, and then looked at again."""
     changes = {**states.resource_state(resource, Action.RESUME, Status.IN_PROGRESS, 'state changed'), 'progress': None}
     return claim_row(view, worker, Step.PERFORM, Action.RESUME, changes, completes_node=False)
 
 
-def is_asleep(resource: Resource) -> bool:
-    """Whether a row was suspended, as far as that went, and not resumed."""
-    return resource.action is Action.SUSPEND and resource.status is not Status.IN_PROGRESS
-
-
-def let_go_of_snapshot(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
+def let_go_of_snapshot(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """A snapshot was left in the middle by a traversal that is over: it is over as well."""
     return claim_row(view, worker, Step.CANCEL, Action.SNAPSHOT, {}, completes_node=False)
 
 
-def _go_on(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun]:
-    if resource.losses >= MOST_LOSSES:
+def _go_on(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     same = resource.action is view.traversal.action
     if resource.action is Action.SNAPSHOT and resource.traversal_id != view.traversal.id:
@@ -76,7 +72,7 @@ def _go_on(view: NodeView, worker: Worker, resource: Resource) -> Decision[Begun
 
 def _obstacle(resource: Resource, action: Action) -> str | None:
     """Why the action cannot be done with an object in such a state; None where it can."""
-    if resource.action is Action.INIT or (resource.token is None and resource.physical_id is None):
+    if resource.action is Action.INIT or was_never_made(resource):
         return 'it was never created; update the stack to create it'
     if resource.status is Status.COMPLETE or resource.action in (*_ASLEEP, Action.SNAPSHOT):
         return None
@@ -102,7 +98,7 @@ def _is_concerned(resource: Resource, action: Action, worker: Worker) -> bool:
     return resource.action in _ASLEEP or (resource.action, resource.status) == (Action.CHECK, Status.COMPLETE)
 
 
-def _cannot(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
+def _cannot(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[StepDecision]:
     """The node fails, and the row stays what it is."""
     action = view.traversal.action
     event = InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),))
@@ -110,4 +106,4 @@ def _cannot(view: NodeView, worker: Worker, resource: Resource, reason: str) -> 
         noted = failure.noted(view.traversal, action, resource.name, reason)
         return nothing_to_do(view, worker, [event, noted])
     failed = failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
-    return Decision(Begun(Step.FAIL, None, view.stack.id), (event, *failed))
+    return Decision(StepDecision(Step.FAIL, None, view.stack.id), (event, *failed))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from convergence.core import failure, graph, states
+from convergence.core import failure, graph, leaving, states
 from convergence.core.digest import digest
 from convergence.core.effects import (
     Decision,
@@ -59,6 +59,7 @@ class Request:
     :param goal: the wanted resources; empty for a delete and for the rollback of a create.
     :param template: the goal's template; None where `goal` is empty.
     :param is_new_template: whether the template has to be stored.
+    :param cause: what made the operation necessary, where no user asked for it.
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.wakes`.
     :param stack_changes: columns of the stack that change with the operation.
@@ -66,6 +67,7 @@ class Request:
     :param visit_unchanged: visit every node, whether anything seems to have changed or not.
     :param retains: whether objects stay when their rows go; see `Traversal.retains`.
     :param offered: objects that are there already, by resource name.
+    :param leaves: names of resources whose objects are left behind: all rows of theirs go at once.
     :param beside: what else becomes true with the plan.
     """
 
@@ -77,13 +79,14 @@ class Request:
     is_new_template: bool = False
     rollback_on_failure: bool = False
     request_id: str = ''
-    reason: str = ''
+    cause: str = ''
     window: int = 64
     stack_changes: Mapping[str, Any] = field(default_factory=dict)
     cancels: bool = False
     visit_unchanged: bool = False
     retains: bool = False
     offered: Mapping[str, Offer] = field(default_factory=dict)
+    leaves: frozenset[str] = frozenset()
     beside: tuple[Effect, ...] = ()
 
     @property
@@ -109,10 +112,14 @@ class Planned:
 
 def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
     """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
+    view, request = _without_what_is_left(view, request)
     chosen = choose(stack, view.resources, request)
     backwards = request.action is Action.SUSPEND
-    made = {name: _new_row(stack, view.now, definition, request)
-            for name, definition in request.goal.definitions.items() if name not in chosen and not backwards}
+    made = {
+        name: _new_row(stack, view.now, definition, request)
+        for name, definition in request.goal.definitions.items()
+        if name not in chosen and not backwards
+    }
     rows = {**chosen, **made}
     finished = {} if request.visit_unchanged or request.performs else unchanged(request.goal, chosen)
     whole = _whole(view, chosen, request)
@@ -134,24 +141,35 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
         request_id=request.request_id,
         cancels=request.cancels or failure.nobody_waits_for(view.traversal),
         retains=request.retains,
+        cause=request.cause,
     )
     effects = [
-        *_stack_effects(view, stack, request),
+        *_stack_effects(view, stack, traversal, request),
         *_resource_effects(chosen, made, finished, request),
         *_traversal_effects(view, traversal, nodes),
-        InsertEvents((_started(stack, view.now, request),)),
+        InsertEvents((_started(stack, view.now, traversal, request),)),
         *request.beside,
     ]
+    row_ids = {name: row.id for name, row in rows.items()}
+    return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids), tuple(effects))
+
+
+def _to_be_told(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The ready nodes, but for those that another one wakes."""
     ready = [node for node in nodes if node.status is NodeStatus.READY]
-    followers = {node.wakes for node in ready if node.wakes is not None}
-    return Decision(
-        Planned(
-            traversal=traversal,
-            ready=tuple(node for node in ready if node.number not in followers),
-            superseded=_running(view),
-            row_ids={name: row.id for name, row in rows.items()},
-        ),
-        tuple(effects),
+    followers = {node.next_in_backlog for node in ready if node.next_in_backlog is not None}
+    return tuple(node for node in ready if node.number not in followers)
+
+
+def _without_what_is_left(view: PlanView, request: Request) -> tuple[PlanView, Request]:
+    """The rows that remain when those go whose objects are left behind; and that they go, and which."""
+    left = [row for row in view.resources if row.name in request.leaves]
+    if not left:
+        return view, request
+    remaining = tuple(row for row in view.resources if row.name not in request.leaves)
+    gone = leaving.leave(left, view.now, request.new_id)
+    return replace(view, resources=remaining), replace(
+        request, cause=leaving.summary(left), beside=(*gone, *request.beside)
     )
 
 
@@ -322,7 +340,7 @@ def _chain(nodes: list[Node], window: int) -> list[Node]:
 
 
 def _waking(node: Node, follower: int) -> Node:
-    return replace(node, wakes=follower)
+    return replace(node, next_in_backlog=follower)
 
 
 # --- effects --------------------------------------------------------------------------------------------------
@@ -333,10 +351,13 @@ def _running(view: PlanView) -> str | None:
     return traversal.id if traversal and traversal.status is TraversalStatus.RUNNING else None
 
 
-def _stack_effects(view: PlanView, stack: Stack, request: Request) -> list[Effect]:
-    template = request.template
-    state = states.stack_state(stack, request.action, Status.IN_PROGRESS, request.reason) if view.stack else {
-        'action': request.action, 'status': Status.IN_PROGRESS, 'status_reason': request.reason}
+def _stack_effects(view: PlanView, stack: Stack, traversal: Traversal, request: Request) -> list[Effect]:
+    template, reason = request.template, traversal.reason_of('started')
+    state = (
+        states.stack_state(stack, request.action, Status.IN_PROGRESS, reason)
+        if view.stack
+        else {'action': request.action, 'status': Status.IN_PROGRESS, 'status_reason': reason}
+    )
     changes = {
         **state,
         'traversal_id': request.traversal_id,
@@ -383,13 +404,13 @@ def _traversal_effects(view: PlanView, traversal: Traversal, nodes: list[Node]) 
     return effects
 
 
-def _started(stack: Stack, now: float, request: Request) -> Event:
+def _started(stack: Stack, now: float, traversal: Traversal, request: Request) -> Event:
     return Event(
         id=request.new_id(),
         stack_id=stack.id,
         action=request.action,
         status=Status.IN_PROGRESS,
-        reason=request.reason,
+        reason=traversal.reason_of('started'),
         at=now,
         resource_name=None,
         physical_id=stack.id,

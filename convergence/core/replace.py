@@ -47,8 +47,8 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         replaces=old.id,
         template_id=view.traversal.template_id,
         cleared=old.cleared,
-        cleared_for=old.cleared_for,
-        losses=old.losses,
+        cleared_traversal_id=old.cleared_traversal_id,
+        crash_count=old.crash_count,
     )
     effects: list[Effect] = [
         InsertResources((new,)),

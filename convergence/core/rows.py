@@ -20,6 +20,9 @@ from convergence.core.model import (
     TraversalStatus,
 )
 
+NOT_STORED = {'stored': False}
+"""Metadata of a field that has no column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -80,6 +83,8 @@ class Traversal:
     :param failed_name: resource whose node failed first.
     :param stalled_at: since when it makes no progress; None while it does.
     :param retains: whether the rows are forgotten and their objects stay: the stack is abandoned.
+    :param cause: what made it necessary, where no user asked for it: the failure that a rollback undoes;
+        or what it leaves behind.
     """
 
     id: str
@@ -101,6 +106,11 @@ class Traversal:
     failed_name: str | None = None
     stalled_at: float | None = None
     retains: bool = False
+    cause: str = ''
+
+    def reason_of(self, what: str) -> str:
+        """The stack's status reason for something that the traversal does: what, and because of what."""
+        return f'Stack {self.action} {what}' + (f'; {self.cause}' if self.cause else '')
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +141,7 @@ class Node:
     requires: tuple[int, ...] = ()
     required_by: tuple[int, ...] = ()
     output: Output | None = None
-    wakes: int | None = None
+    next_in_backlog: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +232,19 @@ class Resource:
     :param wake_at: when a parked action wants to be polled again.
     :param began_at: when the present or last action began.
     :param traversal_id: the traversal for which it was last claimed.
-    :param unsure_until: until then an interrupted creation may still make something, whatever is found of it now.
+    :param search_until: until then an interrupted creation may still make something, whatever is found of it now.
+    :param nothing_made: whether the type has said that its creation failed and left nothing behind.
     :param retry: set while a call that failed for the moment is repeated.
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
     :param losses: how many workers in a row have died in the middle of the present action.
     :param events: how many things have happened, to it or to what it waits for, since it was made.
     :param heard: how many of them were known when it was last polled; while there are more it does not sleep.
-    :param hook: where the row was last paused, and `hook_for` the traversal for which.
-    :param cleared: the hook that a person has cleared last, and `cleared_for` the traversal in which. Whoever clears a
-        hook writes these and nothing else.
+    :param hook: where the row was last paused, and `hook_traversal_id` the traversal for which.
+    :param revocations: how often its signal addresses have been revoked. Whoever revokes them writes this and nothing
+        else.
+    :param cleared: the hook that a person has cleared last, and `cleared_traversal_id` the traversal in which. Who
+        clears a hook writes these and nothing else.
+    :param damaged: the columns that could not be read, and are as if nothing were stored there.
     """
 
     id: str
@@ -259,27 +273,35 @@ class Resource:
     wake_at: float | None = None
     updated_at: float | None = None
     began_at: float | None = None
-    unsure_until: float | None = None
+    search_until: float | None = None
     traversal_id: str | None = None
     retry: Retry | None = None
     deadline: float | None = None
-    losses: int = 0
+    crash_count: int = 0
     events: int = 0
     heard: int = 0
     hook: Hook | None = None
-    hook_for: str | None = None
+    hook_traversal_id: str | None = None
     cleared: Hook | None = None
-    cleared_for: str | None = None
+    cleared_traversal_id: str | None = None
+    revocations: int = 0
+    nothing_made: bool = False
+    damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a creation was begun, and its end is not known: no object of it is, nor that it was complete."""
+        return self.token is not None and self.physical_id is None and self.output is None
 
     def waits_at(self, traversal_id: str) -> Hook | None:
         """The hook at which the row is paused for a traversal; None where it is not."""
-        if self.hook is None or self.hook_for != traversal_id or self.has_passed(self.hook, traversal_id):
+        if self.hook is None or self.hook_traversal_id != traversal_id or self.has_passed(self.hook, traversal_id):
             return None
         return self.hook
 
     def has_passed(self, hook: Hook, traversal_id: str) -> bool:
         """Whether a hook has been cleared in a traversal, and none after it."""
-        return self.cleared is hook and self.cleared_for == traversal_id
+        return self.cleared is hook and self.cleared_traversal_id == traversal_id
 
     @property
     def shown_type(self) -> str:

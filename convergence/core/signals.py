@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convergence.core.effects import ClearHook, CountEvent, Decision, Effect, InsertEvents, InsertSignal
+from convergence.core.effects import (
+    ClearHook,
+    CountEvent,
+    Decision,
+    Effect,
+    InsertEvents,
+    InsertSignal,
+    RevokeAddresses,
+)
 from convergence.core.model import Action, Hook, Json, TraversalStatus
 from convergence.core.rows import Event, Resource, Signal
 from convergence.core.views import SignalView
 
 
-def receive(
-    view: SignalView, signal_id: str, details: Json, reason: str, new_id: Callable[[], str]
-) -> Decision[bool]:
+def receive(view: SignalView, signal_id: str, details: Json, reason: str, new_id: Callable[[], str]) -> Decision[bool]:
     """Store a signal, and wake whoever may wait for it: the resource itself, and what is built on it.
 
     :param reason: what is told of it.
@@ -32,6 +38,18 @@ def receive(
         InsertEvents((_event(view, resource, Action.SIGNAL, reason, new_id),)),
     )
     return Decision(True, effects, _woken(view))
+
+
+def revoke(view: SignalView, new_id: Callable[[], str]) -> Decision[int | None]:
+    """Make every signal address void that there is for a row, whoever holds it.
+
+    :returns: as the verdict, how often that has been done now; None: the row is gone.
+    """
+    resource = view.resource
+    if resource is None:
+        return Decision(None)
+    event = _event(view, resource, Action.SIGNAL, 'All signal addresses are revoked', new_id)
+    return Decision(resource.revocations + 1, (RevokeAddresses(resource.id), InsertEvents((event,))))
 
 
 def clear(view: SignalView, hook: Hook, new_id: Callable[[], str]) -> Decision[bool]:

@@ -9,12 +9,8 @@ from convergence.core.model import Status, TraversalStatus
 from convergence.core.rows import Event
 from convergence.core.views import PlanView
 
-MARK = '; no progress since '
 
-
-def stalled(
-    view: PlanView, traversal_id: str, since: float, text: str, new_id: Callable[[], str]
-) -> Decision[bool]:
+def stalled(view: PlanView, traversal_id: str, since: float, text: str, new_id: Callable[[], str]) -> Decision[bool]:
     """Report that a traversal makes no progress, once for each time.
 
     :param since: when it last did.
@@ -24,7 +20,7 @@ def stalled(
     traversal = view.traversal
     if traversal is None or traversal.stalled_at is not None:
         return Decision(False)
-    return _tell(view, traversal_id, since, f'{MARK}{text}', new_id)
+    return _tell(view, traversal_id, since, text, new_id)
 
 
 def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Decision[bool]:
@@ -39,7 +35,7 @@ def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Deci
 
 
 def _tell(
-    view: PlanView, traversal_id: str, since: float | None, mark: str, new_id: Callable[[], str]
+    view: PlanView, traversal_id: str, since: float | None, text: str, new_id: Callable[[], str]
 ) -> Decision[bool]:
     stack, traversal = view.stack, view.traversal
     assert traversal is not None
@@ -47,13 +43,13 @@ def _tell(
         return Decision(False)
     if traversal.status is not TraversalStatus.RUNNING:
         return Decision(False)
-    reason = stack.status_reason.partition(MARK)[0] + mark
+    reason = traversal.reason_of('started') + (f'; no progress since {text}' if text else '')
     event = Event(
         id=new_id(),
         stack_id=stack.id,
         action=traversal.action,
         status=Status.IN_PROGRESS,
-        reason=f'N{mark.removeprefix("; n")}' if mark else 'Progress again',
+        reason=f'No progress since {text}' if text else 'Progress again',
         at=view.now,
         physical_id=stack.id,
     )

@@ -5,34 +5,28 @@ The diagrams in the documentation are drawn from these tables.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from convergence.core.model import PERFORMED, Action, Status
 from convergence.core.rows import Resource, Stack
-
-State: TypeAlias = tuple[Action, Status]
+from convergence.core.ways import ACTIONS, Answer, Operation, State, answer
 
 INIT: State = (Action.INIT, Status.COMPLETE)
-GOALS = (Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTORE, Action.ROLLBACK, Action.DELETE)
-"""What gives a stack a goal. The others (`PERFORMED`) leave it the one that it has."""
-
-_SUPERSEDING = frozenset({Action.UPDATE, Action.RESTORE, Action.ROLLBACK, Action.DELETE})
-"""What may be asked for while something else is in progress."""
 
 
 def _following(action: Action, status: Status) -> frozenset[Action]:
-    """What a stack may begin: after a delete only another one; suspended, only to resume or to be deleted."""
-    if action is Action.DELETE:
-        return frozenset({Action.DELETE})
-    if action is Action.SUSPEND:
-        at_rest = frozenset({Action.SUSPEND, Action.RESUME}) if status is not Status.IN_PROGRESS else frozenset()
-        return at_rest | {Action.DELETE}
-    return _SUPERSEDING if status is Status.IN_PROGRESS else _SUPERSEDING | PERFORMED
+    """What a stack may begin: whatever `convergence.core.ways` lets it; and, at rest, what is done to it as it is."""
+    begun = {Action.DELETE}
+    if answer(action, status, Operation.UPDATE) in (Answer.BEGINS, Answer.SUPERSEDES):
+        begun |= {Action.UPDATE, Action.RESTORE}
+    if answer(action, status, Operation.CANCEL) is Answer.ROLLS_BACK:
+        begun.add(Action.ROLLBACK)
+    if status is Status.IN_PROGRESS or action is Action.DELETE:
+        return frozenset(begun)
+    return frozenset(begun | (PERFORMED if action is not Action.SUSPEND else {Action.SUSPEND, Action.RESUME}))
 
 
 def _stack_table() -> dict[State, frozenset[State]]:
     table: dict[State, frozenset[State]] = {}
-    for action in (*GOALS, *sorted(PERFORMED)):
+    for action in ACTIONS:
         for status in Status:
             begun = {(following, Status.IN_PROGRESS) for following in _following(action, status)}
             ends = {(action, Status.COMPLETE), (action, Status.FAILED)} if status is Status.IN_PROGRESS else set()
@@ -62,12 +56,15 @@ def _performed() -> dict[State, frozenset[State]]:
     table: dict[State, frozenset[State]] = {}
     for action in PERFORMED:
         table[action, Status.IN_PROGRESS] = _in_progress(action) | {
-            (Action.UPDATE, Status.IN_PROGRESS), (Action.CREATE, Status.IN_PROGRESS)
-        }  # fmt: skip
+            (Action.UPDATE, Status.IN_PROGRESS),
+            (Action.CREATE, Status.IN_PROGRESS),
+        }
         table[action, Status.COMPLETE] = _after_success()
         table[action, Status.FAILED] = _after_success() | {
-            (action, Status.COMPLETE), (action, Status.FAILED), (Action.CREATE, Status.IN_PROGRESS)
-        }  # fmt: skip
+            (action, Status.COMPLETE),
+            (action, Status.FAILED),
+            (Action.CREATE, Status.IN_PROGRESS),
+        }
     return table
 
 

@@ -6,30 +6,32 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from convergence.core import failure, states
-from convergence.core.claim import Begun, Claim, Step, Worker
-from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, TellNode, UpdateResource
-from convergence.core.model import Action, Output, Status
+from convergence.core.claim import Claim, Step, StepDecision, Worker
+from convergence.core.decide import was_never_made
+from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
+from convergence.core.leaving import described
+from convergence.core.model import Action, Output, Phase, Status
 from convergence.core.rows import Event, Node, Pending, Resource
 from convergence.core.views import NodeView
 
 
-def leave_to_others(node: Node) -> Decision[Begun]:
+def leave_to_others(node: Node) -> Decision[StepDecision]:
     """Somebody else will see to the row. The node behind the window need not wait for that."""
-    if node.wakes is None:
-        return Decision(Begun(Step.WAIT))
-    return Decision(Begun(Step.WAIT), (TellNode(node.traversal_id, node.wakes),), _follower(node))
+    if node.next_in_backlog is None:
+        return Decision(StepDecision(Step.WAIT))
+    return Decision(StepDecision(Step.WAIT), (NotifyNode(node.traversal_id, node.next_in_backlog),), _follower(node))
 
 
 def nothing_to_do(
     view: NodeView, worker: Worker, effects: list[Effect], output: Output | None = None
-) -> Decision[Begun]:
+) -> Decision[StepDecision]:
     """The node is done, with nothing more than some effects.
 
     :param output: what it hands to those that require it.
     """
     node = view.node
-    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.wakes)
-    return Decision(Begun(Step.NOTHING), (*effects, finish), _follower(node))
+    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.next_in_backlog)
+    return Decision(StepDecision(Step.NOTHING), (*effects, finish), _follower(node))
 
 
 def claim_row(
@@ -41,7 +43,7 @@ def claim_row(
     pending: Pending | None = None,
     *,
     completes_node: bool = True,
-) -> Decision[Begun]:
+) -> Decision[StepDecision]:
     """Take the row, to call its type.
 
     :param changes: columns that change with the claim.
@@ -59,9 +61,9 @@ def claim_row(
     }
     retry = resource.retry
     if step in (Step.CREATE, Step.UPDATE, Step.PERFORM, Step.DELETE) or (step is Step.ADOPT and retry is None):
-        # Creations that nobody can find are begun anew in another row: the deaths during all of them count.
-        losses = resource.losses if step is Step.CREATE else 0
-        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None, 'losses': losses}
+        held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None}
+        # Creations that nobody can find are begun anew in another row: the crashes during all of them count.
+        held['crash_count'] = resource.crash_count if step is Step.CREATE else 0
     elif retry is not None:
         # From here on something may come of the call: only whoever makes it can say that nothing did.
         held['retry'] = replace(retry, clean=False)
@@ -80,12 +82,12 @@ def claim_row(
         at=view.now,
         clean=retry is not None and retry.clean,
     )
-    return Decision(Begun(step, claim), tuple(effects))
+    return Decision(StepDecision(step, claim), tuple(effects))
 
 
-def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[Begun]:
+def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[StepDecision]:
     """The node fails before anything was done; a resource that works is left as it is."""
-    new = resource.token is None and resource.physical_id is None
+    new = was_never_made(resource)
     action = Action.CREATE if new else Action.UPDATE
     effects: list[Effect] = []
     if new:
@@ -93,20 +95,20 @@ def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> D
         effects.append(UpdateResource(resource.id, None, resource.fence, changes))
     effects.append(InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),)))
     effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
-    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
+    return Decision(StepDecision(Step.FAIL, None, view.stack.id), tuple(effects))
 
 
-def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str = '') -> Decision[Begun]:
+def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str = '') -> Decision[StepDecision]:
     """Whoever goes on with the action dies: it fails, before it has taken every worker with it.
 
     :param doing: what they were doing, where that is no action of the resource: then its state stays as it is.
     """
     action = Action.UPDATE if doing else Action.CREATE if resource.action is Action.INIT else resource.action
     reason = (
-        f'{resource.losses} workers in a row have died in the middle of {doing or action}; '
+        f'{resource.crash_count} workers in a row have died in the middle of {doing or action}; '
         'see their logs, then update or delete the stack to try again'
     )
-    changes: dict[str, object] = {'losses': 0}
+    changes: dict[str, object] = {'crash_count': 0}
     if not doing:
         changes |= {**states.resource_state(resource, action, Status.FAILED, reason), 'deadline': None}
     effects: list[Effect] = [
@@ -114,12 +116,26 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
         InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),)),
         *failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now),
     ]
-    return Decision(Begun(Step.FAIL, None, view.stack.id), tuple(effects))
+    return Decision(StepDecision(Step.FAIL, None, view.stack.id), tuple(effects))
 
 
-def event_of(
-    view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str
-) -> Event:
+def refuse_damaged(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    """What is stored of the row cannot be read, so nothing can be done with its object: the node fails."""
+    action = Action.DELETE if view.node.phase is Phase.CLEANUP else Action.UPDATE
+    columns = ', '.join(resource.damaged)
+    reason = (
+        f'what is stored of it cannot be read ({columns}); its object: {described(resource)}. Put back the key that '
+        f'sealed it, or delete the stack and leave {resource.name} (--leave {resource.name}): its object then stays'
+    )
+    event = InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),))
+    if failure.goes_on(view.traversal):
+        noted = failure.noted(view.traversal, view.traversal.action, resource.name, reason)
+        return nothing_to_do(view, worker, [event, noted])
+    failed = failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
+    return Decision(StepDecision(Step.FAIL, None, view.stack.id), (event, *failed))
+
+
+def event_of(view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str) -> Event:
     """What is told of the row of a node."""
     definition = view.node.definition
     return Event(
@@ -148,4 +164,4 @@ def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:
 
 
 def _follower(node: Node) -> tuple[tuple[str, int], ...]:
-    return ((node.traversal_id, node.wakes),) if node.wakes is not None else ()
+    return ((node.traversal_id, node.next_in_backlog),) if node.next_in_backlog is not None else ()

@@ -1,7 +1,7 @@
 """What a transaction locks and reads before anything is decided.
 
-Locks are always taken in one order: the stack row, then resource rows by key, then sync points by key. Whoever holds
-a resource row never waits for a stack row.
+Locks are always taken in one order: the row of the project (for a new stack alone), the stack row, then resource rows
+by key, then sync points by key. Whoever holds a resource row never waits for a stack row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Scope(Generic[ViewT]):
 
 @dataclass(frozen=True, slots=True)
 class NewStack(Scope[PlanView]):
-    """A stack that is about to be stored."""
+    """A stack that is about to be stored: the row of its project is locked, and its living stacks are counted."""
 
     project_id: str
 
@@ -68,11 +68,16 @@ class LastNode(Scope[NodeView]):
 
 @dataclass(frozen=True, slots=True)
 class HeldResource(Scope[FinishView]):
-    """A resource row that somebody holds, and the node it is held for."""
+    """A resource row that somebody holds, and the node it is held for.
+
+    :param fence: the fence under which the caller knows the row. Fences only grow: a smaller one is an older state of
+        the row, as a database server shows it that lags behind others, and nothing is decided by it.
+    """
 
     resource_id: str
     traversal_id: str | None = None
     number: int | None = None
+    fence: int = 0
 
 
 UNDONE = (NodeStatus.WAITING, NodeStatus.READY)

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import event, select
 
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
-from convergence.db.columns import OWN_CLOCK
-from convergence.db.connection import Database
-from convergence.db.load import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, columns
-from convergence.db.memory import Tables
-from convergence.db.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
-from convergence.db.store import Store
+from convergence.db.memory.store import Tables
+from convergence.db.schema.columns import OWN_CLOCK
+from convergence.db.schema.models import DUTY, EVENT, METADATA, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.statements.connection import Database
+from convergence.db.statements.load import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, columns
+from convergence.db.statements.store import Store
 
 
 def set_clock(database: Database, clock: Callable[[], float]) -> None:
@@ -35,15 +35,17 @@ def set_clock(database: Database, clock: Callable[[], float]) -> None:
 
 
 def all_rows(store: Store) -> Tables:
-    """Every row of a database, as it is committed."""
+    """Every row of a database, as it was committed at one moment."""
     nodes: dict[str, dict[int, Node]] = defaultdict(dict)
-    cast_at: dict[tuple[str, int], float] = {}
+    notified_at: dict[tuple[str, int], float] = {}
     with store.reading() as connection:
-        for *values, at in connection.execute(select(*NODE_COLUMNS, SYNC_POINT.c.cast_at)):
+        if connection.dialect.name != 'sqlite':  # there a transaction sees one state of all rows anyway
+            connection.execution_options(isolation_level='REPEATABLE READ')
+        for *values, at in connection.execute(select(*NODE_COLUMNS, SYNC_POINT.c.notified_at)):
             node = Node(*values)
             nodes[node.traversal_id][node.number] = node
             if at is not None:
-                cast_at[node.traversal_id, node.number] = at
+                notified_at[node.traversal_id, node.number] = at
         events = select(*columns(EVENT, Event)).order_by(EVENT.c.sequence)
         return Tables(
             stack={row.id: Stack(*row) for row in connection.execute(select(*STACK_COLUMNS).order_by(STACK.c.id))},
@@ -56,10 +58,30 @@ def all_rows(store: Store) -> Tables:
                 for row in connection.execute(select(*TRAVERSAL_COLUMNS).order_by(TRAVERSAL.c.id))
             },
             node=dict(nodes),
-            cast_at=cast_at,
+            notified_at=notified_at,
             resource={
-                row.id: Resource(*row)
-                for row in connection.execute(select(*RESOURCE_COLUMNS).order_by(RESOURCE.c.id))
+                row.id: Resource(*row) for row in connection.execute(select(*RESOURCE_COLUMNS).order_by(RESOURCE.c.id))
             },
             event=[Event(*row) for row in connection.execute(events)],
         )
+
+
+def is_empty(database: Database) -> bool:
+    """Whether no stack was ever stored in a database with the newest schema."""
+    with database.connect() as connection:
+        return connection.execute(select(STACK.c.id).limit(1)).first() is None
+
+
+def clear(store: Store) -> None:
+    """Remove all stacks and processes, and everything that belongs to them.
+
+    :raises Conflict: somebody kept writing meanwhile.
+    """
+
+    def remove(connection: Any) -> None:
+        for table in reversed(METADATA.sorted_tables):
+            if table is not DUTY:
+                connection.execute(table.delete())
+        connection.execute(DUTY.update().values(holder=None, until=0.0))
+
+    store.write(remove, clear)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from convergence import errors
-from convergence.engine.sweeper import Sweeper
-from convergence.engine.traversals import Traversals
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.heartbeat import Heartbeat
 from convergence.rpc.operations import OPERATIONS
 

@@ -1,8 +1,8 @@
 """The process that evaluates YAQL. It is started as a script by `convergence.expressions.process`.
 
-Its standard input is a socket: it reads a request on each line and answers with a line, both JSON, until the other side
-is gone. An expression is a program of somebody we do not know, and YAQL's own limits do not bound its loops: so the
-kernel ends this process when an evaluation takes too much time, and refuses it memory.
+Its standard input is a socket: it reads a request on each line, seconds of processor time and JSON, and answers with a
+line of JSON, until the other side is gone. An expression is a program of somebody we do not know, and YAQL's own limits
+do not bound its loops: so the kernel ends this process when an evaluation takes too much time, and refuses it memory.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def serve(connection: socket.socket, limits: dict[str, Any]) -> None:
     stream.write(b'{"ready": true}\n')
     stream.flush()
     for line in stream:
-        random.seed(line)  # the same request has the same answer
+        cpu_s, _, request = line.partition(b' ')
+        random.seed(request)  # the same request has the same answer
         started = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, limits['cpu_s'])
-        answer = _answer(engine, library, line)
+        signal.setitimer(signal.ITIMER_PROF, float(cpu_s))
+        answer = _answer(engine, library, request)
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         answer['cpu_s'] = time.process_time() - started
         stream.write(json.dumps(answer).encode() + b'\n')

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, make_dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.constraints import AllowedPattern, AllowedValues, Constraint, Length, Modulo, Range, custom
@@ -25,6 +27,7 @@ from convergence.resources.contract import (
     InProgress,
     ObjectNotFound,
     Observed,
+    OutcomeUnknown,
     PluginFailure,
     ReplacementNeeded,
     ResourceType,
@@ -58,18 +61,21 @@ class _AtRest(ResourceType[Any]):
 
     _plugin: type[Any]
 
+    @override
     def check(self, call: Call[Any]) -> Answer:
         """``handle_check``, if the plugin has it, then ``check_check_complete``."""
         if not hasattr(self._plugin, 'handle_check'):
             return super().check(call)
         return self._handle(call, Action.CHECK, lambda one: one.handle_check())
 
+    @override
     def suspend(self, call: Call[Any]) -> Answer:
         """``handle_suspend``, if the plugin has it, then ``check_suspend_complete``."""
         if not hasattr(self._plugin, 'handle_suspend'):
             return super().suspend(call)
         return self._handle(call, Action.SUSPEND, lambda one: one.handle_suspend())
 
+    @override
     def resume(self, call: Call[Any]) -> Answer:
         """``handle_resume``, if the plugin has it, then ``check_resume_complete``."""
         if not hasattr(self._plugin, 'handle_resume'):
@@ -81,7 +87,13 @@ class _AtRest(ResourceType[Any]):
 
 
 class AdaptedType(_AtRest):
-    """A plugin of the established style behind the contract. Made with `adapt`."""
+    """A plugin of the established style behind the contract. Made with `adapt`.
+
+    Its attributes and its reference are what a service says of an object. Where an attribute has the name of a property
+    it is taken to tell that property, and no other.
+    """
+
+    reference_of = ()
 
     def __init__(self, plugin: type[Any]) -> None:
         self.__doc__ = plugin.__doc__
@@ -93,10 +105,12 @@ class AdaptedType(_AtRest):
         self.support = support_of(getattr(plugin, 'support_status', None))  # type: ignore[misc]
         self.Attributes = _attributes_class(plugin)  # type: ignore[misc]
 
+    @override
     def create(self, call: Call[Any]) -> Answer:
         """``handle_create``, then ``check_create_complete``."""
         return self._handle(call, Action.CREATE, lambda one: one.handle_create())
 
+    @override
     def update(self, call: Call[Any]) -> Answer:
         """``handle_update`` with what has changed, then ``check_update_complete``."""
         after, changes = _difference(call)
@@ -104,42 +118,50 @@ class AdaptedType(_AtRest):
         template_changes = {'Properties': after} if changes else {}
         return self._handle(call, Action.UPDATE, lambda one: one.handle_update(snippet, template_changes, changes))
 
+    @override
     def delete(self, call: Call[Any]) -> Answer:
         """``handle_delete``, then ``check_delete_complete``. An error that says "not found" means it is gone."""
         return self._handle(call, Action.DELETE, lambda one: one.handle_delete())
 
+    @override
     def poll(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> Answer:
         """``check_<action>_complete`` with what the handler returned."""
         one = self._instance(call)
         cookie = copy.deepcopy(progress['cookie'])  # The check may change it; what was stored stays as it was.
         return _guarded(one, action, lambda: self._checked(one, action, cookie))
 
+    @override
     def needs_replacement(self, call: Call[Any]) -> bool:
         """``needs_replace_with_prop_diff``."""
         after, changes = _difference(call)
         before = _named(call.previous) if call.previous is not None else {}
         return bool(self._instance(call).needs_replace_with_prop_diff(set(changes), after, before))
 
+    @override
     def observe(self, call: Call[Any]) -> Observed | None:
         """Unhealthy where ``needs_replace_failed`` says so; None where the plugin has no such method."""
         verdict = self._instance(call).needs_replace_failed()
         return None if verdict is None else Observed(healthy=not verdict)
 
+    @override
     def reference_id(self, call: Call[Any]) -> str | None:
         """``get_reference_id``."""
         reference = self._instance(call).get_reference_id()
         return None if reference is None else str(reference)
 
+    @override
     def attribute(self, call: Call[Any], name: str) -> Json:
         """``_resolve_attribute``."""
         return _as_json(self._instance(call)._resolve_attribute(name), f'attribute {name}')
 
+    @override
     def cancel(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> None:
         """``handle_<action>_cancel`` with what the handler returned, if the plugin has it."""
         handler = getattr(self._instance(call), f'handle_{action.value.lower()}_cancel', None)
         if handler is not None:
             handler(progress['cookie'])
 
+    @override
     def can_cancel(self, action: Action) -> bool:
         """Whether the plugin has ``handle_<action>_cancel``."""
         return hasattr(self._plugin, f'handle_{action.value.lower()}_cancel')
@@ -149,6 +171,7 @@ class AdaptedType(_AtRest):
         one.begin(call, _named(call.properties))
         return one
 
+    @override
     def _handle(self, call: Call[Any], action: Action, handler: Callable[[Any], Any]) -> Answer:
         one = self._instance(call)
         return _guarded(one, action, lambda: self._checked(one, action, handler(one)))
@@ -175,7 +198,7 @@ def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
             # The field's way to say, in the middle of an update, that only a new object will do.
             raise ReplacementNeeded(str(error), physical_id=one.resource_id) from error
         # With the id that the handler may have set before it failed: nothing real may be lost sight of.
-        raise FinalFailure(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
+        raise OutcomeUnknown(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
 
 
 def _named(properties: Any) -> dict[str, Any]:
@@ -212,7 +235,7 @@ def _attributes_class(plugin: type[Any]) -> type[Any]:
     for key, entry in schema.items():
         annotation = Json if isinstance(entry, str) else _annotation(entry)
         description = entry if isinstance(entry, str) else _told(entry, 'description', '')
-        entries.append((_identifier(key), annotation, attr(str(description or ''), name=key)))
+        entries.append((_identifier(key), annotation, attr(str(description or ''), name=key, of=(key,))))
     return make_dataclass(f'{plugin.__name__}Attributes', entries, frozen=True)
 
 

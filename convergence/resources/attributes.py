@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from convergence.core.model import Json
@@ -11,6 +12,8 @@ from convergence.resources.shapes import Kind, annotations_of, shape_of
 
 _DESCRIPTION = 'convergence.attribute.description'
 _NAME = 'convergence.attribute.name'
+_OF = 'convergence.attribute.of'
+_SECRET = 'convergence.attribute.secret'
 
 
 @dataclass(frozen=True)
@@ -18,12 +21,18 @@ class AnyAttribute:
     """Use as `Attributes` of a type that answers to every attribute name."""
 
 
-def attr(description: str = '', *, name: str | None = None) -> Any:
+def attr(
+    description: str = '', *, name: str | None = None, of: Sequence[str] | None = None, secret: bool = False
+) -> Any:
     """Declare an attribute with a description: the right-hand side of a field of the `Attributes` dataclass.
 
     :param name: the name in templates, where that is not the field's name.
+    :param of: names of the properties whose values the attribute tells something of. It is not shown where one of them
+        is hidden. None: it may tell any property.
+    :param secret: it is not shown, unless an output of the stack gives it.
     """
-    return field(kw_only=True, metadata={_DESCRIPTION: description, _NAME: name})
+    told = None if of is None else tuple(of)
+    return field(kw_only=True, metadata={_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret})
 
 
 def attribute_names(kind: ResourceType[Any]) -> tuple[str, ...]:
@@ -46,6 +55,32 @@ def has_attribute(kind: ResourceType[Any], name: str) -> bool:
     if name in getattr(declared, 'also', ()) or name.startswith(getattr(declared, 'beginnings', ()) or '\0'):
         return True
     return name == '' or name in attribute_names(kind)
+
+
+def properties_told(kind: ResourceType[Any], name: str) -> frozenset[str] | None:
+    """The names of the properties that an attribute tells something of; None: it may tell any.
+
+    :param name: '' for all attributes.
+    """
+    entry = _entry(kind, name)
+    told = entry.metadata.get(_OF) if entry is not None else None
+    return None if told is None else frozenset(told)
+
+
+def is_secret(kind: ResourceType[Any], name: str) -> bool:
+    """Whether an attribute is declared to be secret; all of them, asked for with '', are where one is."""
+    if not name:
+        return any(is_secret(kind, each) for each in attribute_names(kind))
+    entry = _entry(kind, name)
+    return entry is not None and bool(entry.metadata.get(_SECRET))
+
+
+def _entry(kind: ResourceType[Any], name: str) -> Field[Any] | None:
+    """The declaration of an attribute, where there is one of its own."""
+    declared = kind.Attributes
+    if declared is None or issubclass(declared, AnyAttribute):
+        return None
+    return next((entry for entry in fields(declared) if (entry.metadata.get(_NAME) or entry.name) == name), None)
 
 
 def describe_attributes(kind: ResourceType[Any]) -> dict[str, Json]:

@@ -8,13 +8,15 @@ A call answers with `Done` or with `InProgress`. While an action is in progress 
 progress data that the last answer carried. Errors are raised:
 
 * `TransientFailure`: try again, after a while; the engine backs off. From `create` only where nothing was made.
-* `FinalFailure` (and any other exception): the resource has failed with that text.
+* `FinalFailure`: the resource has failed with that text. From `create`, nothing was made unless it names an object: a
+  service that may answer with an error although it has made something is a case for `OutcomeUnknown`.
+* `OutcomeUnknown`, and any other exception: the same, and whether the call has had an effect is not known.
 * `ObjectNotFound`: the physical object is not there. For a delete that is success.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -41,6 +43,14 @@ class TransientFailure(PluginFailure):
 
 class FinalFailure(PluginFailure):
     """Repeating the call will not help."""
+
+
+class OutcomeUnknown(PluginFailure):
+    """The call has failed, and perhaps it had its effect all the same: the answer was lost, for example.
+
+    Before a resource whose `create` has ended like this is deleted or made again, the engine finds out what it has
+    made. Any exception that is not of this module means the same.
+    """
 
 
 class ObjectNotFound(PluginFailure):
@@ -145,6 +155,7 @@ class Call(Generic[P]):
         brought back to that; None otherwise.
     :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
     :param signals: reads the signals that this resource has received so far, and the resources that it requires.
+    :param revocations: how often the signal addresses of the resource have been revoked; see `convergence.signing`.
     :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
     """
 
@@ -163,6 +174,7 @@ class Call(Generic[P]):
     cancelled: Callable[[], bool] = never_cancelled
     signals: Callable[[], Signals] = no_signals
     age_s: Callable[[], float] = no_time
+    revocations: int = 0
 
 
 class OptionalActions(Generic[P]):
@@ -196,6 +208,20 @@ class OptionalActions(Generic[P]):
         return type(self).snapshot is not OptionalActions.snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One object that exists, as the service itself lists it.
+
+    :param token: the idempotency token that it carries, or the SHA-256 digest of it, hexadecimal; None where the
+        service shows none.
+    :param name: what people call it.
+    """
+
+    physical_id: str
+    token: str | None = None
+    name: str = ''
+
+
 class ResourceType(OptionalActions[P]):
     """Base class of resource types. Only `create` must be written; everything else has a sensible default.
 
@@ -203,23 +229,30 @@ class ResourceType(OptionalActions[P]):
 
     * `Properties`: a frozen dataclass; each field is declared with `convergence.resources.schema.prop`.
     * `Attributes`: a frozen dataclass (or None) whose fields name and type the readable attributes.
-    * `token_enforced`: True where the service itself refuses or deduplicates a second create with the same token.
+    * `token_enforced`: True where a second `create` with the same token and properties makes nothing new, and answers
+      with the object that the first one has made.
+    * `create_settles_s`: for how many seconds a `create` that was cut off may still make something, counted from the
+      last sign of life of the worker that called it: until then, that `find` finds nothing proves nothing. 0 where
+      nothing goes on after the worker's death. None: as the operator has configured it.
     * `support`: how far users may rely on the type.
     * `retry`: how calls that raise `TransientFailure` are repeated; what it leaves open is the worker's configuration.
       A template may say otherwise for one resource.
     * `time_limits`: seconds that an action may take before it is cancelled and fails. As above.
     * `takes_signals`: whether people and programs outside may signal a resource; write `signal` as well.
     * `renewed_by_updates`: True where every update of the stack is to make a new object.
+    * `reference_of`: names of the properties of which a `reference_id` of the type's own tells something. None: any.
     """
 
     Properties: ClassVar[type[Any]]
     Attributes: ClassVar[type[Any] | None] = None
     token_enforced: ClassVar[bool] = False
+    create_settles_s: ClassVar[float | None] = None
     support: ClassVar[SupportStatus] = SUPPORTED
     retry: ClassVar[RetryPolicy] = RetryPolicy()
     time_limits: ClassVar[Mapping[Action, float]] = {}
     takes_signals: ClassVar[bool] = False
     renewed_by_updates: ClassVar[bool] = False
+    reference_of: ClassVar[tuple[str, ...] | None] = None
 
     def create(self, call: Call[P]) -> Answer:
         """Begin to make the physical object."""
@@ -233,7 +266,12 @@ class ResourceType(OptionalActions[P]):
         return Done()
 
     def delete(self, call: Call[P]) -> Answer:
-        """Begin to remove the physical object. `call.physical_id` may be None when a create never got that far."""
+        """Begin to remove the physical object.
+
+        Called only where there is one: `call.physical_id` is None only if a create was complete and answered none.
+        Where the answer to a create was lost the engine learns the id first: it asks `find`, or creates again where
+        the token is enforced. Where it can do neither, `delete` is not called, and an event and a warning say so.
+        """
         return Done()
 
     def poll(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> Answer:
@@ -243,7 +281,20 @@ class ResourceType(OptionalActions[P]):
     def find(self, call: Call[P]) -> Answer | None:
         """The object made under `call.token`, after a crash between making it and storing its id.
 
-        `Done` or `InProgress` with its physical id, or None where there is none.
+        `Done` or `InProgress` with its physical id, or None where there is none. Whatever it raises is no answer: it is
+        asked again, until the action has taken too long.
+        """
+        return None
+
+    def can_find(self) -> bool:
+        """Whether `find` looks: true where `find` is written."""
+        return type(self).find is not ResourceType.find
+
+    def inventory(self) -> Iterable[Item] | None:
+        """All objects that any resource of this type has made here and that exist, whether a row knows them or not.
+
+        An operator asks for it where the database may have lost rows. None where the type cannot tell; a type whose
+        objects carry its mark or their token (a name, a label, a record of its own) can.
         """
         return None
 

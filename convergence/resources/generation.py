@@ -81,9 +81,7 @@ def _hot_parameter(declared: Property) -> dict[str, Json]:
         parameter['description'] = declared.declaration.description
     if declared.default is not None:
         parameter['default'] = plain(declared.default)
-    constraints = [
-        constraint.document() for constraint in declared.constraints if type_ in constraint.types
-    ]
+    constraints = [constraint.document() for constraint in declared.constraints if type_ in constraint.types]
     if constraints:
         parameter['constraints'] = [*constraints]
     return parameter

@@ -29,6 +29,7 @@ class Subject:
     data: Mapping[str, Json] = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     restored_from: Json = None
+    revocations: int = 0
 
 
 def build_call(
@@ -65,6 +66,7 @@ def build_call(
         restored_from=subject.restored_from if isinstance(subject.restored_from, dict) else None,
         cancelled=cancelled,
         signals=signals,
+        revocations=subject.revocations,
     )
 
 

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from stevedore.extension import ExtensionManager
+from typing_extensions import override
 
 LOG = logging.getLogger(__name__)
 
@@ -21,11 +22,13 @@ def load(namespace: str, what: str) -> dict[str, Any]:
 class _Loader(ExtensionManager[Any]):
     def __init__(self, namespace: str, what: str) -> None:
         def failed(_manager: Any, entry_point: Any, error: BaseException) -> None:
-            LOG.error('The %s %s (%s) cannot be loaded and is left out: %s',
-                      what, entry_point.name, entry_point.value, error)
+            LOG.error(
+                'The %s %s (%s) cannot be loaded and is left out: %s', what, entry_point.name, entry_point.value, error
+            )
 
         super().__init__(namespace, on_load_failure_callback=failed)
 
+    @override
     def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
         # stevedore lets AssertionError and SystemExit through, which would end the process.
         try:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.errors import Problem, RequestLimitExceeded, StackValidationFailed
 from convergence.resources.attributes import attr, attribute_names
@@ -56,10 +58,11 @@ class TemplateType(ResourceType[Any]):
             (f'attribute_{number}', Json, attr(output.description, name=output.name))
             for number, output in enumerate(compiled.outputs.values())
         ]
-        self.Attributes = make_dataclass(  # type: ignore[misc]
+        self.Attributes = make_dataclass(  # type: ignore[misc, assignment]
             'Attributes', outputs, bases=(TemplateAttributes,), frozen=True
         )
 
+    @override
     def create(self, call: Call[Any]) -> Answer:
         """Refuse."""
         raise FinalFailure(f'{call.name}: nested stacks are not supported yet')
@@ -120,8 +123,10 @@ def facade_problems(name: str, facade: ResourceType[Any], provider: ResourceType
             declared.shape.kind,
             other.shape.kind,
         ):
-            messages.append(f'Property {key} type mismatch between facade {name} ({declared.shape.kind}) '
-                            f'and provider ({other.shape.kind})')
+            messages.append(
+                f'Property {key} type mismatch between facade {name} ({declared.shape.kind}) '
+                f'and provider ({other.shape.kind})'
+            )
     for key, other in offered.properties.items():
         if other.required and key not in wanted.properties and wanted.rest is None:
             messages.append(f'Provider requires property {key} unknown in facade {name}')

@@ -74,9 +74,7 @@ class Reader:
             for name, declared in schema.properties.items()
         }
         if schema.rest is not None:
-            arguments[schema.rest] = {
-                name: value for name, value in canonical.items() if name not in schema.properties
-            }
+            arguments[schema.rest] = {name: value for name, value in canonical.items() if name not in schema.properties}
         try:
             return schema.declared(**arguments)
         except (ValueError, TypeError) as error:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from convergence.core.claim import Creation
 from convergence.core.model import Action, Json
 from convergence.errors import EntityNotFound
 from convergence.resources.attributes import describe_attributes
@@ -44,12 +45,16 @@ class Registry:
 
     @classmethod
     def installed(
-        cls, *, local: LocalProvider | None = None, api: str | None = None, namespace: str = NAMESPACE
+        cls,
+        *,
+        local: LocalProvider | None = None,
+        api: Callable[[], str | None] | None = None,
+        namespace: str = NAMESPACE,
     ) -> Registry:
         """Everything that installed packages offer.
 
         :param local: enables the types of the local provider, which touch this machine.
-        :param api: address of the Orchestration API, for resources that are signalled through it.
+        :param api: tells the address of the Orchestration API, for resources that are signalled through it.
         """
         loaded = load(namespace, 'resource type')
         if api is not None:
@@ -59,9 +64,7 @@ class Registry:
         return cls({**loaded, **(local_types(local) if local else {})})
 
     @classmethod
-    def builtin(
-        cls, *, local: LocalProvider | None = None, more: Mapping[str, Offered] | None = None
-    ) -> Registry:
+    def builtin(cls, *, local: LocalProvider | None = None, more: Mapping[str, Offered] | None = None) -> Registry:
         """The types that come with Convergence, whatever is installed.
 
         :param more: further types; they win over the built-in ones of the same name.
@@ -79,6 +82,17 @@ class Registry:
         """Seconds that an action of a type may take; None: no limit of its own, or no such type here."""
         kind = self._types.get(name)
         return kind.time_limits.get(action) if kind is not None else None
+
+    def creation(self, name: str, settles_s: float) -> Creation:
+        """What is known of the creations of a type.
+
+        :param settles_s: how long they take to settle where the type does not say it, or does not exist here.
+        """
+        kind = self._types.get(name)
+        if kind is None:
+            return Creation(settles_s=settles_s)
+        declared_s = kind.create_settles_s
+        return Creation(kind.token_enforced and not kind.can_find(), settles_s if declared_s is None else declared_s)
 
     def can_snapshot(self, name: str) -> bool:
         """Whether resources of a type have something to be kept for a snapshot of their stack."""

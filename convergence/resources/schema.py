@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
 from convergence import secrecy
-from convergence.core.model import Json
+from convergence.core.model import Json, Path
 from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
 from convergence.resources.reading import Finding, Reader, Strictness, dotted
@@ -31,6 +31,7 @@ from convergence.template import UNKNOWN, EvaluationFailed, preview
 _DECLARATION = 'convergence.property'
 _SCHEMA = '__convergence_schema__'
 
+HIDDEN = 'its value is not allowed; it is computed from a hidden one and not shown.'
 Locate = Callable[..., Place | None]
 """Where the property stands whose path (names and list positions) is given; None where nobody knows."""
 
@@ -175,8 +176,11 @@ class PropertySchema:
             raise StackValidationFailed([Problem(finding.message) for finding in reader.findings])
         return instance
 
-    def check(self, previewed: Any, place: Locate) -> list[Problem]:
-        """The problems of values that are partly `UNKNOWN`; what is unknown is taken to be right."""
+    def check(self, previewed: Any, place: Locate, hidden: Collection[Path] = ()) -> list[Problem]:
+        """The problems of values that are partly `UNKNOWN`; what is unknown is taken to be right.
+
+        :param hidden: where values stand that nobody may see; problems do not tell them, nor keys inside of them.
+        """
         if previewed is UNKNOWN:
             return []
         reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.STRICT)
@@ -186,18 +190,19 @@ class PropertySchema:
             canonical = self._read(reader, previewed)
             if not reader.findings and not reader.met_unknown:
                 reader.instance(self, canonical, ())
-        return [Problem(finding.message, place(*finding.path)) for finding in reader.findings]
+        return [_told(finding, place, hidden) for finding in reader.findings]
 
-    def check_encoded(self, encoded: Json, place: Locate) -> list[Problem]:
+    def check_encoded(self, encoded: Json, place: Locate, hidden: Collection[Path] = ()) -> list[Problem]:
         """The problems of properties as `convergence.template` encodes them, as far as they can be known.
 
         :param place: called with the path of a property for the place to report.
+        :param hidden: as for `check`.
         """
         try:
-            previewed = preview(encoded, {})
+            previewed = preview(encoded, {}, hidden=hidden)
         except EvaluationFailed as error:
             return [Problem(str(error), place())]
-        return self.check(previewed, place)
+        return self.check(previewed, place, hidden)
 
     def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""
@@ -213,9 +218,7 @@ class PropertySchema:
     def changed(self, previous: Mapping[str, Any], desired: Mapping[str, Any]) -> frozenset[str]:
         """Names of the properties whose meaning differs."""
         before, after = self.canonical(previous), self.canonical(desired)
-        return frozenset(
-            name for name in {*before, *after} if _exact(before.get(name)) != _exact(after.get(name))
-        )
+        return frozenset(name for name in {*before, *after} if _exact(before.get(name)) != _exact(after.get(name)))
 
     @cached_property
     def declares_secrets(self) -> bool:
@@ -231,6 +234,10 @@ class PropertySchema:
         if not self.declares_secrets:
             return frozenset()
         return _secrets(self, mapping) | _secrets(self, self.canonical(mapping))
+
+    def secret_places(self, mapping: Mapping[str, Any]) -> tuple[Path, ...]:
+        """Where the values of secret properties stand, at any depth, in properties that may be partly unknown."""
+        return tuple(_secret_places(self, mapping, ())) if self.declares_secrets else ()
 
     def describe(self) -> dict[str, Json]:
         """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints."""
@@ -292,6 +299,14 @@ def plain(default: Any) -> Json:
     return copied
 
 
+def _told(finding: Finding, place: Locate, hidden: Collection[Path]) -> Problem:
+    """What is wrong, without what is inside of a hidden value."""
+    for path in hidden:
+        if finding.path[: len(path)] == path:
+            return Problem(f'Property {dotted(path)}: {HIDDEN}', place(*path))
+    return Problem(finding.message, place(*finding.path))
+
+
 def _secrets(schema: PropertySchema, values: Any) -> frozenset[str]:
     if not isinstance(values, Mapping):
         return frozenset()
@@ -309,6 +324,26 @@ def _inner_secrets(shape: Shape, value: Any) -> frozenset[str]:
         return frozenset()
     items = value.values() if isinstance(value, dict) else value
     return frozenset().union(*(_inner_secrets(shape.items, item) for item in items))
+
+
+def _secret_places(schema: PropertySchema, values: Any, path: Path) -> Iterator[Path]:
+    if not isinstance(values, Mapping):
+        return
+    for name, declared in schema.properties.items():
+        if name in values:
+            if declared.declaration.secret:
+                yield (*path, name)
+            else:
+                yield from _inner_secret_places(declared.shape, values[name], (*path, name))
+
+
+def _inner_secret_places(shape: Shape, value: Any, path: Path) -> Iterator[Path]:
+    if shape.fields is not None:
+        yield from _secret_places(_schema_of(shape.fields), value, path)
+    elif shape.items is not None and isinstance(value, list | dict):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from _inner_secret_places(shape.items, item, (*path, key))
 
 
 def _schema_within(shape: Shape) -> PropertySchema | None:

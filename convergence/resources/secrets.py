@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from convergence.core.model import Definition, Json
+from convergence.core.model import Definition, Json, Path
 from convergence.core.rows import Pending, Resource
 from convergence.errors import EntityNotFound
+from convergence.resources.attributes import is_secret, properties_told
+from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
+from convergence.secrecy import MASK, texts_at
+from convergence.template.secrets import PROPERTIES, Discretion, tells_hidden, tells_private, within
 
 
 def known_secrets(
@@ -22,9 +27,22 @@ def known_secrets(
     coming = [each for each in (pending, resource.pending) if each is not None]
     definitions: Iterable[Definition | None] = (definition, resource.definition, *(each.definition for each in coming))
     found = {secret for each in definitions if each is not None for secret in each.secrets}
-    for properties in (resource.properties, *(each.properties for each in coming)):
+    for properties, made_from in (
+        (resource.properties, resource.definition),
+        *((each.properties, each.definition) for each in coming),
+    ):
         found |= secret_properties(registry, resource.type, properties)
+        if made_from is not None:
+            found |= concealed_texts(made_from, properties)
     return frozenset(found)
+
+
+def concealed_texts(definition: Definition, properties: Mapping[str, Json]) -> frozenset[str]:
+    """What is computed from hidden values, as texts in which it may turn up.
+
+    :param properties: those of the definition, resolved.
+    """
+    return texts_at(properties, within(definition.concealed, PROPERTIES))
 
 
 def secret_properties(registry: Registry, type_name: str, properties: Mapping[str, Json]) -> frozenset[str]:
@@ -34,3 +52,71 @@ def secret_properties(registry: Registry, type_name: str, properties: Mapping[st
     except EntityNotFound:
         return frozenset()
     return PropertySchema.of(kind.Properties).secrets(properties)
+
+
+def secret_places(registry: Registry, type_name: str, properties: Mapping[str, Json]) -> tuple[Path, ...]:
+    """Where the values of properties stand that a type declares to be secret; none where the type is not known."""
+    try:
+        kind = registry.get(type_name)
+    except EntityNotFound:
+        return ()
+    return PropertySchema.of(kind.Properties).secret_places(properties)
+
+
+class Declared:
+    """What resource types declare of their attributes; see `convergence.template.secrets.Discretion`."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
+        """Whether an attribute may tell something of hidden properties: as declared, or else of any.
+
+        A reference id is shown as the id of the object, unless the type makes one of its own.
+        """
+        kind = self._kind(type_name)
+        if attribute is None and (kind is None or not _has_own_reference(kind)):
+            return False
+        told = None
+        if kind is not None:
+            told = kind.reference_of if attribute is None else properties_told(kind, attribute)
+        return told is None or any(not path or path[0] in told for path in hidden)
+
+    def keeps_secret(self, type_name: str, attribute: str | None) -> bool:
+        """Whether an attribute is declared secret; a reference id that a type makes itself is as secret as those."""
+        kind = self._kind(type_name)
+        if kind is None or (attribute is None and not _has_own_reference(kind)):
+            return False
+        return is_secret(kind, attribute or '')
+
+    def _kind(self, type_name: str) -> ResourceType[Any] | None:
+        try:
+            return self._registry.get(type_name)
+        except EntityNotFound:
+            return None
+
+
+def _has_own_reference(kind: ResourceType[Any]) -> bool:
+    return type(kind).reference_id is not ResourceType.reference_id
+
+
+def shown_attributes(attributes: Mapping[str, Json], resource: Resource, discretion: Discretion) -> dict[str, Json]:
+    """The attributes of a resource as they may be shown: what may tell hidden values, and what is secret, is masked.
+
+    :param attributes: by name, as they were read.
+    """
+    return {name: MASK if is_concealed(resource, name, discretion) else value for name, value in attributes.items()}
+
+
+def is_concealed(resource: Resource, attribute: str | None, discretion: Discretion) -> bool:
+    """Whether an attribute of a resource, None for its reference id, is not to be shown."""
+    definitions = made_from(resource)
+    return discretion.keeps_secret(resource.type, attribute) or any(
+        tells_hidden(each, attribute, discretion) or tells_private(each, attribute, discretion) for each in definitions
+    )
+
+
+def made_from(resource: Resource) -> tuple[Definition, ...]:
+    """What a row was made from and is being made from: in the middle of an action nobody knows which it shows."""
+    pending = resource.pending.definition if resource.pending is not None else None
+    return tuple(each for each in (resource.definition, pending) if each is not None)

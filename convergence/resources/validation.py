@@ -16,6 +16,7 @@ from convergence.resources.schema import PropertySchema
 from convergence.template import Compiled, references
 from convergence.template.mappings import is_template
 from convergence.template.problems import MOST
+from convergence.template.secrets import PROPERTIES, within
 
 Path = tuple[str | int, ...]
 
@@ -109,7 +110,9 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
 
     if definition.external_id is not None:
         return []  # others have made the object; nobody asks what from
-    problems = PropertySchema.of(kind.Properties).check_encoded(definition.properties, place)
+    problems = PropertySchema.of(kind.Properties).check_encoded(
+        definition.properties, place, within(definition.hidden, PROPERTIES)
+    )
     about = f'resources.{definition.name} ({definition.type}): '
     return [Problem(about + problem.message, problem.place) for problem in problems]
 

@@ -6,10 +6,8 @@ the errors of `convergence.errors`, as if the engine were in this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from oslo_context.context import RequestContext
 from oslo_messaging import TransportOptions
@@ -17,8 +15,9 @@ from oslo_messaging.rpc.client import RPCVersionCapError
 
 from convergence import errors
 from convergence.rpc import messages
+from convergence.rpc.engine_api import EngineApi
 from convergence.rpc.messages import Message
-from convergence.rpc.operations import OPERATIONS, Operation
+from convergence.rpc.operations import OPERATIONS
 from convergence.rpc.transport import Transport, describe_failure
 
 
@@ -128,48 +127,12 @@ class Caller:
             raise describe_failure(self._transport, error, name) from None
 
 
-class EngineClient(Caller):
-    """Everything that can be asked of an engine: a method for each of `convergence.rpc.operations.OPERATIONS`.
-
-    Each takes the context, then the arguments of its operation, by position or by name. What is not given, or None, is
-    left to the engine.
-    """
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+class EngineClient(Caller, EngineApi):
+    """Everything that can be asked of an engine, as its methods; see `convergence.rpc.engine_api`."""
 
     def settle(self, stack_id: str, traversal_id: str, *, context: RequestContext | None = None) -> bool:
         """Tell an engine that a traversal may have ended. A cast; False: not sent, the sweeper will notice."""
         return self._casts.to_one(messages.Settle(stack_id, traversal_id), context)
-
-
-def _method(operation: Operation) -> Callable[..., Any]:
-    """The method by which a client asks for `operation`."""
-    either = Parameter.POSITIONAL_OR_KEYWORD
-    signature = Signature(
-        [Parameter('context', either)]
-        + [
-            Parameter(name, either, default=Parameter.empty if name in operation.required else None)
-            for name in operation.names
-        ]
-    )
-
-    def ask(self: EngineClient, *values: Any, **named: Any) -> Any:
-        arguments = dict(signature.bind(*values, **named).arguments)
-        return self.call(arguments.pop('context'), operation.name, **arguments)
-
-    ask.__name__ = operation.name
-    ask.__qualname__ = f'{EngineClient.__name__}.{operation.name}'
-    ask.__doc__ = operation.about
-    ask.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[Parameter('self', either), *signature.parameters.values()]
-    )
-    return ask
-
-
-for _operation in OPERATIONS.values():
-    setattr(EngineClient, _operation.name, _method(_operation))
 
 
 def _local(remote: errors.ConvergenceError) -> errors.ConvergenceError:

@@ -11,8 +11,22 @@ from oslo_context.context import RequestContext
 _FIELDS = ('request_id', 'user_id', 'project_id')
 
 
+class CallerContext(RequestContext):
+    """Who asks, and what the policy says about it.
+
+    :param type_rules: whether the caller may use resource types, by name or beginning (``A::B::*``); None: the policy
+        was not asked. See `convergence.engine.operations.permits`.
+    """
+
+    def __init__(self, *, type_rules: Mapping[str, bool] | None = None, **values: Any) -> None:
+        super().__init__(**values)
+        self.type_rules = type_rules
+
+
 class ContextSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
-    """Carries a `RequestContext` as request id, user, project and roles. Never a token: messages are no place for one.
+    """Carries a `RequestContext` as request id, user, project, roles and the rules about resource types.
+
+    Never a token: messages are no place for one.
 
     Arguments and results are plain JSON already and pass unchanged.
     """
@@ -29,11 +43,14 @@ class ContextSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         """The context as JSON; empty for None, which is how the engine speaks to itself."""
         if context is None:
             return {}
-        return {name: getattr(context, name) for name in _FIELDS} | {'roles': list(context.roles or ())}
+        document = {name: getattr(context, name) for name in _FIELDS} | {'roles': list(context.roles or ())}
+        rules = getattr(context, 'type_rules', None)
+        return document if rules is None else document | {'type_rules': dict(rules)}
 
-    def deserialize_context(self, document: Mapping[str, Any]) -> RequestContext:
+    def deserialize_context(self, document: Mapping[str, Any]) -> CallerContext:
         """The context that `document` was made from. It becomes the current one, so log lines name the request."""
-        return RequestContext(
+        return CallerContext(
+            type_rules=document.get('type_rules'),
             request_id=document.get('request_id'),
             user_id=document.get('user_id'),
             project_id=document.get('project_id'),

@@ -15,10 +15,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 import oslo_messaging
 from oslo_context.context import RequestContext
+from typing_extensions import override
 
 from convergence import errors, logs
 from convergence.concurrency import Event, Lock, start_thread
@@ -77,7 +79,8 @@ class Server:
         self._transport = transport
         self._name = f'{topic}@{host_id}'
         self._threads = threads
-        self._server = transport.server(topic, host_id, endpoint)
+        self._make = partial(transport.server, topic, host_id, endpoint)
+        self._server = self._make()
         self._started = False
 
     def start(self) -> None:
@@ -141,6 +144,7 @@ class WorkerServer(Server):
         self._drain = Drain.WORK
         self._held: list[tuple[CheckResource, RequestContext]] = []
 
+    @override
     def stop(self) -> None:
         """Take no more checks, and give those that were taken but not begun to the other workers."""
         with self._lock:
@@ -205,6 +209,38 @@ class EngineServer(Server):
         self._service = service
         self._lock = Lock()
         self._busy = 0
+        self._pausing = Lock()
+        self._paused = False
+
+    @override
+    def stop(self) -> None:
+        """Take no more requests, now or later."""
+        with self._pausing:
+            self._paused = False
+            super().stop()
+
+    def pause(self) -> None:
+        """Take no more requests until `resume`; other engines do. Those that were taken are still answered."""
+        with self._pausing:
+            if self._paused or self._server.listener is None:
+                return
+            LOG.warning('%s: takes no more requests until the database is back', self._name)
+            super().stop()
+            self._paused = True
+            start_thread(f'{self._name}:paused', self._server.wait)
+
+    def resume(self) -> None:
+        """After `pause`: take requests again. Else nothing happens.
+
+        :raises MessagingUnavailable: the broker does not answer; it is still paused then.
+        """
+        with self._pausing:
+            if not self._paused:
+                return
+            self._server = self._make()
+            self.start()
+            self._paused = False
+            LOG.info('%s: takes requests again', self._name)
 
     @property
     def busy(self) -> int:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import oslo_messaging
@@ -20,7 +21,7 @@ from oslo_messaging.rpc.client import RPCVersionCapError
 from oslo_messaging.transport import RPCTransport
 
 from convergence.concurrency import sleep
-from convergence.errors import ConfigurationError, ConvergenceError, MessagingUnavailable, OperatorError
+from convergence.errors import ConfigurationError, ConvergenceError, MessagingUnavailable, NoAnswer, OperatorError
 from convergence.rpc.context import ContextSerializer
 from convergence.rpc.memory import MemoryDriver
 
@@ -225,11 +226,14 @@ def connect(
     prefix: str | None = None,
     call_timeout_s: float = CALL_TIMEOUT_S,
     attempts: int = 5,
+    lock_directory: Path | None = None,
 ) -> Transport:
     """Connect to the message broker; tries `attempts` times, about ten seconds by default.
 
     :param prefix: first part of every topic; None: the option ``control_exchange`` of oslo.messaging, by default
         ``convergence``. Installations that share a virtual host need different ones.
+    :param lock_directory: for the files by which processes of this machine agree on names of queues; only needed, and
+        made, with the option ``use_queue_manager`` of the RabbitMQ driver.
     :param conf: the process's global `oslo_config.cfg.CONF`; oslo.messaging fails with any other.
     :raises ConfigurationError: the URL is wrong, or its driver is not installed.
     :raises MessagingUnavailable: the broker did not answer any time, or it refuses us (then it is asked only once).
@@ -237,6 +241,8 @@ def connect(
     if conf is not cfg.CONF:
         raise ConfigurationError('connect needs the global oslo_config.cfg.CONF: oslo.messaging uses it in any case')
     _set_defaults(conf)
+    if lock_directory is not None and conf.oslo_messaging_rabbit.use_queue_manager:
+        _keep_locks_in(conf, lock_directory)
     prefix = prefix or str(conf.control_exchange)
     parsed, driver_transport = _load(conf, url, prefix)
     transport = Transport(driver_transport, parsed, prefix, call_timeout_s)
@@ -254,6 +260,19 @@ def connect(
     raise transport.unavailable(error)
 
 
+def hosts(conf: cfg.ConfigOpts, url: str) -> list[str]:
+    """The URL of each host that `url` names, by itself."""
+    parsed = oslo_messaging.TransportURL.parse(conf, url)
+    return [
+        str(
+            oslo_messaging.TransportURL(
+                conf, parsed.transport, virtual_host=parsed.virtual_host, hosts=[host], query=parsed.query
+            )
+        )
+        for host in parsed.hosts
+    ]
+
+
 def refused(error: Exception) -> bool:
     """Did the broker answer that it does not want us? Then repeating is of no use."""
     return type(error).__name__ in _REFUSED
@@ -265,7 +284,7 @@ def describe_failure(transport: Transport, error: Exception, what: str) -> Conve
     :param what: the operation's name.
     """
     if isinstance(error, oslo_messaging.MessagingTimeout):
-        return MessagingUnavailable(
+        return NoAnswer(
             f'{what}: no engine answered within {transport.call_timeout_s:g} s. '
             'It may still be carried out: look before you repeat it.'
         )
@@ -281,7 +300,7 @@ def describe_failure(transport: Transport, error: Exception, what: str) -> Conve
                 f'{what}: the engine does not know it, it is older than its caller; upgrade engines first'
             )
         return ConvergenceError(f'{what} failed in the engine ({error.exc_type}); its log says why')
-    return transport.unavailable(error)
+    return NoAnswer(f'{what}: {transport.unavailable(error)}')
 
 
 def address(url: Any) -> str:
@@ -304,6 +323,19 @@ def _load(conf: cfg.ConfigOpts, url: str, prefix: str) -> tuple[Any, Any]:
             f'[transport] url: it cannot be used (scheme: {scheme}); '
             'it looks like rabbit://user:password@host:5672/, or memory:// for a single process'
         ) from None
+
+
+def _keep_locks_in(conf: cfg.ConfigOpts, directory: Path) -> None:
+    """Unless the configuration says where."""
+    conf.import_opt('lock_path', 'oslo_concurrency.lockutils', group='oslo_concurrency')
+    conf.set_default('lock_path', str(directory), group='oslo_concurrency')
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ConfigurationError(
+            f'[oslo_messaging_rabbit] use_queue_manager needs a directory for locks, and {directory} cannot be made: '
+            f'{error.strerror}. Set state_dir, or [oslo_concurrency] lock_path.'
+        ) from error
 
 
 def _set_defaults(conf: cfg.ConfigOpts) -> None:

@@ -9,10 +9,19 @@ from convergence.simulator.language import Call
 from convergence.simulator.network import LOST
 from convergence.simulator.world import World
 
-ACCIDENTS = frozenset({
-    'drop', 'double', 'crash_worker', 'crash_engine', 'freeze_worker', 'freeze_engine', 'broker_away', 'database_away',
-    'clock_jumps',
-})  # fmt: skip
+ACCIDENTS = frozenset(
+    {
+        'drop',
+        'double',
+        'crash_worker',
+        'crash_engine',
+        'freeze_worker',
+        'freeze_engine',
+        'broker_away',
+        'database_away',
+        'clock_jumps',
+    }
+)
 """Verbs of a scenario that order one."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,7 +13,9 @@ from convergence.errors import Invalid
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
+from convergence.simulator.programs import number_of, program
 from convergence.simulator.run import Plan, Run, Verdict
+from convergence.simulator.storms import storm, storm_of
 
 CHUNK = 25
 """Seeds that are handed to a process at once."""
@@ -24,6 +28,9 @@ def find(paths: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
+        if number_of(path) is not None or storm_of(path) is not None:
+            found.append(path)
+            continue
         if path.is_dir():
             inside = sorted(path.rglob('*.py'))
             files = [each for each in inside if not each.name.startswith(('_', 'test_', 'conftest'))]
@@ -36,14 +43,25 @@ def find(paths: Iterable[Path]) -> list[Path]:
 
 
 def load(path: Path) -> Scenario:
-    """Read a scenario.
+    """Read a scenario, or make the random program up that stands in the place of a file.
 
     :raises Invalid: it is no Python program; the text says where.
     """
+    number, wild = number_of(path), storm_of(path)
+    if number is not None:
+        return Scenario.of(str(path), program(number).text)
+    if wild is not None:
+        return Scenario.of(str(path), storm(wild))
     try:
         return Scenario.load(path)
     except (SyntaxError, ValueError, OSError) as error:
         raise Invalid(f'{path} cannot be read as a scenario: {error}') from None
+
+
+COUNTS = (
+    *('runs', 'steps', 'lost', 'doubled', 'crashed', 'froze', 'unanswered', 'outages', 'left_out', 'simulated_s'),
+)
+"""What tallies are added up by."""
 
 
 @dataclass
@@ -52,6 +70,7 @@ class Tally:
 
     :ivar froze: how many processes stood still; `unanswered`: transactions that ended without an answer; `outages`: how
         often broker or database went away.
+    :ivar left_out: how many checks of scenarios were not made, as their moment was none of rest.
     :ivar schedules: fingerprints of the different orders of events that were seen.
     :ivar simulated_s: seconds that passed on the simulated clocks.
     """
@@ -64,13 +83,14 @@ class Tally:
     froze: int = 0
     unanswered: int = 0
     outages: int = 0
+    left_out: int = 0
     simulated_s: float = 0.0
     schedules: set[int] = field(default_factory=set)
     failures: list[Verdict] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Count the runs of another tally too."""
-        for name in ('runs', 'steps', 'lost', 'doubled', 'crashed', 'froze', 'unanswered', 'outages', 'simulated_s'):
+        for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.schedules |= other.schedules
         self.failures += other.failures
@@ -88,9 +108,9 @@ Prepare = Callable[[Run], object]
 """Called with a run before it is executed, for example to listen to its story."""
 
 
-def execute(scenario: Scenario, plan: Plan, choices: Choices, *, seed: int = 0, prepare: Prepare | None = None) -> (
-    tuple[Verdict, Run]
-):
+def execute(
+    scenario: Scenario, plan: Plan, choices: Choices, *, seed: int = 0, prepare: Prepare | None = None
+) -> tuple[Verdict, Run]:
     """Run a scenario once; whatever it raises becomes the verdict.
 
     :param seed: as which run it is reported.
@@ -108,7 +128,8 @@ def execute(scenario: Scenario, plan: Plan, choices: Choices, *, seed: int = 0, 
     finally:
         run.world.close()
     made = tuple(choices.made)
-    return replace(verdict, choices=made, steps=run.steps, seconds=time.perf_counter() - began), run
+    verdict = replace(verdict, choices=made, steps=run.steps, left_out=run.checks.left_out)
+    return replace(verdict, seconds=time.perf_counter() - began), run
 
 
 def tally_of(verdict: Verdict, run: Run) -> Tally:
@@ -123,6 +144,7 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
         froze=world.trouble.freezes,
         unanswered=world.trouble.failures,
         outages=world.trouble.outages,
+        left_out=verdict.left_out,
         simulated_s=world.kernel.now - world.kernel.begun_at,
         schedules={fingerprint(verdict.scenario, verdict.choices)},
         failures=[verdict] if verdict.error else [],
@@ -151,14 +173,28 @@ class Chunk:
     def run(self) -> Tally:
         """Run them, up to the first failure."""
         scenario, tally = load(self.path), Tally()
-        for seed in self.seeds:
-            if self.ends_at is not None and time.time() > self.ends_at:
-                break
-            plan = plan_for(self.plan, seed, alternate=self.alternate)
-            tally.add(tally_of(*execute(scenario, plan, Choices(seed), seed=seed)))
-            if tally.failures:
-                break
+        with collecting_later():
+            for seed in self.seeds:
+                if self.ends_at is not None and time.time() > self.ends_at:
+                    break
+                plan = plan_for(self.plan, seed, alternate=self.alternate)
+                tally.add(tally_of(*execute(scenario, plan, Choices(seed), seed=seed)))
+                if tally.failures:
+                    break
         return tally
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Leave the garbage of some runs until after them: to look for it all the time costs a quarter of each run."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.collect()
 
 
 def chunks(paths: Sequence[Path], plan: Plan, seeds: range, *, alternate: bool = False) -> Iterator[Chunk]:

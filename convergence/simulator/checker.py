@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from convergence.core import effects
-from convergence.core.claim import Begun
+from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Traversal
@@ -23,9 +23,9 @@ from convergence.simulator.invariants import (
     OneTraversal,
 )
 from convergence.simulator.kernel import Fiber, Process
-from convergence.simulator.language import Template
 from convergence.simulator.object_invariants import AfterReplacement, DependentsFirst, Tracked, WithCause
-from convergence.simulator.reality import PhysicalObject
+from convergence.simulator.reality import NOBODY, PhysicalObject
+from convergence.simulator.templates import Template
 from convergence.simulator.transition import Memory, NodeKey, Transition
 from convergence.simulator.verification import Violation, verify_part
 
@@ -34,9 +34,19 @@ if TYPE_CHECKING:
 
 
 INVARIANTS = (
-    OneOwner, Fenced, InOrder, CountedOnce, OneTraversal, Tracked, AfterReplacement, DependentsFirst, WithCause,
-    GoesOn, Discreet, OneTenant,
-)  # fmt: skip
+    OneOwner,
+    Fenced,
+    InOrder,
+    CountedOnce,
+    OneTraversal,
+    Tracked,
+    AfterReplacement,
+    DependentsFirst,
+    WithCause,
+    GoesOn,
+    Discreet,
+    OneTenant,
+)
 """I1 to I12."""
 
 
@@ -46,6 +56,7 @@ class Checker:
     :ivar broken: the first violation; engine code must not get to see it, so it is kept until the turn ends.
     :ivar planned: for each node, the numbers of the nodes before it, as planned.
     :ivar templates: what each template row stands for.
+    :ivar given: for each stack, the last operation that gave it a goal.
     :ivar makers: which process has made each object.
     :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine.
     """
@@ -56,6 +67,7 @@ class Checker:
         self.planned: dict[NodeKey, frozenset[int]] = {}
         self.templates: dict[str | None, Template] = {None: Template()}
         self.good: dict[str, str | None] = {}
+        self.given: dict[str, Action] = {}
         self.makers: dict[str, Process] = {}
         self._memory = Memory()
         self._claims: weakref.WeakKeyDictionary[Fiber, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -68,7 +80,7 @@ class Checker:
         step = self._memory.take(world.store.tables, decision)
         self._learn(step)
         verdict, fiber = decision.verdict, world.kernel.current
-        if isinstance(verdict, Begun) and verdict.claim is not None and fiber is not None:
+        if isinstance(verdict, StepDecision) and verdict.claim is not None and fiber is not None:
             self._claims[fiber] = (verdict.claim.resource.id, verdict.claim.resource.fence)
         for invariant in self._on_commit:
             for text in invariant.committed(step):
@@ -114,22 +126,37 @@ class Checker:
     # --- what only a run knows --------------------------------------------------------------------------------
 
     def _learn(self, step: Transition) -> None:
+        adopts = any(isinstance(effect, effects.InsertStack) for effect in step.effects)
         for row in step.templates:
             document = row.content['template']
+            environment = row.content['environment']
             assert isinstance(document, dict)
-            self.templates[row.id] = Template.from_document(document)
+            assert isinstance(environment, dict)
+            self.templates[row.id] = Template.from_document(document, environment)
         for effect in step.effects:
             if isinstance(effect, effects.InsertTraversal):
                 self._plan(effect.nodes)
+                if effect.traversal.action not in PERFORMED:
+                    self.given[effect.traversal.stack_id] = effect.traversal.action
                 self._check_target(effect.traversal)
             elif isinstance(effect, effects.AppendCleanup):
                 self._append(step, effect)
             elif isinstance(effect, effects.FinishNode):
                 self._in_service(step, effect)
-            elif isinstance(effect, effects.InsertResources):
+            elif isinstance(effect, effects.UpdateResource) and effect.changes.get('physical_id'):
+                self._take_over(step, effect.resource_id)
+            elif isinstance(effect, effects.InsertResources) and not adopts:
                 # Rows of objects of which somebody heard late, whether they still exist or not.
                 made = [row.physical_id for row in effect.resources if row.physical_id is not None]
                 self.world.reality.late.update(dict.fromkeys(made, Action.CREATE))
+
+    def _take_over(self, step: Transition, resource_id: str) -> None:
+        """An object that was offered to a stack belongs to it from now on."""
+        row = step.tables.resource[resource_id]
+        thing = self.world.reality.objects.get(row.physical_id or '')
+        borrowed = row.definition is not None and row.definition.external_id is not None
+        if thing is not None and thing.stack_id == NOBODY and not borrowed:
+            thing.stack_id = row.stack_id
 
     def _append(self, step: Transition, effect: effects.AppendCleanup) -> None:
         key, traversal_id = effect.node.resource_id or '', effect.node.traversal_id
@@ -188,6 +215,7 @@ class Checker:
             self.note('deadlock', f'{names} wait for locks that nobody will release')
         if world.lost:
             return
+        self._all_are_told()
         timers = {(message.traversal_id, message.number) for _, message in world.timers}
         timers.update(*(groups.checks() for groups in world.groups.values()))
         for stack in world.store.tables.stack.values():
@@ -201,9 +229,26 @@ class Checker:
             attended = {number for number in nodes if (traversal.id, number) in timers or self._is_held(nodes[number])}
             told_later = _behind(attended, nodes)
             for number, node in nodes.items():
+                row = world.store.tables.resource.get(node.resource_id or '')
+                if row is not None and row.waits_at(traversal.id):
+                    continue  # for a person
                 if node.status is NodeStatus.READY and number not in attended | told_later:
                     name = node.name or ''
                     self.note('wake-up', f'{node.phase} {name} ({traversal.id}, {number}) is ready, and nobody knows')
+
+    def _all_are_told(self) -> None:
+        """Nobody goes on with what is not wanted any more: a cancel, a delete, a deadline reach whoever is busy."""
+        tables = self.world.store.tables
+        for process, groups in self.world.groups.items():
+            if not process.alive or process.frozen_until > self.world.kernel.now:
+                continue
+            for traversal in filter(None, map(tables.traversal.get, groups.unasked())):
+                current = tables.traversal.get(tables.stack[traversal.stack_id].traversal_id or '')
+                over = traversal.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE)
+                overruled = over and current is not None and current is not traversal and current.cancels
+                timed_out = traversal.status is TraversalStatus.FAILED and traversal.failed_phase is None
+                if overruled or timed_out or traversal.status is TraversalStatus.CANCELLED:
+                    self.note('cancel', f'{process.name} goes on with {traversal.action}, and was not told to stop')
 
     def _is_held(self, node: Node) -> bool:
         row = self.world.store.tables.resource.get(node.resource_id or '')
@@ -217,8 +262,8 @@ def _behind(attended: Iterable[int], nodes: Mapping[int, Node]) -> set[int]:
     """The nodes whose turn to be told of comes after those: each wakes the next in its chain."""
     behind: set[int] = set()
     for number in attended:
-        follower = nodes[number].wakes
+        follower = nodes[number].next_in_backlog
         while follower is not None and follower not in behind:
             behind.add(follower)
-            follower = nodes[follower].wakes
+            follower = nodes[follower].next_in_backlog
     return behind

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.simulator.language import Call, Template
+from convergence.simulator.language import Call
+from convergence.simulator.reality import NOBODY
+from convergence.simulator.templates import Template
 from convergence.simulator.user import PLENTY, Expectation, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import World
@@ -57,7 +59,7 @@ class Ending:
         known = {row.physical_id for row in world.store.tables.resource.values()}
         for key, action in world.reality.late.items():
             thing = world.reality.objects.get(key)
-            if thing is None or action is not Action.CREATE or key in known:
+            if thing is None or action is not Action.CREATE or key in known or thing.stack_id == NOBODY:
                 continue
             maker = world.checker.makers.get(key)
             if world.store.tables.stack[thing.stack_id].deleted_at is not None or (maker and not maker.alive):
@@ -72,7 +74,7 @@ class Ending:
             self._check_tracked(stack)
             return
         may_roll_back = expected.asked_back or (may_fail and stack.name in self.user.rolls_back)
-        if stack.action is Action.ROLLBACK and not may_roll_back:
+        if self._went_back(stack) and not may_roll_back:
             raise Violation('end state', f'{stack.name} was rolled back without a cause')
         if (stack.action is Action.DELETE) is not (expected.goal is None):
             raise Violation('end state', f'{stack.name} is {stack.action}_COMPLETE, which is not what was asked for')
@@ -84,7 +86,8 @@ class Ending:
     def _check_rest(self, stack: Stack) -> None:
         suspended = stack.action is Action.SUSPEND
         for thing in self.world.reality.objects.values():
-            if thing.stack_id == stack.id and thing.asleep is not suspended and thing.id not in self.world.reality.late:
+            excused = thing.id in self.world.reality.late or thing.id in self.world.reality.untold
+            if thing.stack_id == stack.id and thing.asleep is not suspended and not excused:
                 state = 'suspended' if thing.asleep else 'not suspended'
                 raise Violation('end state', f'{thing.id} is {state} in a stack that is {stack.action}_{stack.status}')
 
@@ -92,15 +95,20 @@ class Ending:
         traversal = self.world.store.tables.traversal[stack.traversal_id or '']
         wanted = self.world.checker.templates[traversal.template_id]
         asked = (expected.goal or Template()).document()
-        if stack.action is not Action.ROLLBACK and wanted.document() != asked:
+        if not self._went_back(stack) and wanted.document() != asked:
             raise Violation('end state', f'{stack.name} has another goal than the one that was accepted last')
         return wanted
+
+    def _went_back(self, stack: Stack) -> bool:
+        """Whether what the stack is now is what a rollback has made of it, whatever was done to that afterwards."""
+        return self.world.checker.given.get(stack.id) is Action.ROLLBACK
 
     def _check_tracked(self, stack: Stack) -> None:
         known = {row.physical_id for row in self.world.store.tables.resources_of(stack.id)}
         tokens = {row.token for row in self.world.store.tables.resources_of(stack.id)}
         for thing in self.world.reality.objects.values():
-            if thing.stack_id == stack.id and thing.id not in known and thing.token not in tokens:
+            is_known = thing.id in known or thing.token in tokens or thing.id in self.world.reality.untold
+            if thing.stack_id == stack.id and not is_known:
                 raise Violation('I6', f'{thing.id} exists, but no row knows of it')
 
     def _check_rows(self, stack: Stack, wanted: Template) -> None:

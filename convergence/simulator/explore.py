@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from typing_extensions import override
+
 from convergence.simulator.batch import Tally, execute, tally_of
 from convergence.simulator.choices import Choices
 from convergence.simulator.language import Scenario
@@ -99,6 +101,7 @@ class _Exploring(Choices):
         self.at_step = False
         self.others: list[tuple[int, int]] = []
 
+    @override
     def pick(self, count: int) -> int:
         """As the base class; at the beginning of a step the state is looked at.
 
@@ -113,6 +116,7 @@ class _Exploring(Choices):
                 self.others += [(position, choice) for choice in range(1, count)]
         return super().pick(count)
 
+    @override
     def happens(self, rate: float) -> bool:
         """Whatever may happen is a choice, however rare it is."""
         return rate > 0.0 and bool(self.pick(2))

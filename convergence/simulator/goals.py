@@ -5,24 +5,32 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
+from typing_extensions import override
+
 from convergence import template
 from convergence.core.rows import Stack
-from convergence.engine.goals import Goals, Submission
+from convergence.engine.operations.goals import Goals, Submission
+from convergence.engine.operations.permits import Permits
 
 
 @lru_cache(maxsize=1024)
-def _compiled(source: str) -> template.Compiled:
-    return template.compile(json.loads(source), identity=template.Identity('stack', 'stack', 'simulated'))
+def _compiled(source: str, environment: str) -> template.Compiled:
+    identity = template.Identity('stack', 'stack', 'simulated')
+    return template.compile(json.loads(source), identity=identity, environment=json.loads(environment))
+
+
+def _compile(submission: Submission) -> template.Compiled:
+    return _compiled(json.dumps(submission.template), json.dumps(submission.environment))
 
 
 class SimulatedGoals(Goals):
     """Compiles templates that do not use the stack's identity."""
 
-    def compile(self, stack: Stack, submission: Submission) -> template.Compiled:
+    @override
+    def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
         """As the base class, without the checks that scenarios need not pass."""
-        return _compiled(json.dumps(submission.template))
+        return _compile(submission)
 
-    def _compile(
-        self, stack: Stack, submission: Submission, installation: template.Installation
-    ) -> template.Compiled:
-        return _compiled(json.dumps(submission.template))
+    @override
+    def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
+        return _compile(submission)

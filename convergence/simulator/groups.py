@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from typing_extensions import override
+
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
 from convergence.worker.groups import Check, Occupancy, ThreadGroups
 
@@ -18,9 +20,13 @@ class InlineGroups(ThreadGroups):
 
     def __init__(self) -> None:
         self._active: dict[str, list[Group]] = {}
+        self._closed = False
 
-    def submit(self, check: Check, work: Callable[[Task], object]) -> None:
+    @override
+    def submit(self, check: Check, work: Callable[[Task], object]) -> bool:
         """Run a task of the traversal's group; what it raises goes through."""
+        if self._closed:
+            return False
         groups = self._active.setdefault(check.traversal_id, [])
         group = groups[0] if groups else Group(check.traversal_id)
         groups.append(group)
@@ -28,24 +34,50 @@ class InlineGroups(ThreadGroups):
             with group.enter('task') as task:
                 work(task)
         except GroupStopped:
-            return
+            pass
         finally:
             groups.pop()
             if not groups:
                 del self._active[check.traversal_id]
+        return True
 
+    @override
+    def close(self) -> list[Check]:
+        """Begin nothing from now on."""
+        self._closed = True
+        return []
+
+    @override
+    def begin(self) -> None:
+        """Nothing ever waits."""
+
+    @override
+    def has_room_for(self, traversal_id: str) -> bool:
+        """There is always room."""
+        return True
+
+    @override
+    def interrupt(self, grace_s: float) -> None:
+        """Stop everything that runs now."""
+        for traversal_id in self.traversals():
+            self.stop(traversal_id, grace_s)
+
+    @override
     def occupancy(self) -> Occupancy:
         """There is always a thread for another task."""
         return Occupancy(self.threads, 0, 0, 0)
 
+    @override
     def withdraw(self) -> list[Check]:
         """Nothing ever waits."""
         return []
 
+    @override
     def jammed_s(self) -> float:
         """There is always room."""
         return 0.0
 
+    @override
     def traversals(self) -> tuple[str, ...]:
         """The traversals that are worked on here."""
         return tuple(self._active)
@@ -54,6 +86,7 @@ class InlineGroups(ThreadGroups):
         """How many tasks run."""
         return sum(len(groups) for groups in self._active.values())
 
+    @override
     def stop(self, traversal_id: str, grace_s: float) -> int:
         """Stop the tasks of one traversal; how many there were."""
         groups = self._active.get(traversal_id, [])
@@ -61,6 +94,7 @@ class InlineGroups(ThreadGroups):
             task.cancelled.set()
         return len(groups)
 
+    @override
     def stop_one(self, traversal_id: str, task: Task, reason: StopReason, grace_s: float) -> None:
         """Stop one task of a traversal."""
         task.reason = task.reason or reason

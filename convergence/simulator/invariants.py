@@ -7,10 +7,13 @@ really exists. So they notice when a guard of the engine is missing. Each costs 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from convergence.core import effects
-from convergence.core.claim import Begun
+from convergence.core.claim import StepDecision
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.simulator.reality import PhysicalObject
@@ -19,6 +22,8 @@ from convergence.simulator.transition import Transition
 if TYPE_CHECKING:
     from convergence.simulator.world import World
 
+FromOutside = effects.CountEvent | effects.ClearHook | effects.RevokeAddresses
+"""What third parties write of a row, whoever holds it."""
 CANARY = 'canary'
 """A property value that has this in it is a secret."""
 
@@ -52,6 +57,7 @@ class OneOwner(Invariant):
         super().__init__(world)
         self._owners: dict[tuple[str, int], str] = {}
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """An owner never follows another without the row having been free in between."""
         for key, change in step.resources.items():
@@ -72,6 +78,7 @@ class Fenced(Invariant):
 
     rule = 'I2'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """The first write of a commit to a row names what it was before."""
         seen: set[str] = set()
@@ -87,6 +94,8 @@ class Fenced(Invariant):
                 seen.update(row.id for row in effect.resources)
             elif isinstance(effect, effects.UpdateResources):
                 yield from self._in_passing(step, effect)
+            elif isinstance(effect, FromOutside) and len(step.resources) == 1:
+                yield from self._from_outside(step, effect)
 
     @staticmethod
     def _in_passing(step: Transition, effect: effects.UpdateResources) -> Iterator[str]:
@@ -94,12 +103,30 @@ class Fenced(Invariant):
         if third:
             yield f'{", ".join(sorted(third))} of {effect.resource_ids} are written by somebody who holds none of them'
 
+    @staticmethod
+    def _from_outside(step: Transition, effect: FromOutside) -> Iterator[str]:
+        """A third party writes columns of its own, and none of the holder's."""
+        if any(isinstance(each, (effects.UpdateResource, effects.UpdateResources)) for each in step.effects):
+            return
+        change = step.resources[effect.resource_id]
+        if change.before is None or change.after is None:
+            return
+        own = {'events', 'cleared', 'cleared_traversal_id', 'revocations'}
+        others = [
+            each.name
+            for each in fields(change.after)
+            if each.name not in own and getattr(change.before, each.name) != getattr(change.after, each.name)
+        ]
+        if others:
+            yield f'{", ".join(others)} of {effect.resource_id} are written by somebody who only has something to say'
+
 
 class InOrder(Invariant):
     """A node runs only after all it requires are done in this traversal, and done means done."""
 
     rule = 'I3'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Nodes that become ready, are claimed or are finished."""
         for (traversal_id, number), change in step.nodes.items():
@@ -113,8 +140,11 @@ class InOrder(Invariant):
 
     def _required(self, step: Transition, traversal_id: str, number: int, node: Node) -> Iterator[str]:
         nodes = step.tables.node.get(traversal_id, {})
-        missing = [nodes[other].name or other for other in self._predecessors(step, traversal_id, node)
-                   if other in nodes and nodes[other].status is not NodeStatus.DONE]
+        missing = [
+            nodes[other].name or other
+            for other in self._predecessors(step, traversal_id, node)
+            if other in nodes and nodes[other].status is not NodeStatus.DONE
+        ]
         if missing:
             yield f'{node.phase} {node.name or number} is {node.status} before {", ".join(map(str, missing))} is done'
 
@@ -124,13 +154,16 @@ class InOrder(Invariant):
         if node.definition is None or not node.definition.requires:
             return set(planned)
         wanted = set(node.definition.requires)
-        return {*planned, *(
-            other.number for other in step.tables.node[traversal_id].values()
-            if other.phase is Phase.UPDATE and other.name in wanted
-        )}
+        return {
+            *planned,
+            *(
+                other.number
+                for other in step.tables.node[traversal_id].values()
+                if other.phase is Phase.UPDATE and other.name in wanted
+            ),
+        }
 
-    @staticmethod
-    def _really(step: Transition, node: Node) -> Iterator[str]:
+    def _really(self, step: Transition, node: Node) -> Iterator[str]:
         row = step.tables.resource.get(node.resource_id or '')
         action = step.tables.traversal[node.traversal_id].action
         if action in PERFORMED:
@@ -141,6 +174,8 @@ class InOrder(Invariant):
             if row is None or row.owner is not None or row.status is not Status.COMPLETE or row.physical_id is None:
                 state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'
                 yield f'UPDATE {node.name} is done, but its row is {state}'
+            elif row.physical_id in self.world.reality.told_gone:
+                yield f'UPDATE {node.name} is done, though it is known that {row.physical_id} does not exist any more'
         elif node.phase is Phase.CLEANUP and row is not None:
             chosen = any(
                 other.phase is Phase.UPDATE and other.resource_id == row.id
@@ -155,6 +190,7 @@ class CountedOnce(Invariant):
 
     rule = 'I4'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Nodes whose count has changed, and nodes that are finished a second time."""
         for (traversal_id, number), change in step.nodes.items():
@@ -181,6 +217,7 @@ class OneTraversal(Invariant):
         super().__init__(world)
         self._claims: dict[tuple[str, int], str] = {}
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Claims, ends of nodes, failures, states and events of stacks."""
         yield from self._nodes(step)
@@ -206,7 +243,7 @@ class OneTraversal(Invariant):
             if step.resources or step.stacks or self._has_row(step, effect)
         }
         verdict = step.decision.verdict
-        if isinstance(verdict, Begun) and verdict.claim is not None:
+        if isinstance(verdict, StepDecision) and verdict.claim is not None:
             claim = verdict.claim
             touched.add(claim.node.traversal_id)
             self._claims[claim.resource.id, claim.resource.fence] = claim.node.traversal_id
@@ -240,6 +277,7 @@ class GoesOn(Invariant):
 
     rule = 'I10'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Stacks and traversals whose nodes have changed."""
         for traversal_id in {traversal_id for traversal_id, _ in step.nodes}:
@@ -259,6 +297,7 @@ class Discreet(Invariant):
 
     rule = 'I11'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Whatever text a commit stores for people to read."""
         texts = [event.reason for event in step.events]
@@ -275,9 +314,10 @@ class OneTenant(Invariant):
 
     rule = 'I12'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """All rows touched."""
-        owners = set(step.stacks)
+        owners = {*step.stacks, *step.beside}
         for changes in (step.resources, step.traversals):
             owners.update(row.stack_id for each in changes.values() if (row := each.after or each.before) is not None)
         owners.update(event.stack_id for event in step.events)

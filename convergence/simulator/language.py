@@ -5,88 +5,14 @@ The names are those of the field's first convergence prototype, so that its scen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from convergence.core.model import Action, Json
-from convergence.simulator.reality import TYPE, Behaviour, Mishap, Reality
-
-
-@dataclass(frozen=True, slots=True)
-class GetRes:
-    """The reference id of another resource."""
-
-    target_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class GetAtt:
-    """An attribute of another resource; attributes mirror properties."""
-
-    target_name: str
-    attr: str
-
-
-class RsrcDef:
-    """What a scenario wants of one resource."""
-
-    def __init__(self, properties: Mapping[str, Any], depends_on: Sequence[str] = ()) -> None:
-        self.properties = dict(properties)
-        self.depends_on = list(depends_on)
-
-    def document(self) -> dict[str, Json]:
-        """The resource, as a template says it."""
-        properties: dict[str, Json] = {name: _encode(value) for name, value in self.properties.items()}
-        return {'type': TYPE, 'properties': properties, 'depends_on': list(self.depends_on)}
-
-
-def _encode(value: Any) -> Json:
-    if isinstance(value, GetRes):
-        return {'get_resource': value.target_name}
-    if isinstance(value, GetAtt):
-        return {'get_attr': [value.target_name, value.attr]}
-    if isinstance(value, Mapping):
-        return {str(key): _encode(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_encode(item) for item in value]
-    encoded: Json = value
-    return encoded
-
-
-def _decode(value: Any) -> Any:
-    if isinstance(value, dict):
-        if 'get_resource' in value:
-            return GetRes(value['get_resource'])
-        if 'get_attr' in value:
-            return GetAtt(*value['get_attr'])
-        return {key: _decode(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_decode(item) for item in value]
-    return value
-
-
-class Template:
-    """What a scenario wants of a stack."""
-
-    def __init__(self, resources: Mapping[str, RsrcDef] | None = None) -> None:
-        self.resources = dict(resources or {})
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Template:
-        """The template that `document` was made from."""
-        return cls(
-            {
-                name: RsrcDef(_decode(resource['properties']), resource['depends_on'])
-                for name, resource in document['resources'].items()
-            }
-        )
-
-    def document(self) -> dict[str, Json]:
-        """The template, in the language that the engine reads."""
-        resources: dict[str, Json] = {name: wanted.document() for name, wanted in self.resources.items()}
-        return {'heat_template_version': '2018-08-31', 'resources': resources}
+from convergence.simulator.reality import Behaviour, Mishap, Question, Reality
+from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +116,19 @@ class Mishaps(Original):
         """Let a resource say that it could perhaps do it later."""
         self._behaves(name, Mishap.BUSY, action, after, times)
 
-    def is_refused(self, name: str, *, after: int = 0, times: int | None = 1, takes: float = 0.0) -> None:
-        """Let an update in place find out, after some seconds, that only a new object will do."""
-        self._behaves(name, Mishap.NEEDS_REPLACEMENT, 'UPDATE', after, times, takes)
+    def is_refused(
+        self, name: str, *, after: int = 0, times: int | None = 1, takes: float = 0.0, begun: bool = False
+    ) -> None:
+        """Let an update in place find out, after some seconds, that only a new object will do.
+
+        :param begun: only when the object was changed already; so it is, too, where it takes some seconds.
+        """
+        mishap = Mishap.REFUSES_AFTERWARDS if begun and not takes else Mishap.NEEDS_REPLACEMENT
+        self._behaves(name, mishap, 'UPDATE', after, times, takes)
+
+    def is_made_silently(self, name: str, *, after: int = 0, times: int | None = 1) -> None:
+        """Let a creation fail without saying that the object is there."""
+        self._behaves(name, Mishap.FAILS_SILENTLY, 'CREATE', after, times)
 
     def vanishes(self, name: str) -> None:
         """Let the objects of a resource be removed by somebody else."""
@@ -214,7 +150,30 @@ class Mishaps(Original):
 
 
 @dataclass
-class Accidents(Mishaps):
+class Answers(Mishaps):
+    """What a resource may do when it is asked for something else than an action."""
+
+    def answers(
+        self, name: str, question: str, how: str, *, seconds: float = 0.0, after: int = 0, times: int | None = 1
+    ) -> None:
+        """Let a question be answered badly.
+
+        :param question: ``FIND``, ``OBSERVE``, ``ATTRIBUTE`` or ``CANCEL``.
+        :param how: ``FAILS``, ``RAISES``, ``BUSY``, ``BLOCKS`` (answers late) or ``LIES`` (does not know what is new).
+        :param seconds: how long it takes; of a lie, how long an object has been there before it is known.
+        """
+        mishap = Mishap(how)
+        lies_s, takes_s = (seconds, 0.0) if mishap is Mishap.LIES else (0.0, seconds)
+        behaviour = Behaviour(takes_s, mishap, None, after, times, lies_s=lies_s)
+        self.queue.append(Call('answers', (name, Question(question), behaviour)))
+
+    def exists(self, key: str, properties: Mapping[str, Json]) -> None:
+        """Let there be an object that belongs to no stack."""
+        self.queue.append(Call('exists', (key, dict(properties))))
+
+
+@dataclass
+class Accidents(Answers):
     """What may happen to processes, messages, broker and database."""
 
     def drop(self, count: int = 1) -> None:
@@ -276,7 +235,36 @@ class Measures(Accidents):
 
 
 @dataclass
-class Verbs(Measures):
+class Further(Measures):
+    """What else a person may ask for. What the stack cannot do any more, or never could, is not done."""
+
+    def signal(self, name: str, resource: str) -> None:
+        """Tell a resource something. (One that waits for it is told in the end, even so.)"""
+        self.queue.append(Call('signal', (name, resource)))
+
+    def snapshot_stack(self, name: str) -> None:
+        """Take a snapshot of a stack."""
+        self.queue.append(Call('snapshot_stack', (name,)))
+
+    def restore_stack(self, name: str) -> None:
+        """Bring a stack back to its newest snapshot."""
+        self.queue.append(Call('restore_stack', (name,)))
+
+    def delete_snapshot(self, name: str) -> None:
+        """Delete the newest snapshot of a stack."""
+        self.queue.append(Call('delete_snapshot', (name,)))
+
+    def abandon_stack(self, name: str) -> None:
+        """Forget a stack, and leave its objects."""
+        self.queue.append(Call('abandon_stack', (name,)))
+
+    def adopt_stack(self, name: str) -> None:
+        """Make a stack again from what was left when it was abandoned."""
+        self.queue.append(Call('adopt_stack', (name,)))
+
+
+@dataclass
+class Verbs(Further):
     """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
 
     def settle(self) -> None:
@@ -303,6 +291,10 @@ class Verbs(Measures):
         """Ask for something that has to be refused, and leave nothing behind."""
         self.queue.append(Call('refuses', (name, verb, *arguments)))
 
+    def says(self, name: str, *states: str) -> None:
+        """Verify that the state of a stack, with its reason, begins with one of some texts: ``CREATE_FAILED: ...``."""
+        self.queue.append(Call('says', (name, *states)))
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
         self.queue.append(Call('pass_time', (seconds,)))
@@ -310,10 +302,14 @@ class Verbs(Measures):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario file, compiled once and read anew for each run."""
+    """A scenario file, compiled once and read anew for each run.
+
+    :param tolerant: whether asking for what is refused is no mistake of the author's.
+    """
 
     name: str
     code: Any
+    tolerant: bool = False
 
     @classmethod
     def load(cls, path: Path) -> Scenario:
@@ -322,6 +318,11 @@ class Scenario:
         :raises SyntaxError: it is no Python.
         """
         return cls(path.stem, compile(path.read_text(encoding='utf-8'), str(path), 'exec'))
+
+    @classmethod
+    def of(cls, name: str, program: str) -> Scenario:
+        """A program that was made up by chance."""
+        return cls(name, compile(program, name, 'exec'), tolerant=True)
 
     def read(self, reality: Reality, verify: Callable[[Template], None], test: Any) -> list[Call]:
         """The calls that the scenario queues.

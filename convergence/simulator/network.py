@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 if TYPE_CHECKING:
     from convergence.simulator.world import World
 
@@ -22,6 +24,7 @@ class Message:
     stack_id: str = ''
     hops: int = 0
 
+    @override
     def __str__(self) -> str:
         return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
 

@@ -2,41 +2,85 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from convergence import template
 from convergence.core import effects
-from convergence.core.claim import Begun, Step
-from convergence.core.model import Action, NodeStatus, Phase, Status
+from convergence.core.claim import Step, StepDecision
+from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource
 from convergence.simulator.invariants import Invariant
-from convergence.simulator.reality import PhysicalObject
+from convergence.simulator.reality import NOBODY, PhysicalObject, Question
+from convergence.simulator.things import NEVER_FOUND, Enforced, Keeper
 from convergence.simulator.transition import Transition
+
+if TYPE_CHECKING:
+    from convergence.simulator.world import World
+
+UNKNOWN = re.compile(r'\bunknown\b|\bwhether it (was )?made\b|\bmay (still )?exist\b|\bmay have been (made|created)\b')
+"""What an event says of something that nobody can know."""
 
 
 class Tracked(Invariant):
-    """No physical object without a row or an intent, and no row with two objects."""
+    """No physical object without a row or an intent, and no row with two objects.
+
+    What nobody can ask for may get lost sight of, when whoever makes it dies; then an event has to say so.
+    """
 
     rule = 'I6'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """A row that goes leaves nothing behind; a row that names an object names its own."""
         objects, late = self.world.reality.objects, self.world.reality.late
         for key, change in step.resources.items():
             before, after = change.before, change.after
-            if after is None and before is not None and before.token is not None:
-                left = [thing.id for thing in objects.values() if thing.token == before.token and thing.id not in late]
-                if left:
-                    yield f'the row {key} of {before.name} goes, but {left[0]} still exists'
-            if after is not None and after.physical_id in objects:
+            if after is None and before is not None:
+                for thing in left_by(self.world, before):
+                    if not self._may_stay(step, before, thing):
+                        yield f'the row {key} of {before.name} goes, but {thing.id} still exists'
+            if after is not None and after.token is not None and after.physical_id in objects:
                 thing = objects[after.physical_id]
-                if thing.token != after.token and thing.id not in late:
+                if thing.token != after.token and thing.id not in late and thing.stack_id != NOBODY:
                     yield f'the row {key} of {after.name} names {thing.id}, which was made for another'
 
+    def _may_stay(self, step: Transition, row: Resource, thing: PhysicalObject) -> bool:
+        """Whether an object stays when its row goes: on purpose, or because nobody can know of it, and says so."""
+        reality = self.world.reality
+        stack = step.tables.stack[row.stack_id]
+        traversal = step.tables.traversal.get(stack.traversal_id or '')
+        retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
+        if retained or (traversal is not None and traversal.retains):
+            thing.stack_id = NOBODY
+            return True
+        if thing.id in reality.late:
+            return True
+        if thing.kind in NEVER_FOUND and row.physical_id is None and self._was_told(step, row):
+            reality.untold.add(thing.id)
+            return True
+        return False
+
+    @staticmethod
+    def _was_told(step: Transition, row: Resource) -> bool:
+        """Whether an event says that something may exist of which nobody knows."""
+        return any(
+            event.resource_name == row.name and event.stack_id == row.stack_id and UNKNOWN.search(event.reason)
+            for event in step.tables.event
+        )
+
+    @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """An object is made for a row that says so, and only one."""
-        if action is not Action.CREATE or thing.id in self.world.reality.late:
+        """An object is made for a row that says so, and only one; what belongs to others is left alone."""
+        if thing.id in self.world.reality.late:
             return  # What is made late is found out about later.
+        if thing.stack_id == NOBODY:
+            yield f'{action} of {thing.id}, which belongs to others'
+        if action is not Action.CREATE:
+            return
         if self.world.reality.made[thing.token] > 1:
             yield f'{thing.id} is the second object made for one row'
         rows = self.world.store.tables.resource.values()
@@ -49,6 +93,7 @@ class AfterReplacement(Invariant):
 
     rule = 'I7'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Claims for a deletion."""
         row = deleting(step)
@@ -62,13 +107,22 @@ class AfterReplacement(Invariant):
             elif node.status is not NodeStatus.DONE:
                 yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
 
+    @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         """An object goes only while somebody holds its row to delete it."""
         if action is not Action.DELETE or thing.id in self.world.reality.late:
             return
-        rows = [row for row in self.world.store.tables.resource.values() if row.token == thing.token]
-        if not any(row.action is Action.DELETE and row.owner is not None for row in rows):
+        rows = [row for row in self.world.store.tables.resource.values() if is_of(row, thing)]
+        holders = [row for row in rows if row.action is Action.DELETE and row.owner is not None]
+        if not holders:
             yield f'{thing.id} is removed, but nobody holds its row to delete it'
+        for row in holders:
+            policy = row.definition.deletion_policy if row.definition is not None else None
+            if policy is DeletionPolicy.RETAIN:
+                yield f'{thing.id} is removed, but was to be retained'
+            kept = (row.id, thing.id) in self.world.reality.kept
+            if policy is DeletionPolicy.SNAPSHOT and thing.kind == Keeper.type_name and not kept:
+                yield f'{thing.id} is removed before what it was has been kept'
 
 
 class DependentsFirst(Invariant):
@@ -76,6 +130,7 @@ class DependentsFirst(Invariant):
 
     rule = 'I8'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Claims for a deletion."""
         row = deleting(step)
@@ -87,6 +142,7 @@ class DependentsFirst(Invariant):
             if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
                 yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
 
+    @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         """An object that another one refers to is there, and awake while that one is, whatever the rows say."""
         if action in (Action.SUSPEND, Action.RESUME):
@@ -95,16 +151,16 @@ class DependentsFirst(Invariant):
             return
         for other in self.world.reality.objects.values():
             refers = other.stack_id == thing.stack_id and thing.id in other.properties.values()
-            if refers and other.id not in self.world.reality.late:
+            if refers and other.id not in self.world.reality.late and other.id not in self.world.reality.untold:
                 yield f'{thing.id} is removed, but {other.id} refers to it'
-
 
     def _rests(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         stack = self.world.store.tables.stack[thing.stack_id]
         if stack.action is not action:
             return  # an update that finds something asleep wakes it up as soon as it gets there
         for other in self.world.reality.objects.values():
-            if other.stack_id != thing.stack_id or other.id in self.world.reality.late:
+            unseen = other.id in self.world.reality.late or other.id in self.world.reality.untold
+            if other.stack_id != thing.stack_id or unseen:
                 continue
             if action is Action.SUSPEND and thing.id in other.properties.values() and not other.asleep:
                 yield f'{thing.id} is suspended, but {other.id}, which refers to it, is not'
@@ -117,6 +173,7 @@ class WithCause(Invariant):
 
     rule = 'I9'
 
+    @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Replacements, and the rows chosen by a plan."""
         for effect in step.of_kind(effects.InsertTraversal):
@@ -127,6 +184,15 @@ class WithCause(Invariant):
         if points:
             yield from self._replaced(step, points[0])
 
+    @override
+    def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
+        """Whoever changes an object says what it was before: what its row says was last applied."""
+        if action is not Action.UPDATE or thing.before is None or thing.id in self.world.reality.late:
+            return
+        for row in self.world.store.tables.resource.values():
+            if is_of(row, thing) and row.owner is not None and dict(row.properties) != thing.before:
+                yield f'{thing.id} is changed as if it had been {thing.before}, but it was made from {row.properties}'
+
     @staticmethod
     def _chosen(step: Transition, template_id: str | None, node: Node) -> Iterator[str]:
         row = step.tables.resource.get(node.resource_id or '')
@@ -135,19 +201,32 @@ class WithCause(Invariant):
             return
         if row.action is Action.DELETE:
             yield f'the plan chose {row.id} for {node.name}, which is being removed'
-        rows = [other for other in step.tables.resources_of(row.stack_id)
-                if other.name == node.name and other.action is not Action.DELETE and other.id != row.id]
-        fitting = [other.id for other in rows
-                   if other.status is Status.COMPLETE and other.action is not Action.INIT
-                   and other.template_id == template_id]
+        rows = [
+            other
+            for other in step.tables.resources_of(row.stack_id)
+            if other.name == node.name and other.action is not Action.DELETE and other.id != row.id
+        ]
+        fitting = [
+            other.id
+            for other in rows
+            if other.status is Status.COMPLETE and other.action is not Action.INIT and other.template_id == template_id
+        ]
         fits = row.template_id == template_id and row.status is Status.COMPLETE and row.action is not Action.INIT
         if fitting and not fits:
             yield f'the plan chose {row.id} for {node.name}, though {fitting[0]} is just what is wanted'
         elif rows and row.action is Action.INIT and step.resources.get(row.id) is not None:
             yield f'the plan made a new row for {node.name}, though there is {rows[0].id}'
 
-    @staticmethod
-    def _replaced(step: Transition, effect: effects.PointNode) -> Iterator[str]:
+    def _to_be_found(self, row: Resource) -> list[PhysicalObject]:
+        """The object of a row that does not know it, where whoever asks for it is told."""
+        reality = self.world.reality
+        if row.physical_id is not None or row.token is None or (row.name, Question.FIND) in reality.answers:
+            return []
+        things = [thing for thing in reality.objects.values() if thing.token == row.token]
+        unknown = {*NEVER_FOUND, Enforced.type_name}
+        return [each for each in things if each.kind not in unknown and each.id not in reality.late]
+
+    def _replaced(self, step: Transition, effect: effects.PointNode) -> Iterator[str]:
         nodes = step.tables.node[effect.traversal_id]
         node, new = nodes[effect.number], step.tables.resource[effect.resource_id]
         old = step.resources[new.replaces or ''].before
@@ -155,21 +234,36 @@ class WithCause(Invariant):
         if old is None or definition is None:
             yield f'{new.id} replaces {new.replaces}, which does not exist'
             return
-        if old.status is Status.FAILED or old.action is Action.DELETE or old.type != definition.type:
+        if old.action is Action.DELETE or old.type != definition.type:
+            return
+        is_there = [thing.id for thing in self._to_be_found(old)]
+        if old.status is Status.FAILED and not is_there:
             return
         if old.action is Action.UPDATE and old.digest is None:
             return  # the type has refused the update, and asked for this
         inputs = {nodes[number].name or '': output for number in node.requires if (output := nodes[number].output)}
         wanted = template.resolve(definition.properties, inputs)
         assert isinstance(wanted, dict)
-        if not any('!' in name and old.properties.get(name) != wanted.get(name)
-                   for name in {*old.properties, *wanted}):
+        if not any('!' in name and old.properties.get(name) != wanted.get(name) for name in {*old.properties, *wanted}):
             yield f'{old.name} ({old.id}) is replaced without a cause'
+
+
+def is_of(row: Resource, thing: PhysicalObject) -> bool:
+    """Whether a row is that of an object: made under its token, or named by it."""
+    return row.token == thing.token if row.token is not None else row.physical_id == thing.id
+
+
+def left_by(world: World, row: Resource) -> list[PhysicalObject]:
+    """The objects of a row that is gone; not those that never were its own."""
+    if row.definition is not None and row.definition.external_id is not None:
+        return []
+    things = world.reality.objects.values()
+    return [thing for thing in things if thing.stack_id == row.stack_id and is_of(row, thing)]
 
 
 def deleting(step: Transition) -> Resource | None:
     """The row that was claimed for a deletion, if that is what was committed."""
     verdict = step.decision.verdict
-    if not isinstance(verdict, Begun) or verdict.claim is None or verdict.claim.action is not Action.DELETE:
+    if not isinstance(verdict, StepDecision) or verdict.claim is None or verdict.claim.action is not Action.DELETE:
         return None
     return verdict.claim.resource if verdict.step in (Step.DELETE, Step.RESUME) else None

@@ -43,9 +43,7 @@ class Passing:
     workers: list[Worker]
     handle: Callable[[Process, str, Callable[[], object]], None]
 
-    def set_alarm(
-        self, process: Process, delay_s: float, still: Callable[[], bool], act: Callable[[], object]
-    ) -> None:
+    def set_alarm(self, process: Process, delay_s: float, still: Callable[[], bool], act: Callable[[], object]) -> None:
         """A process will do something after some seconds, if there is still a reason; at once where that is now."""
         if delay_s > 0.0:
             self.alarms.append(Alarm(self.kernel.now + delay_s, process, still, act))
@@ -93,8 +91,11 @@ class Passing:
 
     def is_idle(self) -> bool:
         """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final."""
-        if self.bag or self.timers or any(not fiber.is_stuck for fiber in self.kernel.fibers):
+        if self.bag or self.timers:
             return False
+        for fiber in self.kernel.fibers:
+            if not fiber.is_stuck:
+                return False
         return all(stack.status is not Status.IN_PROGRESS for stack in self.store.tables.stack.values())
 
 

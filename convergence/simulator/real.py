@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -16,16 +16,25 @@ from convergence import errors
 from convergence.core.model import Status
 from convergence.core.rows import Stack
 from convergence.db.simulation import all_rows
-from convergence.db.store import Store
+from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient
-from convergence.simulator.language import Call, Scenario, Template
+from convergence.simulator.language import Call, Scenario
+from convergence.simulator.reality import Reality
 from convergence.simulator.run import Verdict
-from convergence.simulator.shared import SharedReality
+from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation, verify
 
 SPEED = 10.0
 MOMENT_S = 0.1
 LOOK_EVERY_S = 0.05
+
+LEFT_OUT = frozenset(
+    {
+        *('drop', 'double', 'broker_away', 'database_away', 'clock_jumps', 'answers', 'exists', 'signal', 'clear_hook'),
+        *('snapshot_stack', 'restore_stack', 'delete_snapshot', 'abandon_stack', 'adopt_stack'),
+    }
+)
+"""Verbs that real processes are not asked for."""
 
 
 class Processes(Protocol):
@@ -41,18 +50,46 @@ class Processes(Protocol):
         """Which processes have ended by themselves, each with its last words."""
 
 
+class Requests(Protocol):
+    """What a scenario asks of engines."""
+
+    def create_stack(
+        self, context: Any, stack_name: str, template: Any, *, args: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Create a stack; how it is named from now on."""
+
+    def update_stack(
+        self, context: Any, stack_identity: Any, template: Any, *, args: Mapping[str, Any] | None = None
+    ) -> object:
+        """Give a stack a new goal."""
+
+    def delete_stack(self, context: Any, stack_identity: Any) -> object:
+        """Delete a stack."""
+
+    def stack_cancel_update(self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True) -> object:
+        """Stop the operation in progress."""
+
+    def resource_mark_unhealthy(
+        self, context: Any, stack_identity: Any, resource_name: str, mark_unhealthy: bool
+    ) -> object:
+        """Say that a resource is broken, or is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Installation:
     """Processes at work, as a scenario sees them.
 
+    :param client: what operations are asked of, as `convergence.rpc.client.EngineClient` has them.
     :param context: who asks; a project of its own.
+    :param look: called again and again while the scenario waits for rest, and once at rest; raises `Violation`.
     """
 
-    client: EngineClient
+    client: EngineClient | Requests
     context: Any
     store: Store
-    reality: SharedReality
+    reality: Reality
     processes: Processes
+    look: Callable[[], object] = lambda: None
 
 
 @dataclass
@@ -247,6 +284,8 @@ class RealRun:
                 self._at.reality.vanish(call.arguments[0])
                 self._misbehaving = True
                 self._rested = rested
+            case 'says':
+                self._rested = rested  # of a moment that real processes may have missed
             case 'rollback_on_failure' | 'time_limit':
                 self._user.prefers(call)
                 self._rested = rested
@@ -256,8 +295,9 @@ class RealRun:
                 self._at.processes.freeze(call.verb.removeprefix('freeze_'), call.arguments[0] / SPEED)
             case 'pass_time':
                 time.sleep(call.arguments[0] / SPEED)
-            case 'drop' | 'double' | 'broker_away' | 'database_away' | 'clock_jumps':
-                self.left_out.append(call.verb)
+            case verb if verb in LEFT_OUT:
+                self.left_out.append(verb)
+                self._rested = rested
             case _:
                 self._user.ask(call)
 
@@ -283,7 +323,9 @@ class RealRun:
                 raise Violation('processes', f'some have ended by themselves: {"; ".join(gone)}')
             if time.monotonic() > ends:
                 raise Violation('liveness', f'not at rest after {self._limit_s:g} s: {"; ".join(busy)}')
+            self._at.look()
             time.sleep(LOOK_EVERY_S)
+        self._at.look()
         self._rested = True
 
     def _check_end(self) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from convergence.simulator.batch import Tally, execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Explored
+from convergence.simulator.language import Scenario
+from convergence.simulator.programs import Program, number_of, program, shortened
 from convergence.simulator.run import Mode, Plan, Verdict
 from convergence.simulator.shrink import Shrunk, shrink, written
 from convergence.simulator.story import Story
@@ -30,6 +32,7 @@ class Failure:
     """A run that failed, and the shortest one found that fails in the same way.
 
     :param replay: the command that repeats the run; `replay_shortest` the one for the shortest schedule, if there is.
+    :param program: of a random program, the shortest one found that breaks the same rule.
     """
 
     path: Path
@@ -38,6 +41,7 @@ class Failure:
     story: Story
     shrunk: Shrunk | None = None
     replay_shortest: str = ''
+    program: str = ''
 
 
 def command(path: Path, mode: Sequence[str], settings: Sequence[str]) -> str:
@@ -66,7 +70,22 @@ def examine(path: Path, plan: Plan, verdict: Verdict, settings: Sequence[str], *
     shrunk = shrink(load(path), plan, verdict.choices, verdict.rule)
     _, story = tell(path, plan, Choices(script=shrunk.schedule, then_first=True))
     shortest = command(path, ['--schedule', written(shrunk.schedule)], settings)
-    return replace(failure, story=story, shrunk=shrunk, replay_shortest=shortest)
+    short = _short_program(path, plan, verdict)
+    return replace(failure, story=story, shrunk=shrunk, replay_shortest=shortest, program=short)
+
+
+def _short_program(path: Path, plan: Plan, verdict: Verdict) -> str:
+    """A random program with all calls left out that are not needed; empty for a scenario that somebody has written."""
+    number = number_of(path)
+    if number is None:
+        return ''
+
+    def still_fails(shorter: Program) -> bool:
+        scenario = Scenario.of(str(path), shorter.text)
+        seeds = dict.fromkeys((verdict.seed, *range(3)))  # what is left out moves the choices: one seed is too few
+        return any(execute(scenario, plan, Choices(seed))[0].rule == verdict.rule for seed in seeds)
+
+    return shortened(program(number), still_fails, attempts=60).text
 
 
 def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
@@ -79,6 +98,9 @@ def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
     if shrunk is not None:
         size = f'{shrunk.steps} steps, {shrunk.accidents} accidents, found in {shrunk.attempts} runs'
         lines += [f'  shortest schedule found: {size}', f'  replay: {failure.replay_shortest}']
+    if failure.program:
+        lines += ['  program (a file with this text is a scenario):', '']
+        lines += [f'    {line}' for line in failure.program.splitlines()]
     for form in forms:
         lines += ['', *(f'  {line}' for line in told(failure.story, form).splitlines())]
     return '\n'.join(lines)
@@ -107,6 +129,7 @@ def totals(tally: Tally, scenarios: int, seconds: float) -> str:
     lines = (
         f'{_count(tally.runs, "run")} of {_count(scenarios, "scenario")} in {seconds:.1f} s: {rate:.0f} runs/s',
         f'{schedules}, {_count(tally.steps, "step")}, {simulated} of simulated time',
+        *([f'{_count(tally.left_out, "check")} left out: they are of moments of another order'] * bool(tally.left_out)),
         f'faults: {_count(tally.lost, "message")} lost, {tally.doubled} doubled, {crashed} crashed{more}',
     )
     return '\n'.join(lines)

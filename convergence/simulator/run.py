@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 
 from convergence.simulator.accidents import ACCIDENTS, befall, describe
 from convergence.simulator.choices import Choices
@@ -14,12 +15,15 @@ from convergence.simulator.ending import Ending
 from convergence.simulator.faults import SWEEP_S, Faults
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import Call, Scenario
+from convergence.simulator.own_checks import OwnChecks
+from convergence.simulator.reality import NOBODY, PhysicalObject
+from convergence.simulator.requests import waiting
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.user import User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import Shape, Watch, World
 
-INSTANT = frozenset({'call', 'behaves', 'rollback_on_failure', 'time_limit', 'vanishes'})
+INSTANT = frozenset({'call', 'behaves', 'answers', 'exists', 'rollback_on_failure', 'says', 'time_limit', 'vanishes'})
 """Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
 
 
@@ -83,13 +87,17 @@ class Run:
         self.world.kernel.fine = not ordered
         self.world.kernel.passed = plan.passed
         self.user = User(self.world)
+        self.user.tolerant = scenario.tolerant
         self._ending = Ending(self.world, self.user)
         self._verify = partial(verify, self.world.reality)
         self._test = unittest.TestCase()
         self._calls = scenario.read(self.world.reality, self._verify, self._test)
+        self.checks = OwnChecks(self._calls, partial(resting, scenario))
+        self.resting: set[int] = set()
         self._asking: Fiber | None = None
         self._asked: Call | None = None
         self._rested = False
+        self._attended: set[tuple[object, ...]] = set()
         self._patience = 0
         self._waits_until = 0.0
         self.steps = 0
@@ -99,8 +107,15 @@ class Run:
         """What the user still wants, as far as it tells two moments of the same scenario apart."""
         calls = self._calls
         asking = self._asking is not None
-        return (len(calls), calls[0].verb if calls else '', asking, self._rested, self._patience, self.user.turned_away,
-                self.user.remembers())
+        return (
+            len(calls),
+            calls[0].verb if calls else '',
+            asking,
+            self._rested,
+            self._patience,
+            self.user.turned_away,
+            self.user.remembers(),
+        )
 
     # --- the loop ---------------------------------------------------------------------------------------------
 
@@ -155,7 +170,7 @@ class Run:
         if self._asking is not None or not self._calls or self._waits_until > self.world.kernel.now:
             return False
         call = self._calls[0]
-        if call.verb == 'settle' or (call.verb == 'call' and call.arguments[0] == self._verify):
+        if call.verb == 'settle' or (call.verb == 'call' and self._waits_for_rest(call)):
             return self.world.is_idle()
         if self._patience:
             world = self.world
@@ -163,6 +178,9 @@ class Run:
                 return False
             self._patience = 0
         return True
+
+    def _waits_for_rest(self, call: Call) -> bool:
+        return call.arguments[0] == self._verify or self.checks.comes_at_rest(call)
 
     def _step(self, user_may: Callable[[], bool] = lambda: False) -> bool:
         """Let one of the things happen that can happen now; False where that was only the passing of time."""
@@ -174,6 +192,8 @@ class Run:
         fibers = world.kernel.runnable()
         user = user_may()
         count = len(fibers) + len(world.bag) + user
+        if not count and self._attend():
+            return True
         if not count:
             world.checker.at_rest()
             world.checker.raise_any()
@@ -189,6 +209,19 @@ class Run:
         else:
             self._carry_out(self._calls.pop(0))
         return True
+
+    def _attend(self) -> bool:
+        """Nothing happens by itself: does something wait for a person? Then the user is asked to see to it."""
+        if self._asking is not None:
+            return False
+        for name, row, hook in waiting(self.world):
+            key = (row.id, row.traversal_id, hook)
+            if self.user.ids.get(name) == row.stack_id and key not in self._attended:
+                self._attended.add(key)
+                verb = Call('clear_hook', (name, row.name, hook)) if hook else Call('signal', (name, row.name))
+                self._operation(verb)
+                return True
+        return False
 
     def _turn(self, fiber: Fiber) -> None:
         self.world.kernel.run(fiber)
@@ -226,20 +259,24 @@ class Run:
             case 'noop':
                 self._patience = self._choices.pick(2 * call.arguments[0] + 1)
             case 'settle':
-                self._rested = True
+                self._rested = self.checks.settled = True
             case 'call':
-                # A check that looks at a moment of the prototype's order is of that moment in no other.
-                function, arguments, named = call.arguments
-                if self.world.reality.late:
-                    self._rested = rested  # What is there by now is nobody's plan; the end will tell.
-                elif self._plan.mode is Mode.ORDER or function == self._verify or rested:
-                    function(*arguments, **named)
-                    self._rested = True
+                self._rested = self._check(call, rested=rested)
             case 'behaves':
                 world.reality.behave(*call.arguments)
                 self._rested = rested
+            case 'answers':
+                world.reality.answer(*call.arguments)
+                self._rested = rested
+            case 'exists':
+                key, properties = call.arguments
+                world.reality.objects[key] = PhysicalObject(key, key, NOBODY, '', properties)
+                self._rested = rested
             case 'vanishes':
                 world.reality.vanish(call.arguments[0])
+                self._rested = rested
+            case 'says':
+                self.user.is_told(*call.arguments)
                 self._rested = rested
             case 'rollback_on_failure' | 'time_limit':
                 self.user.prefers(call)
@@ -254,9 +291,26 @@ class Run:
             case _:
                 self._operation(call)
 
+    def _check(self, call: Call, *, rested: bool) -> bool:
+        """A function of the scenario; whether everything is known to be at rest afterwards."""
+        function, arguments, named = call.arguments
+        in_order = self._plan.mode is Mode.ORDER
+        if in_order and self.world.is_idle():
+            self.resting.add(self.checks.place(call))
+        if self.world.reality.late:
+            self.checks.left_out += 1
+            return rested  # What is there by now is nobody's plan; the end will tell.
+        own = not in_order and function != self._verify
+        if own and not self.checks.may_make(rested=rested or self.checks.comes_at_rest(call)):
+            return rested
+        function(*arguments, **named)
+        return True
+
     def _operation(self, call: Call) -> None:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
         world = self.world
+        if not call.again and call.verb not in ('clear_hook', 'signal'):
+            self.checks.operation(at_rest=world.is_idle())
         engine = world.engines[self._choices.pick(len(world.engines))]
         world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)
         self._asked = call
@@ -271,10 +325,8 @@ class Run:
         calls = self._ending.failed()
         if not calls:
             return
-        reality = self.world.reality
         self.world.trouble.end()
-        reality.behaviours.clear()
-        reality.mishaps, reality.vanished = 0, False
+        self.world.reality.behaves_well()
         self.user.starts_afresh()
         self._calls = calls
         self._patience = 0
@@ -287,6 +339,7 @@ class Verdict:
     """What became of one run.
 
     :param choices: everything that was chosen; repeats the run.
+    :param left_out: how many checks of the scenario were not made; see `convergence.simulator.own_checks`.
     """
 
     scenario: str
@@ -296,3 +349,15 @@ class Verdict:
     choices: tuple[int, ...] = ()
     steps: int = 0
     seconds: float = field(default=0.0)
+    left_out: int = 0
+
+
+@lru_cache(maxsize=1024)
+def resting(scenario: Scenario) -> frozenset[int]:
+    """The places of the calls of a scenario that come at a moment of rest when it runs in order."""
+    run = Run(scenario, Plan(mode=Mode.ORDER), Choices())
+    # How a run in order ends is told where it is asked for; here only the moments count that it came to.
+    with suppress(Exception):
+        run.execute()
+    run.world.close()
+    return frozenset(run.resting)

@@ -11,13 +11,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from typing_extensions import override
+
 from convergence.core.model import Action, Json
-from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Reality
+from convergence.simulator.reality import TYPE, Behaviour, Mishap, PhysicalObject, Reality
 
 K = TypeVar('K')
 V = TypeVar('V')
 
-TABLES = ('objects', 'behaviours', 'counts', 'made')
+TABLES = ('objects', 'behaviours', 'counts', 'made', 'answers', 'kept')
 WAIT_S = 60.0
 """How long one process waits for another one to finish writing."""
 
@@ -34,6 +36,7 @@ class Rows(MutableMapping[K, V], Generic[K, V]):
         self._freeze = freeze
         self._thaw = thaw
 
+    @override
     def __getitem__(self, key: K) -> V:
         with _connected(self._path) as connection:
             found = connection.execute(f'SELECT value FROM {self._table} WHERE key = ?', [_text(key)]).fetchone()
@@ -41,27 +44,33 @@ class Rows(MutableMapping[K, V], Generic[K, V]):
             raise KeyError(key)
         return self._thaw(json.loads(found[0]))
 
+    @override
     def __setitem__(self, key: K, value: V) -> None:
         with _connected(self._path) as connection:
             connection.execute(
                 f'INSERT OR REPLACE INTO {self._table} VALUES (?, ?)', [_text(key), json.dumps(self._freeze(value))]
             )
 
+    @override
     def __delitem__(self, key: K) -> None:
         with _connected(self._path) as connection:
             if connection.execute(f'DELETE FROM {self._table} WHERE key = ?', [_text(key)]).rowcount == 0:
                 raise KeyError(key)
 
+    @override
     def __iter__(self) -> Iterator[K]:
         return iter(self._all())
 
+    @override
     def __len__(self) -> int:
         return len(self._all())
 
+    @override
     def values(self) -> Any:
         """All values, as they were at one moment."""
         return self._all().values()
 
+    @override
     def items(self) -> Any:
         """All pairs, as they were at one moment."""
         return self._all().items()
@@ -78,7 +87,7 @@ def _text(key: Any) -> str:
 
 def _key(text: str) -> Any:
     key = json.loads(text)
-    return (key[0], Action(key[1])) if isinstance(key, list) else key
+    return tuple(key) if isinstance(key, list) else key
 
 
 @contextlib.contextmanager
@@ -101,35 +110,41 @@ class SharedReality(Reality):
             for table in TABLES:
                 connection.execute(f'CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, value TEXT NOT NULL)')
         super().__init__(
-            objects=Rows(path, 'objects', _freeze_thing, lambda row: PhysicalObject(**row)),  # type: ignore[arg-type]
+            objects=Rows(path, 'objects', asdict, lambda row: PhysicalObject(**row)),  # type: ignore[arg-type]
             behaviours=Rows(path, 'behaviours', asdict, _thaw_behaviour),  # type: ignore[arg-type]
             counts=Rows(path, 'counts', int, int),  # type: ignore[arg-type]
             made=Rows(path, 'made', int, int),  # type: ignore[arg-type]
+            answers=Rows(path, 'answers', asdict, _thaw_behaviour),  # type: ignore[arg-type]
+            kept=Rows(path, 'kept', dict, dict),  # type: ignore[arg-type]
             now=time.time,
             block=_block,
             changed=self._keep,
         )
         self._path = path
 
+    @override
     def clear(self) -> None:
         """Nothing exists, nothing ever did."""
         with _connected(self._path) as connection:
             for table in TABLES:
                 connection.execute(f'DELETE FROM {table}')
 
-    def create(self, name: str, stack_id: str, token: str, properties: Mapping[str, Json]) -> PhysicalObject:
+    @override
+    def create(
+        self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE
+    ) -> PhysicalObject:
         """Make an object, under a number that no other process can take."""
         with _connected(self._path) as connection:
             made = connection.execute('SELECT coalesce(sum(value), 0) FROM made').fetchone()[0]
             key = f'{name}-{made + 1}'
-            thing = PhysicalObject(key, name, stack_id, token, dict(properties))
-            connection.execute('INSERT INTO objects VALUES (?, ?)', [_text(key), json.dumps(_freeze_thing(thing))])
+            thing = PhysicalObject(key, name, stack_id, token, dict(properties), kind=kind, made_at=self.now())
+            connection.execute('INSERT INTO objects VALUES (?, ?)', [_text(key), json.dumps(asdict(thing))])
             count = 'INSERT INTO made VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1'
             connection.execute(count, [_text(token)])
         return thing
 
     def _keep(self, action: Action, thing: PhysicalObject) -> None:
-        if action is Action.UPDATE:
+        if action in (Action.UPDATE, Action.SUSPEND, Action.RESUME):
             self.objects[thing.id] = thing
 
 
@@ -138,16 +153,6 @@ def _block(duration_s: float | None) -> None:
     time.sleep(3600.0 if duration_s is None else duration_s)
 
 
-def _freeze_thing(thing: PhysicalObject) -> dict[str, Json]:
-    return {
-        'id': thing.id,
-        'name': thing.name,
-        'stack_id': thing.stack_id,
-        'token': thing.token,
-        'properties': thing.properties,
-    }
-
-
 def _thaw_behaviour(row: dict[str, Any]) -> Behaviour:
-    kinds: dict[str, Callable[[Any], Any]] = {'mishap': Mishap, 'action': Action}
+    kinds: dict[str, Callable[[Any], Any]] = {'mishap': Mishap}
     return Behaviour(**{name: kinds[name](value) if value and name in kinds else value for name, value in row.items()})

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from convergence.errors import Invalid
 from convergence.simulator.batch import execute
 from convergence.simulator.choices import Choices
@@ -95,11 +97,13 @@ class _Calm(Choices):
         super().__init__(seed, then_first=then_first)
         self.departures: list[Schedule] = []
 
+    @override
     def pick(self, count: int) -> int:
         """As the base class."""
         self.departures += [(*self.made, choice) for choice in range(1, count)]
         return super().pick(count)
 
+    @override
     def happens(self, rate: float) -> bool:
         """It does not."""
         if rate > 0.0:

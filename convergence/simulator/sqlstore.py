@@ -14,16 +14,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from convergence.core.effects import Decision
-from convergence.db import migration
-from convergence.db.connection import Database, connect
-from convergence.db.memory import Tables, no_pause
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
+from convergence.db.memory.store import Tables, no_pause
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.schema import migration
 from convergence.db.scopes import Scope
 from convergence.db.simulation import all_rows, set_clock
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.statements.connection import Database, connect
+from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed
 from convergence.simulator.storage import Storage
 
@@ -35,7 +38,7 @@ Row = TypeVar('Row')
 class SqliteStore(Store):
     """The SQL store, with the pauses and the hooks of the one in memory.
 
-    The variables are as those of `convergence.db.memory.MemoryStore`.
+    The variables are as those of `convergence.db.memory.store.MemoryStore`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -53,6 +56,7 @@ class SqliteStore(Store):
             self._tables = all_rows(self)
         return self._tables
 
+    @override
     def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
         """As the base class, with others going on before and after."""
         decisions: list[Decision[V]] = []
@@ -69,6 +73,7 @@ class SqliteStore(Store):
         return committed
 
     @contextlib.contextmanager
+    @override
     def writing(self) -> Iterator[Any]:
         """As the base class; afterwards the rows are not what they were."""
         try:
@@ -83,11 +88,13 @@ class PausingReader(Reader):
 
     _store: SqliteStore
 
-    def _one(self, kind: type[Row], statement: Any) -> Row | None:
+    @override
+    def _one(self, kind: Callable[..., Row], statement: Any) -> Row | None:
         self._store.pause('read')
         return super()._one(kind, statement)
 
-    def _many(self, kind: type[Row], statement: Any) -> list[Row]:
+    @override
+    def _many(self, kind: Callable[..., Row], statement: Any) -> list[Row]:
         self._store.pause('read')
         return super()._many(kind, statement)
 
@@ -116,4 +123,4 @@ def in_sqlite(clock: Callable[[], float]) -> Storage:
         database.dispose()
         shutil.rmtree(path.parent, ignore_errors=True)
 
-    return Storage(store, PausingReader(store), Roster(store), Sweeps(store), close)
+    return Storage(store, PausingReader(store), Roster(store), Sweeps(store), SnapshotRows(store), close)

@@ -38,7 +38,7 @@ class Fingerprints:
             self._text(run.remaining()),
             f'{world.kernel.now} {world.next_sweep} {world.lost} {world.skew_s} {world.crashes}',
             *(self._text(rows) for rows in (tables.stack, tables.traversal, tables.node, tables.resource)),
-            self._text(tables.cast_at),
+            self._text(tables.notified_at),
             *sorted(self._text((each.kind, each.traversal_id, each.number, each.stack_id)) for each in world.bag),
             *sorted(f'{when} {message}' for when, message in world.timers),
             self._text(world.reality.objects),

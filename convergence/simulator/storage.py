@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from convergence.core.effects import Decision
-from convergence.db.memory import MemoryStore, Tables
-from convergence.db.memory_queries import MemoryRoster, MemorySweeps
-from convergence.db.memory_reader import MemoryReader
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
-from convergence.db.sweeps import Sweeps
+from convergence.db.memory.queries import MemoryRoster, MemorySweeps
+from convergence.db.memory.reader import MemoryReader
+from convergence.db.memory.snapshots import MemorySnapshots
+from convergence.db.memory.store import MemoryStore, Tables
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
 from convergence.db.transaction import Transactions
 
 
 class SimulatedStore(Transactions, Protocol):
     """A store in whose transactions others may go on, and whose rows can be looked at.
 
-    The variables are as those of `convergence.db.memory.MemoryStore`.
+    The variables are as those of `convergence.db.memory.store.MemoryStore`.
     """
 
     pause: Callable[[str], None]
@@ -40,6 +42,7 @@ class Storage:
     reader: Reader
     roster: Roster
     sweeps: Sweeps
+    snapshots: SnapshotRows
     close: Callable[[], None] = lambda: None
 
 
@@ -47,4 +50,5 @@ def in_memory(clock: Callable[[], float]) -> Storage:
     """Rows in dictionaries, with modelled locks."""
     store = MemoryStore(clock)
     roster = MemoryRoster(store)
-    return Storage(store, MemoryReader(store, roster), roster, MemorySweeps(store, roster))
+    sweeps, snapshots = MemorySweeps(store, roster), MemorySnapshots(store)
+    return Storage(store, MemoryReader(store, roster), roster, sweeps, snapshots)

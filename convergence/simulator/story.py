@@ -92,8 +92,13 @@ class Story:
         others = world.reality.changed
 
         def changed(action: Action, thing: PhysicalObject) -> None:
-            verb = {Action.CREATE: 'creates', Action.UPDATE: 'changes', Action.DELETE: 'deletes',
-                    Action.SUSPEND: 'suspends', Action.RESUME: 'resumes'}[action]
+            verb = {
+                Action.CREATE: 'creates',
+                Action.UPDATE: 'changes',
+                Action.DELETE: 'deletes',
+                Action.SUSPEND: 'suspends',
+                Action.RESUME: 'resumes',
+            }[action]
             values = ', '.join(f'{name}: {value}' for name, value in sorted(thing.properties.items()))
             shown = f' ({values})' if values and action is not Action.DELETE else ''
             tell(Manner.ACTS, _current(world), CLOUD, [f'{verb} {thing.id}{shown}'])

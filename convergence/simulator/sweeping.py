@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from convergence.engine.chores import Chores, Found
-from convergence.engine.sweeper import Sweeper
+from typing_extensions import override
+
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import Found, SweepTasks
 from convergence.errors import Conflict
 
 
-class CandidChores(Chores):
+class CandidChores(SweepTasks):
     """As the base class; only that rows kept changing is nobody's fault."""
 
+    @override
     def _survive(self, name: str, chore: Callable[[], int]) -> int:
         return chore()
 
+    @override
     def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
         found = find(self._options.limit)
         for each in found:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
 from convergence.simulator.kernel import Process
 from convergence.worker.groups import Check, ThreadGroups
@@ -39,6 +41,7 @@ class FiberGroup(Group):
         self._leave = left
         self._later = later
 
+    @override
     def _ask(self, tasks: tuple[Task, ...], reason: StopReason, grace_s: float) -> None:
         for task in tasks:
             task.reason = task.reason or reason
@@ -65,37 +68,32 @@ class FiberGroups(ThreadGroups):
     """
 
     def __init__(self, world: World, process: Process, threads: int, left: Callable[[Task], object]) -> None:
-        super().__init__(threads, left)
+        super().__init__(threads, left, world.kernel.clock)
         self._world = world
         self._process = process
         self._seats: dict[Task, Seat] = {}
-        self._began_at = world.kernel.now
         world.groups[process] = self
 
     def checks(self) -> list[tuple[str, int]]:
         """The nodes that wait for a thread: traversal and number."""
-        return [(check.traversal_id, check.node) for check, _ in self._waiting]
+        return [(check.traversal_id, check.node) for queue in self._waiting.values() for check, _ in queue]
 
-    @property
-    def stuck(self) -> int:
-        """How many tasks were given up and still run."""
-        return sum(seat.lost for seat in self._seats.values())
+    def unasked(self) -> list[str]:
+        """The traversals for which tasks run that nobody has asked to stop."""
+        running = self._seats.items()
+        return [seat.traversal_id for task, seat in running if not seat.lost and not task.cancelled.is_set()]
 
-    def jammed_s(self) -> float:
-        """As the base class, on the simulated clock."""
-        now = self.occupancy()
-        return self._world.kernel.now - self._began_at if now.busy >= now.threads else 0.0
-
+    @override
     def _new_group(self, traversal_id: str) -> Group:
         return FiberGroup(traversal_id, self._give_up, self._set_alarm)
 
     def _set_alarm(self, delay_s: float, still: Callable[[], bool], act: Callable[[], object]) -> None:
         self._world.set_alarm(self._process, delay_s, still, act)
 
+    @override
     def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
         """Here and now. What a task raises goes through: nobody reads a log."""
         seat = Seat(check.traversal_id)
-        self._began_at = self._world.kernel.now
         now = self.occupancy()
         if now.busy >= now.threads:
             self._world.lost = True  # What comes now is handed on, and left to the sweeper after some rounds.
@@ -112,11 +110,12 @@ class FiberGroups(ThreadGroups):
             if not seat.lost and self._process.alive:
                 self._ended(check.traversal_id)
 
+    @override
     def _give_up(self, task: Task) -> None:
         """A task does not stop: its thread counts no more, and another one goes on in its place."""
         seat = self._seats.get(task)
         if seat is None or seat.lost:
             return
         seat.lost = True
-        self._left(task)
+        super()._give_up(task)
         self._ended(seat.traversal_id)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from convergence.core import effects
 from convergence.core.effects import Decision, Effect
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
-from convergence.db.memory import Tables
+from convergence.db.memory.store import Tables
 
 RowT = TypeVar('RowT')
 NodeKey = tuple[str, int]
@@ -29,6 +29,7 @@ class Transition:
 
     :ivar tables: all rows, as they are after it.
     :ivar events: what was announced by it.
+    :ivar beside: stacks to which further rows belong that it has written: signals, snapshots and what is kept for them.
     """
 
     tables: Tables
@@ -39,6 +40,7 @@ class Transition:
     nodes: dict[NodeKey, Change[Node]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     templates: tuple[Template, ...] = ()
+    beside: set[str] = field(default_factory=set)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -68,9 +70,8 @@ class Memory:
         """What a commit has changed; from now on that is what was before."""
         transition = Transition(tables, decision)
         for effect in decision.effects:
-            reader = _READERS.get(type(effect))
-            if reader is not None:
-                reader(self, transition, effect)
+            # An effect that is not there is an error: nothing that is written may stay unseen.
+            _READERS[type(effect)](self, transition, effect)
         return transition
 
     def _stack(self, transition: Transition, effect: effects.InsertStack | effects.UpdateStack) -> None:
@@ -80,7 +81,9 @@ class Memory:
     def _template(self, transition: Transition, effect: effects.InsertTemplate) -> None:
         transition.templates = (*transition.templates, effect.template)
 
-    def _traversal(self, transition: Transition, effect: effects.EndTraversal) -> None:
+    def _traversal(
+        self, transition: Transition, effect: effects.EndTraversal | effects.NoteFailure | effects.StallTraversal
+    ) -> None:
         _note(transition.traversals, self._traversals, effect.traversal_id, transition.tables.traversal)
 
     def _new_traversal(self, transition: Transition, effect: effects.InsertTraversal) -> None:
@@ -91,7 +94,15 @@ class Memory:
         for row in effect.resources:
             _note(transition.resources, self._resources, row.id, transition.tables.resource)
 
-    def _resource(self, transition: Transition, effect: effects.UpdateResource | effects.DeleteResource) -> None:
+    def _resource(
+        self,
+        transition: Transition,
+        effect: effects.UpdateResource
+        | effects.DeleteResource
+        | effects.CountEvent
+        | effects.ClearHook
+        | effects.RevokeAddresses,
+    ) -> None:
         _note(transition.resources, self._resources, effect.resource_id, transition.tables.resource)
 
     def _many_resources(self, transition: Transition, effect: effects.UpdateResources) -> None:
@@ -99,9 +110,12 @@ class Memory:
             _note(transition.resources, self._resources, key, transition.tables.resource)
 
     def _finished(self, transition: Transition, effect: effects.FinishNode) -> None:
-        self._touch(transition, effect.traversal_id, (effect.number, *effect.required_by))
+        told = () if effect.next_in_backlog is None else (effect.next_in_backlog,)
+        self._touch(transition, effect.traversal_id, (effect.number, *effect.required_by, *told))
 
-    def _one_node(self, transition: Transition, effect: effects.FailNode | effects.PointNode) -> None:
+    def _one_node(
+        self, transition: Transition, effect: effects.FailNode | effects.PointNode | effects.NotifyNode
+    ) -> None:
         self._touch(transition, effect.traversal_id, (effect.number,))
 
     def _appended(self, transition: Transition, effect: effects.AppendCleanup) -> None:
@@ -112,6 +126,18 @@ class Memory:
 
     def _events(self, transition: Transition, effect: effects.InsertEvents) -> None:
         transition.events = (*transition.events, *effect.events)
+
+    def _signal(self, transition: Transition, effect: effects.InsertSignal) -> None:
+        transition.beside.add(transition.tables.resource[effect.signal.resource_id].stack_id)
+
+    def _beside(self, transition: Transition, effect: effects.PurgeTemplates | effects.DeleteSnapshots) -> None:
+        transition.beside.add(effect.stack_id)
+
+    def _snapshot(self, transition: Transition, effect: effects.InsertSnapshot) -> None:
+        transition.beside.add(effect.snapshot.stack_id)
+
+    def _item(self, transition: Transition, effect: effects.KeepItem) -> None:
+        transition.beside.add(effect.item.stack_id)
 
     def _touch(self, transition: Transition, traversal_id: str, numbers: Iterable[int]) -> None:
         nodes = transition.tables.node.get(traversal_id, {})
@@ -124,9 +150,7 @@ class Memory:
                 self._nodes[key] = after
 
 
-def _note(
-    changes: dict[str, Change[RowT]], known: dict[str, RowT], key: str, rows: Mapping[str, RowT]
-) -> None:
+def _note(changes: dict[str, Change[RowT]], known: dict[str, RowT], key: str, rows: Mapping[str, RowT]) -> None:
     after = rows.get(key)
     if key not in changes:
         changes[key] = Change(known.get(key), after)
@@ -151,4 +175,15 @@ _READERS: dict[type, Any] = {
     effects.PointNode: Memory._one_node,
     effects.AppendCleanup: Memory._appended,
     effects.InsertEvents: Memory._events,
+    effects.NoteFailure: Memory._traversal,
+    effects.StallTraversal: Memory._traversal,
+    effects.CountEvent: Memory._resource,
+    effects.ClearHook: Memory._resource,
+    effects.RevokeAddresses: Memory._resource,
+    effects.NotifyNode: Memory._one_node,
+    effects.InsertSignal: Memory._signal,
+    effects.PurgeTemplates: Memory._beside,
+    effects.DeleteSnapshots: Memory._beside,
+    effects.InsertSnapshot: Memory._snapshot,
+    effects.KeepItem: Memory._item,
 }

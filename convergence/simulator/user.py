@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.simulator.language import Call, Template
+from convergence.simulator.language import Call
+from convergence.simulator.requests import request
+from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation
 from convergence.simulator.world import PROJECT, Context, Engine, World
 
 PLENTY = 60
 """A time limit, in minutes, that no operation of a scenario reaches by itself."""
+
+
+REFUSALS = (errors.NotSupported, errors.EntityNotFound, errors.StackExists, errors.Invalid)
+"""What an engine answers to what makes no sense now."""
 
 
 @dataclass
@@ -42,6 +48,8 @@ class User:
     :ivar stacks: what is expected of each stack, by name; `ids`: the newest stack of each name.
     :ivar rolls_back: names of the stacks whose failures are to be rolled back; `minutes`: time limits by name.
     :ivar turned_away: whether the last answer was to ask again later.
+    :ivar tolerant: whether asking for what is refused is no mistake: a program that was made by chance does.
+    :ivar left: the data of each stack that was abandoned, and its template.
     """
 
     def __init__(self, world: World) -> None:
@@ -51,6 +59,9 @@ class User:
         self.rolls_back: set[str] = set()
         self.minutes: dict[str, int] = {}
         self.turned_away = False
+        self.tolerant = False
+        self.left: dict[str, tuple[dict[str, Any], Template]] = {}
+        self._before: Expectation | None = None
 
     def prefers(self, call: Call) -> None:
         """How operations are to be asked for from now on."""
@@ -59,6 +70,16 @@ class User:
         else:
             name, minutes = call.arguments
             self.minutes[name] = minutes
+
+    def is_told(self, name: str, *states: str) -> None:
+        """Look at the state of a stack.
+
+        :raises Violation: its state and reason begin with none of the texts.
+        """
+        stack = self.stack(name)
+        found = f'{stack.action}_{stack.status}: {stack.status_reason}'
+        if not found.startswith(states):
+            raise Violation('says', f'{name} is {found}')
 
     def starts_afresh(self) -> None:
         """What was preferred and cancelled so far does not count any more."""
@@ -78,12 +99,21 @@ class User:
 
     def ask(self, engine: Engine, call: Call) -> None:
         """Ask an engine for an operation. What is expected of it is settled before it is asked for the first time."""
+        name = call.arguments[0]
         if not call.again:
-            self._expect(call.arguments[0], call)
+            known = self.stacks.get(name)
+            self._before = replace(known) if known is not None else None
+            self._expect(name, call)
         try:
             self._ask(engine, call)
         except errors.RetryLater:
             self.turned_away = True
+        except REFUSALS:
+            # It is not what was meant to be asked for; what was expected before is still expected.
+            if not self.tolerant:
+                raise
+            if self._before is not None:
+                self.stacks[name] = self._before
 
     def _ask(self, engine: Engine, call: Call) -> None:
         name = call.arguments[0]
@@ -93,7 +123,7 @@ class User:
             case 'update_stack':
                 self._update(engine, name, call.arguments[1])
             case 'delete_stack':
-                _unless_too_late(lambda: engine.stacks.delete_stack(Context(), self._identity(name)))
+                _unless_too_late(lambda: engine.stacks.delete_stack(Context(), self.identity(name)))
             case 'rollback_stack':
                 self._roll_back(engine, name, again=call.again)
             case 'cancel':
@@ -102,18 +132,18 @@ class User:
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=True))
             case 'suspend_stack' | 'resume_stack' | 'check_stack':
                 act = getattr(engine.actions, f'stack_{call.verb.partition("_")[0]}')
-                _unless_too_late(lambda: act(Context(), self._identity(name)))
+                _unless_too_late(lambda: act(Context(), self.identity(name)))
             case 'says_broken':
                 with suppress(errors.ActionInProgress):
                     self.world.reality.mishaps += 1
-                    identity, resource = self._identity(name), call.arguments[1]
+                    identity, resource = self.identity(name), call.arguments[1]
                     _unless_too_late(
                         lambda: engine.actions.resource_mark_unhealthy(Context(), identity, resource, True)
                     )
             case 'refuses':
                 self._is_refused(engine, *call.arguments)
             case _:
-                raise AssertionError(f'no verb {call.verb}')
+                request(self, engine, call)
 
     def _expect(self, name: str, call: Call) -> None:
         known = self.stacks.get(name)
@@ -134,9 +164,15 @@ class User:
                 assert known is not None
                 known.cancelled = known.asked_back = True
 
+    def wants(self, name: str, goal: Template | None) -> None:
+        """What is expected of a stack from now on."""
+        self.stacks[name] = Expectation(goal, last_up(self.world, self.ids[name]))
+
     def _create(self, engine: Engine, name: str, wanted: Template) -> None:
         try:
-            identity = engine.stacks.create_stack(Context(), name, wanted.document(), args=self._arguments(name))
+            identity = engine.stacks.create_stack(
+                Context(), name, wanted.document(), wanted.environment(), args=self.arguments(name)
+            )
             self.ids[name] = identity['stack_id']
         except errors.StackExists:
             existing = self.world.reader.stack_named(PROJECT, name)
@@ -146,7 +182,7 @@ class User:
 
     def _update(self, engine: Engine, name: str, wanted: Template) -> None:
         engine.stacks.update_stack(
-            Context(), self._identity(name), wanted.document(), args=self._arguments(name)
+            Context(), self.identity(name), wanted.document(), wanted.environment(), args=self.arguments(name)
         )
 
     def _roll_back(self, engine: Engine, name: str, *, again: bool) -> None:
@@ -155,7 +191,8 @@ class User:
         if again and stack.action is Action.ROLLBACK:
             return
         traversal = self.world.reader.traversal(stack.traversal_id or '')
-        in_time = stack.status is Status.IN_PROGRESS and not self.stacks[name].by_update
+        may_go_back = stack.status is Status.IN_PROGRESS and stack.action in (Action.CREATE, Action.UPDATE)
+        in_time = may_go_back and not self.stacks[name].by_update
         if in_time and traversal is not None and stack.last_good_template_id != traversal.template_id:
             try:
                 engine.traversals.roll_back(stack, traversal)
@@ -164,10 +201,10 @@ class User:
                 pass
         self.stacks[name].by_update = True
         target = self.stacks[name].goal or Template()
-        engine.stacks.update_stack(Context(), self._identity(name), target.document(), args=self._arguments(name))
+        self._update(engine, name, target)
 
     def _cancel(self, engine: Engine, name: str, *, roll_back: bool) -> None:
-        engine.stacks.stack_cancel_update(Context(), self._identity(name), roll_back)
+        engine.stacks.stack_cancel_update(Context(), self.identity(name), roll_back)
 
     def _is_refused(self, engine: Engine, name: str, verb: str, *arguments: Any) -> None:
         try:
@@ -181,18 +218,21 @@ class User:
             return
         raise Violation('refusal', f'{verb} of {name} was accepted')
 
-    def _arguments(self, name: str) -> dict[str, Any]:
+    def arguments(self, name: str) -> dict[str, Any]:
+        """How operations on a stack are asked for."""
         arguments: dict[str, Any] = {'disable_rollback': name not in self.rolls_back}
         if name in self.minutes:
             arguments['timeout_mins'] = self.minutes[name]
         return arguments
 
-    def _identity(self, name: str) -> dict[str, Any]:
+    def identity(self, name: str) -> dict[str, Any]:
+        """The newest stack of that name, as a request names it."""
         return {'stack_id': self.ids[name], 'stack_name': name}
 
     def stack(self, name: str) -> Stack:
         """The newest stack of that name."""
-        return self.world.store.tables.stack[self.ids[name]]
+        found: Stack = self.world.store.tables.stack[self.ids[name]]
+        return found
 
 
 def last_up(world: World, stack_id: str) -> Template | None:

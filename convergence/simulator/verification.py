@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from convergence.simulator.language import GetAtt, GetRes, Template
-from convergence.simulator.reality import PhysicalObject, Reality
+from convergence.simulator.reality import NOBODY, PhysicalObject, Reality
+from convergence.simulator.templates import GetAtt, GetRes, Template
 
 
 class Violation(AssertionError):
@@ -25,7 +25,11 @@ def verify(reality: Reality, template: Template, stack_id: str | None = None) ->
     :param stack_id: look only at objects of this stack.
     :raises Violation: they differ; the text says where.
     """
-    things = [thing for thing in reality.objects.values() if stack_id in (None, thing.stack_id)]
+    things = [
+        thing
+        for thing in reality.objects.values()
+        if stack_id in (None, thing.stack_id) and thing.stack_id != NOBODY and thing.id not in reality.untold
+    ]
     by_name: dict[str, PhysicalObject] = {}
     for thing in things:
         if thing.name not in template.resources:
@@ -33,12 +37,21 @@ def verify(reality: Reality, template: Template, stack_id: str | None = None) ->
         if thing.name in by_name:
             raise Violation('end state', f'{thing.name} exists twice: {by_name[thing.name].id} and {thing.id}')
         by_name[thing.name] = thing
+    by_name |= _of_others(reality, template)
     for name, wanted in template.resources.items():
         if name not in by_name:
             raise Violation('end state', f'{name} does not exist')
+        if wanted.external_id is not None:
+            continue
         properties = {key: _resolve(value, by_name) for key, value in wanted.properties.items()}
         if properties != by_name[name].properties and by_name[name].id not in reality.late:
             raise Violation('end state', f'{name} has {by_name[name].properties}, but should have {properties}')
+
+
+def _of_others(reality: Reality, template: Template) -> dict[str, PhysicalObject]:
+    """The objects that a template uses and that belong to others, by resource name."""
+    keys = {name: wanted.external_id for name, wanted in template.resources.items() if wanted.external_id is not None}
+    return {name: reality.objects[key] for name, key in keys.items() if key in reality.objects}
 
 
 def verify_part(reality: Reality, template: Template, stack_id: str) -> str | None:
@@ -50,10 +63,13 @@ def verify_part(reality: Reality, template: Template, stack_id: str) -> str | No
     for thing in reality.objects.values():
         if thing.stack_id == stack_id:
             by_name.setdefault(thing.name, []).append(thing)
+    by_name |= {name: [thing] for name, thing in _of_others(reality, template).items()}
     newest = {name: things[-1] for name, things in by_name.items()}
     for name, wanted in template.resources.items():
         if name not in by_name:
             return f'{name} does not exist'
+        if wanted.external_id is not None:
+            continue
         if any(isinstance(value, (GetRes, GetAtt)) for value in wanted.properties.values()):
             continue  # which of several objects it should name is told by `verify`, when only one is left
         if all(thing.properties != wanted.properties for thing in by_name[name]):

@@ -11,19 +11,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from typing_extensions import override
+
 from convergence import template
 from convergence.concurrency import Task
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
-from convergence.db.memory import MemoryStore
+from convergence.db.memory.store import MemoryStore
 from convergence.dispatch import Dispatcher
-from convergence.engine.actions import Actions, Present
-from convergence.engine.chores import SweepOptions
-from convergence.engine.stacks import StackLimits, Stacks
-from convergence.engine.sweeper import Sweeper
-from convergence.engine.traversals import Traversals
+from convergence.engine.operations.abandonment import Abandonment
+from convergence.engine.operations.actions import Actions, Present
+from convergence.engine.operations.signals import Signals
+from convergence.engine.operations.snapshots import Snapshots
+from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.errors import Conflict, DatabaseUnavailable
-from convergence.resources.registry import Registry
 from convergence.simulator.checker import Checker
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import LEASE_S, NONE, SWEEP_S, Faults, Trouble
@@ -31,13 +35,14 @@ from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kernel import Kernel, Process
 from convergence.simulator.network import LOST, Message, Messenger
 from convergence.simulator.passing import Alarm, Passing
-from convergence.simulator.reality import TYPE, Reality, Thing
+from convergence.simulator.reality import Reality
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.sweeping import CandidSweeper
+from convergence.simulator.things import registry
 from convergence.simulator.threads import FiberGroups
-from convergence.worker.course import Pace
-from convergence.worker.service import Clockwork, WorkerOptions, WorkerService
-from convergence.worker.upkeep import Rows
+from convergence.worker.attempt import Pace
+from convergence.worker.maintenance import Rows
+from convergence.worker.service import Timing, WorkerOptions, WorkerService
 
 PROJECT = 'simulated'
 
@@ -50,6 +55,15 @@ class Context:
     project_id: str = PROJECT
 
 
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What an engine offers besides operations that give stacks goals."""
+
+    signals: Signals
+    snapshots: Snapshots
+    abandonment: Abandonment
+
+
 @dataclass(eq=False)
 class Engine:
     """An engine process: the real services on the simulated store."""
@@ -57,6 +71,7 @@ class Engine:
     process: Process
     stacks: Stacks
     actions: Actions
+    further: Further
     traversals: Traversals
     sweeper: Sweeper
 
@@ -126,8 +141,9 @@ class World(Passing):
         self.skew_s = 0.0
         rows = self._storage = storage(self.clock)
         self.store, self.reader, self.roster, self.sweeps = rows.store, rows.reader, rows.roster, rows.sweeps
+        self.snapshots = rows.snapshots
         self.reality = Reality(now=self.kernel.clock)
-        self.registry = Registry({TYPE: Thing(self.reality)})
+        self.registry = registry(self.reality)
         self.watch = watch or Watch()
         self.bag: list[Message] = []
         self.timers: list[tuple[float, Message]] = []
@@ -186,13 +202,23 @@ class World(Passing):
         goals = SimulatedGoals(self.reader, self.registry, template.Limits())
         traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id, window=self._shape.window)
         traversals.visit_unchanged = self._shape.visit_unchanged
-        stacks = Stacks(self.reader, goals, traversals, StackLimits(None), self.new_id)
+        stacks = Stacks(self.reader, goals, traversals, StackLimits(None, may_adopt=True), self.new_id)
         sweeper = CandidSweeper(
-            self.store, self.sweeps, self.roster, dispatcher, traversals, SweepOptions(SWEEP_S, SWEEP_S),
+            self.store,
+            self.sweeps,
+            self.roster,
+            dispatcher,
+            traversals,
+            SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf),  # a machine that stands still is no outage here
             CoreWorker(name, self.new_id),
         )
         actions = Actions(self.store, self.reader, stacks, Present(self.reader, goals), traversals, self.new_id)
-        return Engine(process, stacks, actions, traversals, sweeper)
+        further = Further(
+            Signals(self.store, self.reader, stacks, self.registry, dispatcher, self.new_id),
+            Snapshots(stacks, goals, traversals, self.snapshots, self.new_id, most=None),
+            Abandonment(stacks, goals, traversals, enabled=True),
+        )
+        return Engine(process, stacks, actions, further, traversals, sweeper)
 
     def _worker(self, name: str) -> Worker:
         process, messenger = Process(name), Messenger(self)
@@ -209,13 +235,13 @@ class World(Passing):
             name, 'simulated', pace, SWEEP_S, LEASE_S, threads=shape.threads, dispatch_window=shape.window
         )
         service = WorkerService(
-            Rows(self.store, self.reader, self.roster),
+            Rows(self.store, self.reader, self.roster, None, self.snapshots),
             Dispatcher(self.store, messenger, self.new_id),
             self.registry,
             messenger,
             options,
             self.new_id,
-            Clockwork(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
+            Timing(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return Worker(process, service, self.kernel.now + LEASE_S)
@@ -281,6 +307,7 @@ class World(Passing):
                 lambda: worker.service.check_resource(None, message.traversal_id, message.number, message.hops),
             )
 
+    @override
     def handle(self, process: Process, name: str, work: Callable[[], object]) -> None:
         """A process does something of its own: without the database it does not, and says so in its log."""
 

@@ -44,7 +44,11 @@ class Assignment:
     def assign(self, declared: Mapping[str, Parameter], require: Require) -> dict[str, Parameter]:
         """The parameters with their values. Wrong and missing values go to the problems."""
         self._refuse_unknown(declared)
-        return {name: self._assign(parameter, require) for name, parameter in declared.items()}
+        encrypted = self._environment.encrypted
+        return {
+            name: self._assign(dataclasses.replace(each, hidden=True) if name in encrypted else each, require)
+            for name, each in declared.items()
+        }
 
     def _refuse_unknown(self, declared: Mapping[str, Parameter]) -> None:
         problems = self._template.problems

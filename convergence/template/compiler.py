@@ -119,19 +119,20 @@ def analyse(
     problems = Problems()
     limits = installation.limits
     budget = Budget(limits)
+    limits.check_names('parameters', parameters or {})
+    limits.check_names('files', files or {})
     document = read(source, 'template', limits, problems)
     given = Copier('parameters of the request', limits, problems).copy(dict(parameters or {}))
     assert isinstance(given, dict)
     read_from = read_environment(environment, limits, problems)
+    limits.check_names('parameters in the environment', read_from.parameters, read_from.defaults)
     return _Compilation(document, budget, identity, installation).run(read_from, given, files or {}, require_parameters)
 
 
 class _Compilation:
     """One call of `compile`, after the documents have been read."""
 
-    def __init__(
-        self, document: Document, budget: Budget, identity: Identity, installation: Installation
-    ) -> None:
+    def __init__(self, document: Document, budget: Budget, identity: Identity, installation: Installation) -> None:
         self._document = document
         self._budget = budget
         self._identity = identity
@@ -143,6 +144,7 @@ class _Compilation:
         opened = open_template(self._document)
         document, version, maps = opened.document, opened.version, opened.maps
         self._check_count(len(maps['resources']))
+        self._budget.limits.check_names('parameters of the template', maps['parameters'])
         declarations = declared(document, maps['parameters'], version, self._installation)
         check_groups(document, opened.root.get('parameter_groups'), declarations)
         values = Assignment(document, environment, given, self._budget).assign(declarations, require)
@@ -164,7 +166,7 @@ class _Compilation:
         definitions = Definitions(document, version, folder, conditions)
         goal = definitions.read(maps['resources'], scope)
         goal = substitute(goal, document, environment, files, self._budget)
-        goal = with_secrets(goal, values)
+        goal = with_secrets(goal, values, self._installation.discretion)
         outputs = read_outputs(maps['outputs'], definitions, scope)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
         templates = {found.type: files[found.type] for found in goal.values() if found.type in files}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from convergence.core.model import Json
+from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateReference, StackValidationFailed
 from convergence.template.cycles import cycles, in_order
 from convergence.template.document import Document
@@ -15,7 +15,6 @@ from convergence.template.functions.base import (
     EvaluationFailed,
     Function,
     Misplaced,
-    Path,
     Refused,
     is_call,
     type_name,
@@ -41,6 +40,7 @@ class Conditions:
         known: Mapping[str, Function] = {**misplaced, **version.conditions}
         self._folder = Folder(document, known, self.read)
         self._values: dict[str, Json] = {}
+        self._hidden: set[str] = set()
         self._wrong: set[str] = set()
 
     def declare(self, section: Mapping[str, Json], scope: Compiling) -> None:
@@ -56,12 +56,14 @@ class Conditions:
         for name in in_order(requires):
             path: Path = (SECTION, name)
             own = dataclasses.replace(scope, subject=f'{SECTION}.{name}')
-            body = section[name]
+            body, reads = section[name], scope.hidden_reads.count
             try:
                 if not isinstance(body, bool | dict):
                     raise EvaluationFailed(f'The definition of condition "{name}" is invalid: {str(body)[:80]}')
                 self._values[name] = self.read(body, path, own)
                 self._wrong.discard(name)
+                if scope.hidden_reads.count != reads:
+                    self._hidden.add(name)
             except Refused:
                 pass
             except EvaluationFailed as error:
@@ -113,6 +115,8 @@ class Conditions:
         if name not in self._values:
             hint = scope.suggestion(name, self._values)
             raise InvalidCondition(f'Invalid condition "{name[:255]}" (in {scope.subject}).{hint}')
+        if name in self._hidden:
+            scope.hidden_reads.note()
         return self._values[name]
 
     def _names(self, node: Json) -> Iterator[str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import ClassVar, Protocol, TypeAlias
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.limits import STANDARD, Budget
 from convergence.template.patterns import Pattern
@@ -100,19 +102,23 @@ class Length(Constraint):
     maximum: int | None = None
     description: str = ''
 
+    @override
     def allows(self, value: Json, budget: Budget) -> bool:
         """See `Constraint.allows`."""
         return not isinstance(value, str | list | dict) or _within(len(value), self.minimum, self.maximum)
 
+    @override
     def argument(self) -> Json:
         """See `Constraint.argument`."""
         return _bounds(self.minimum, self.maximum)
 
+    @override
     def complaint(self, value: Json) -> str:
         """See `Constraint.complaint`."""
         size = len(value) if isinstance(value, str | list | dict) else 0
         return f'length ({size}) is out of range (min: {self.minimum}, max: {self.maximum})'
 
+    @override
     def demand(self) -> str:
         """See `Constraint.demand`."""
         return f'its length must be {_between(self.minimum, self.maximum)}'
@@ -129,18 +135,22 @@ class Range(Constraint):
     maximum: float | None = None
     description: str = ''
 
+    @override
     def allows(self, value: Json, budget: Budget) -> bool:
         """See `Constraint.allows`."""
         return not isinstance(value, int | float) or _within(value, self.minimum, self.maximum)
 
+    @override
     def argument(self) -> Json:
         """See `Constraint.argument`."""
         return _bounds(self.minimum, self.maximum)
 
+    @override
     def complaint(self, value: Json) -> str:
         """See `Constraint.complaint`."""
         return f'{shown(value)} is out of range (min: {self.minimum}, max: {self.maximum})'
 
+    @override
     def demand(self) -> str:
         """See `Constraint.demand`."""
         return f'it must be {_between(self.minimum, self.maximum)}'
@@ -168,6 +178,7 @@ class Modulo(Constraint):
         if self.step * self.offset < 0:
             raise ValueError('step and offset of modulo must both be positive or both be negative')
 
+    @override
     def allows(self, value: Json, budget: Budget) -> bool:
         """See `Constraint.allows`."""
         if not isinstance(value, int | float):
@@ -178,14 +189,17 @@ class Modulo(Constraint):
         except ArithmeticError:
             return False  # too large to be divided
 
+    @override
     def argument(self) -> Json:
         """See `Constraint.argument`."""
         return {'step': self.step, 'offset': self.offset}
 
+    @override
     def complaint(self, value: Json) -> str:
         """See `Constraint.complaint`."""
         return f'{shown(value)} is not a multiple of {self.step} with an offset of {self.offset}'
 
+    @override
     def demand(self) -> str:
         """See `Constraint.demand`."""
         return f'it must be a multiple of {self.step} with an offset of {self.offset}'
@@ -201,16 +215,19 @@ class AllowedValues(Constraint):
     values: Sequence[Json]
     description: str = ''
 
+    @override
     def allows(self, value: Json, budget: Budget) -> bool:
         """See `Constraint.allows`."""
         items = value if isinstance(value, list) else [value]
         budget.spend_steps(len(items) * len(self.values), 'comparing with allowed_values')
         return all(self._allows(item, isinstance(value, list)) for item in items)
 
+    @override
     def argument(self) -> Json:
         """See `Constraint.argument`."""
         return list(self.values)
 
+    @override
     def complaint(self, value: Json) -> str:
         """See `Constraint.complaint`."""
         wrong = value
@@ -218,6 +235,7 @@ class AllowedValues(Constraint):
             wrong = next((item for item in value if not self._allows(item, True)), None)
         return f'"{shown(wrong)}" is not an allowed value ({shown(self._listed())})'
 
+    @override
     def demand(self) -> str:
         """See `Constraint.demand`."""
         return f'it must be one of: {self._listed()}'
@@ -247,18 +265,22 @@ class AllowedPattern(Constraint):
     def __post_init__(self) -> None:
         object.__setattr__(self, '_pattern', Pattern(self.expression))
 
+    @override
     def allows(self, value: Json, budget: Budget) -> bool:
         """See `Constraint.allows`."""
         return not isinstance(value, str) or self._pattern.matches(value, budget)
 
+    @override
     def argument(self) -> Json:
         """See `Constraint.argument`."""
         return self.expression
 
+    @override
     def complaint(self, value: Json) -> str:
         """See `Constraint.complaint`."""
         return f'"{shown(value)}" does not match pattern "{shown(self.expression)}"'
 
+    @override
     def demand(self) -> str:
         """See `Constraint.demand`."""
         return f'it must match the pattern {shown(self.expression)}'
@@ -278,22 +300,27 @@ class CustomConstraint(Constraint):
     description: str = ''
     check_value: Check | None = field(default=None, repr=False, compare=False)
 
+    @override
     def allows(self, value: Json, budget: Budget) -> bool:
         """See `Constraint.allows`."""
         return self._wrong(value) is None
 
+    @override
     def argument(self) -> Json:
         """See `Constraint.argument`."""
         return self.name
 
+    @override
     def complaint(self, value: Json) -> str:
         """See `Constraint.complaint`."""
         return f"Error validating value '{shown(value)}': {self._wrong(value)}"
 
+    @override
     def demand(self) -> str:
         """See `Constraint.demand`."""
         return f'it must satisfy the custom constraint {self.name}'
 
+    @override
     def problem(self, value: Json) -> str | None:
         """See `Constraint.problem`."""
         wrong = self._wrong(value)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from convergence.core.model import Definition, DeletionPolicy, Json
+from convergence.core.model import Definition, DeletionPolicy, Json, Path
 from convergence.errors import CircularDependencyException, InvalidTemplateReference, InvalidTemplateSection
 from convergence.template.conditions import Conditions
 from convergence.template.cycles import cycles
 from convergence.template.document import Document
 from convergence.template.evaluation import references
 from convergence.template.folding import Folder
-from convergence.template.functions.base import Absence, Compiling, Path, ReferenceFailed, is_call
+from convergence.template.functions.base import Absence, Compiling, ReferenceFailed, is_call
 from convergence.template.functions.references import require
-from convergence.template.patience import read_patience
+from convergence.template.secrets import outermost
+from convergence.template.time_limits import read_time_limits_and_retry
 from convergence.template.versions import (
     CONDITIONS_SINCE,
     EXTERNAL_ID_SINCE,
@@ -54,7 +55,7 @@ class Definitions:
         definitions = {}
         scope.absent.update(name for name, body in section.items() if not self._exists(name, body, scope))
         for name, body in section.items():
-            own = dataclasses.replace(scope, subject=name, requires=set(), asked=set())
+            own = scope.of(name)
             if name in scope.absent:
                 self._check_absent(name, body)
                 continue
@@ -94,7 +95,7 @@ class Definitions:
         metadata = self._map(body, 'metadata', path, scope)
         update_policy = self._map(body, 'update_policy', path, scope)
         self._depends_on(body.get('depends_on'), (*path, 'depends_on'), scope)
-        time_limits, retry = read_patience(self.document, metadata, (*path, 'metadata'))
+        time_limits, retry = read_time_limits_and_retry(self.document, metadata, (*path, 'metadata'))
         return Definition(
             name=name,
             type=type_,
@@ -107,6 +108,7 @@ class Definitions:
             retry=retry,
             update_policy=update_policy,
             external_id=self._external_id(body.get('external_id'), (*path, 'external_id'), scope),
+            hidden=outermost(place[2:] for place in scope.hidden if place[2] in ('properties', 'metadata')),
         )
 
     def _type(self, name: str, body: Mapping[str, Json]) -> str:
@@ -120,11 +122,20 @@ class Definitions:
     def _external_id(self, value: Json, path: Path, scope: Compiling) -> str | None:
         if value is None:
             return None
-        encoded = self.folder.value(value, path, dataclasses.replace(scope, requires=set(), asked=set()))
+        own = scope.of(scope.subject)
+        encoded = self.folder.value(value, path, own)
+        if own.hidden:
+            self.document.problem(
+                'The external_id must not be computed from a hidden parameter: the ids of objects are shown.', path
+            )
+            return None
         if encoded is None or (is_call(encoded) and not any(references(encoded))):
             return None
         if isinstance(encoded, str | int) and not isinstance(encoded, bool) and encoded != '':
-            return str(encoded)
+            if str(encoded).isprintable():
+                return str(encoded)
+            self.document.problem('The external_id must not contain characters that cannot be printed.', path)
+            return None
         self.document.problem('The external_id must be the id of an object, known in advance.', path)
         return None
 
@@ -176,7 +187,7 @@ class Definitions:
     def _deletion_policy(self, policy: Json, path: Path, scope: Compiling) -> DeletionPolicy:
         if policy is None:
             return DeletionPolicy.DELETE
-        encoded = self.folder.value(policy, path, dataclasses.replace(scope, requires=set(), asked=set()))
+        encoded = self.folder.value(policy, path, scope.of(scope.subject))
         if encoded is None or (is_call(encoded) and not any(references(encoded))):
             return DeletionPolicy.DELETE
         names = {member.value: member for member in DeletionPolicy}

@@ -8,7 +8,7 @@ template, a parameter or a file, it is never taken for a function: only `call` m
 from __future__ import annotations
 
 from convergence.core.model import Json
-from convergence.template.limits import Budget
+from convergence.template.limits import ITEM_BYTES, Budget
 
 FUNCTION = '$fn'
 MAP = '$map'
@@ -58,13 +58,13 @@ def encode(literal: Json, budget: Budget, subject: str) -> Json:
     :raises RequestLimitExceeded: the data would make the document too large.
     """
     if isinstance(literal, str):
-        budget.spend_text(len(literal), subject)
+        budget.spend_text(ITEM_BYTES + len(literal), subject)
         return literal
+    budget.spend_text(ITEM_BYTES, subject)
     if isinstance(literal, dict):
-        budget.spend_text(sum(map(len, literal)) + 8 * len(literal), subject)
+        budget.spend_text(sum(map(len, literal)) + ITEM_BYTES * len(literal), subject)
         return wrap({key: encode(value, budget, subject) for key, value in literal.items()})
     if isinstance(literal, list):
-        budget.spend_text(8 * len(literal), subject)
         return [encode(value, budget, subject) for value in literal]
     return literal
 

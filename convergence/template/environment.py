@@ -20,7 +20,8 @@ NAME = 'environment'
 STRATEGIES = 'parameter_merge_strategies'
 VALUES = ('parameters', 'parameter_defaults')
 _MAPS = (*VALUES, MAPPINGS, STRATEGIES)
-SECTIONS = (*_MAPS, 'encrypted_param_names', 'event_sinks')
+ENCRYPTED = 'encrypted_param_names'
+SECTIONS = (*_MAPS, ENCRYPTED, 'event_sinks')
 
 
 class Strategy(enum.StrEnum):
@@ -38,6 +39,7 @@ class Environment:
     :param parameters: values, by name; each name must be declared.
     :param defaults: values for those that the template happens to declare.
     :param mappings: which type stands for which.
+    :param encrypted: names of parameters that are hidden, whatever the template says.
     :param strategies: how the parameters are merged with those of files before, by name; ``default`` is for the others.
     """
 
@@ -46,6 +48,7 @@ class Environment:
     defaults: Mapping[str, Json] = field(default_factory=dict)
     mappings: Mappings = field(default_factory=Mappings)
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
+    encrypted: frozenset[str] = frozenset()
 
 
 def read_environment(
@@ -68,7 +71,9 @@ def read_environment(
         _check_section(document, section, content)
     parameters, defaults = (content if isinstance(content := root.get(section), dict) else {} for section in VALUES)
     mappings = read_mappings(document, root.get(MAPPINGS))
-    return Environment(document, parameters, defaults, mappings, _strategies(document, root.get(STRATEGIES)))
+    names = root.get(ENCRYPTED)
+    encrypted = frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
+    return Environment(document, parameters, defaults, mappings, _strategies(document, root.get(STRATEGIES)), encrypted)
 
 
 def _check_section(document: Document, section: str, content: Json) -> None:

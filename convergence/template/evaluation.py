@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from convergence.core.model import Json, Output
+from typing_extensions import override
+
+from convergence.core.model import Json, Output, Path
 from convergence.template.encoding import entries_of, function_of
 from convergence.template.functions import BY_CODE
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, Later, UnresolvedReference, Yaql
+from convergence.template.functions.base import (
+    CONCEALED,
+    Evaluating,
+    EvaluationFailed,
+    Function,
+    Later,
+    UnresolvedReference,
+    Yaql,
+)
 from convergence.template.functions.references import ParameterNotProvided
 from convergence.template.limits import STANDARD, Budget
 
@@ -19,6 +29,7 @@ class Unknown(enum.Enum):
 
     UNKNOWN = 'known after apply'
 
+    @override
     def __repr__(self) -> str:
         return 'UNKNOWN'
 
@@ -30,7 +41,11 @@ TOO_DEEP = 'The value of a function is nested too deeply.'
 
 
 def resolve(
-    encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None, budget: Budget | None = None
+    encoded: Json,
+    inputs: Mapping[str, Output],
+    yaql: Yaql | None = None,
+    budget: Budget | None = None,
+    hidden: Collection[Path] = (),
 ) -> Json:
     """The value, with every function evaluated.
 
@@ -38,26 +53,33 @@ def resolve(
     :param inputs: by name, the outputs of at least the resources that the value refers to.
     :param yaql: evaluates expressions; without it a value with an expression cannot be resolved.
     :param budget: what several values may cost together; None: the standard limits for this one.
+    :param hidden: where values stand that nobody may see; errors do not tell them.
     :raises UnresolvedReference: an input is missing, or an attribute could not be read.
     :raises EvaluationFailed: a function cannot work with what it was given.
     :raises RequestLimitExceeded: the value would be too large.
     """
     try:
-        return _resolve(encoded, Evaluating(inputs, budget or Budget(STANDARD), yaql))
+        scope = Evaluating(inputs, budget or Budget(STANDARD), yaql)
+        value: Json = _discreetly(encoded, frozenset(hidden), lambda part: _resolve(part, scope))
+        return value
     except RecursionError:
         raise EvaluationFailed(TOO_DEEP) from None
 
 
-def preview(encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None) -> Any:
+def preview(
+    encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None, hidden: Collection[Path] = ()
+) -> Any:
     """The value as far as it can be known, with `UNKNOWN` in place of each function that cannot be evaluated yet.
 
     :param inputs: outputs that are known already, by name; may be empty.
     :param yaql: evaluates expressions; without it their values count as unknown.
+    :param hidden: as for `resolve`.
     :raises EvaluationFailed: a function certainly cannot work with what it was given.
     :raises RequestLimitExceeded: the value would be too large.
     """
     try:
-        return _preview(encoded, Evaluating(inputs, Budget(STANDARD), yaql))
+        scope = Evaluating(inputs, Budget(STANDARD), yaql)
+        return _discreetly(encoded, frozenset(hidden), lambda part: _preview(part, scope))
     except RecursionError:
         raise EvaluationFailed(TOO_DEEP) from None
 
@@ -100,16 +122,54 @@ def _function(code: str) -> Function:
     return function
 
 
+def _discreetly(encoded: Json, hidden: frozenset[Path], evaluate: Callable[[Json], Any], path: Path = ()) -> Any:
+    """The value of a part; what fails at a hidden place does not tell with what.
+
+    :param path: where the part stands.
+    """
+    below = frozenset(place for place in hidden if place[: len(path)] == path)
+    if not below:
+        return evaluate(encoded)
+    if path in below:
+        try:
+            return evaluate(encoded)
+        except Later:
+            raise
+        except UnresolvedReference as error:
+            raise UnresolvedReference(f'{_shown(path)} {CONCEALED}', error.resource) from None
+        except EvaluationFailed:
+            raise EvaluationFailed(f'{_shown(path)} {CONCEALED}') from None
+    if isinstance(encoded, dict) and not function_of(encoded):
+        entries = entries_of(encoded) or {}
+        return {key: _discreetly(value, below, evaluate, (*path, key)) for key, value in entries.items()}
+    if isinstance(encoded, list):
+        return [_discreetly(value, below, evaluate, (*path, index)) for index, value in enumerate(encoded)]
+    return evaluate(encoded)
+
+
+def _shown(path: Path) -> str:
+    return '.'.join(map(str, path)) or 'The value'
+
+
 def _resolve(encoded: Json, scope: Evaluating) -> Json:
     found = function_of(encoded)
     if found:
         code, argument = found
-        return _function(code).evaluate(_resolve(argument, scope), scope)
+        return _evaluated(code, _resolve(argument, scope), scope)
     if isinstance(encoded, dict):
         return {key: _resolve(value, scope) for key, value in (entries_of(encoded) or {}).items()}
     if isinstance(encoded, list):
         return [_resolve(value, scope) for value in encoded]
     return encoded
+
+
+def _evaluated(code: str, argument: Json, scope: Evaluating) -> Json:
+    """The value of a call, paid for."""
+    function = _function(code)
+    value = function.evaluate(argument, scope)
+    reference = function.reference(argument)
+    scope.budget.spend_value(value, f'{function.name} of {reference[0]}' if reference else function.name)
+    return value
 
 
 def _preview(encoded: Json, scope: Evaluating) -> Any:
@@ -120,7 +180,7 @@ def _preview(encoded: Json, scope: Evaluating) -> Any:
         if _has_unknown(known):
             return UNKNOWN
         try:
-            return _function(code).evaluate(known, scope)
+            return _evaluated(code, known, scope)
         except (UnresolvedReference, ParameterNotProvided, Later):
             return UNKNOWN
     if isinstance(encoded, dict):

@@ -16,11 +16,11 @@ WIDTH = 100
 """Characters of a line that are shown; a document may be one long line."""
 
 _BREAKS = re.compile('\r\n|[\n\r\x85\u2028\u2029]')
-_VERSION_KEYS = re.compile(r'''(heat_template_version|AWSTemplateFormatVersion|HeatTemplateFormatVersion)["']?\s*:''')
+_VERSION_KEYS = re.compile(r"""(heat_template_version|AWSTemplateFormatVersion|HeatTemplateFormatVersion)["']?\s*:""")
 _PARAMETERS = ('parameters', 'parameter_defaults', 'Parameters')
-_DEFAULT = re.compile(r'''["']?default["']?\s*:''', re.IGNORECASE)
+_DEFAULT = re.compile(r"""["']?default["']?\s*:""", re.IGNORECASE)
 _HIDDEN = re.compile('hidden|noecho', re.IGNORECASE)
-_KEY = re.compile(r''':(?=\s|$)|["']\s*:''')
+_KEY = re.compile(r""":(?=\s|$)|["']\s*:""")
 _LEFT_OUT = '…'
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from convergence.core.model import Json
+from convergence.core.model import Json, Path
 from convergence.template.document import Document
 from convergence.template.encoding import wrap
 from convergence.template.functions.base import (
+    CONCEALED,
     DROPPED,
     Compiling,
     EvaluationFailed,
     Function,
-    Path,
     Refused,
     is_call,
 )
@@ -33,6 +33,7 @@ class Folder:
         self._functions = functions
         self._remaining = 0
         self._refused = 0
+        self._depth = 0
         self.condition = condition
 
     def value(self, node: Json, path: Path, scope: Compiling) -> Json:
@@ -61,7 +62,11 @@ class Folder:
             return wrap(entries)
         if isinstance(node, list):
             items = [self.fold(value, (*path, index), scope) for index, value in enumerate(node)]
-            return [item for item in items if item is not DROPPED] if DROPPED in items else items
+            if DROPPED not in items:
+                return items
+            if any(place[: len(path)] == path for place in scope.hidden):
+                scope.hidden.add(path)  # the places behind it have moved
+            return [item for item in items if item is not DROPPED]
         return node
 
     def argument(self, node: Json, path: Path, scope: Compiling) -> tuple[Json, bool]:
@@ -76,15 +81,52 @@ class Folder:
         return encoded, self._remaining == remaining
 
     def _call(self, function: Function, argument: Json, path: Path, scope: Compiling) -> Json:
+        reads, left_out = scope.hidden_reads.count, scope.hidden_reads.left_out
+        self._depth += 1
         try:
             result = function.read(argument, path, scope, self)
+            hidden = scope.hidden_reads.count != reads
+            if hidden and not all(isinstance(name, str) for name in _names(function, argument)):
+                raise EvaluationFailed(NAMED_BY_HIDDEN.format(function.name))
         except Refused:
             self._refused += 1
             return None
         except EvaluationFailed as error:
             self._refused += 1
-            self._document.problem(str(error), path, error.kind)
+            told = str(error) if scope.hidden_reads.count == reads else concealed_failure(function.name, error)
+            self._document.problem(told, path, error.kind)
             return None
+        finally:
+            self._depth -= 1
+        if hidden and not self._depth:
+            # Whether something is there at all is to be seen in what it would stand in.
+            is_visible = scope.hidden_reads.left_out != left_out and len(path) > SECTION + 1
+            scope.hidden.add(path[:-2] if is_visible else path[:-1])
         if is_call(result):
             self._remaining += 1
         return result
+
+
+SECTION = 3
+"""Steps of the path to what is folded as a whole, such as ``resources.web.properties``."""
+
+NAMED_BY_HIDDEN = (
+    '{}: the name of a resource or attribute must not be computed from a hidden parameter: names are shown.'
+)
+
+
+def concealed_failure(name: str, error: EvaluationFailed) -> str:
+    """What is told of an evaluation that failed with values which nobody may see.
+
+    :param name: of the function.
+    """
+    if str(error) == NAMED_BY_HIDDEN.format(name):
+        return str(error)
+    return f'{name} {CONCEALED}'
+
+
+def _names(function: Function, argument: Json) -> list[Json]:
+    """Those parts of an argument, as it stands in the template, that are names."""
+    if not function.names:
+        return []
+    return argument[: function.names] if isinstance(argument, list) else [argument]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from convergence.template.constraints import Checks
 from convergence.template.functions.base import Yaql
 from convergence.template.limits import STANDARD, Limits
+from convergence.template.secrets import Discretion
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,13 @@ class Installation:
     :param checks: the custom constraints that there are. None accepts every name and value of a custom constraint:
         for what was accepted once is not questioned again.
     :param yaql: evaluates expressions. None leaves them to be evaluated later.
+    :param discretion: what the attributes of resource types may tell of hidden properties. None: whatever there is.
     """
 
     limits: Limits = STANDARD
     checks: Checks | None = None
     yaql: Yaql | None = None
+    discretion: Discretion | None = None
 
 
 BARE = Installation()

@@ -5,7 +5,9 @@ Sizes are counted on the *expanded* document: aliases, merge keys and repeated p
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from convergence.errors import Place, RequestLimitExceeded
 
@@ -18,10 +20,13 @@ class Limits:
     :param max_depth: how deeply maps and lists may be nested.
     :param max_nodes: maps, lists, keys and values of a document after aliases and merge keys are expanded.
     :param max_aliases: how many times a document may use `*alias`.
-    :param max_expanded_bytes: characters of all text after aliases, parameters, files and functions are filled in.
+    :param max_expanded_bytes: memory for what parameters, files and functions fill in: each character counts as one
+        byte, each value and each key of a map as `ITEM_BYTES` more.
     :param max_number_length: characters of a number.
     :param max_resources: resources of a template.
-    :param max_steps: steps spent on matching patterns and replacing text; some ten million steps take a second.
+    :param max_steps: steps spent on functions, matching patterns and replacing text; some ten million take a second.
+    :param max_names: files, and parameters, that a request may bring along, of each kind.
+    :param max_stored_bytes: what one resource may store of each kind (properties, metadata, an attribute), as JSON.
     """
 
     max_bytes: int = 524_288
@@ -32,7 +37,28 @@ class Limits:
     max_number_length: int = 64
     max_resources: int = 1_000
     max_steps: int = 5_000_000
+    max_names: int = 10_000
+    max_stored_bytes: int = 1_048_576
 
+    def check_names(self, what: str, *groups: Collection[str]) -> None:
+        """Refuse more names than anybody needs, before anything is done with each of them.
+
+        :param what: of what they are, as the subject of an error.
+        :raises RequestLimitExceeded: one of the groups is too large.
+        """
+        most = max(map(len, groups), default=0)
+        if most > self.max_names:
+            raise exceeded('max_names', self.max_names, f'{what}: {most} are given')
+
+
+ITEM_BYTES = 64
+"""Memory that a value takes besides its text: a small list costs as much as a line of text."""
+CALL_STEPS = 10
+"""What a call of a function costs whatever it does."""
+REPLACEMENT_STEPS = 60
+"""What it costs to replace keys in a text however short it is."""
+COMPARISON_STEPS = 30
+"""What it costs to tell whether an item is like another one, for which it is written as JSON."""
 
 STANDARD = Limits()
 """What applies where nobody says otherwise."""
@@ -70,6 +96,34 @@ class Budget:
                 self.limits.max_expanded_bytes,
                 f'{subject} makes the expanded document too large',
             )
+
+    def spend_value(self, value: Any, subject: str) -> None:
+        """Account for a value that was made, as large as it is in memory when nothing in it is shared.
+
+        :raises RequestLimitExceeded: all that was made would be larger than `max_expanded_bytes`.
+        """
+        pending, count = [value], 0
+        while pending:
+            part, size = pending.pop(), ITEM_BYTES
+            count += 1
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict):
+                size += sum(map(len, part)) + ITEM_BYTES * len(part)
+                pending.extend(part.values())
+            elif isinstance(part, list):
+                pending.extend(part)
+            self.spend_text(size, subject)
+        self.spend_steps(CALL_STEPS + count, subject)
+
+    @property
+    def steps_left(self) -> int:
+        """How many steps may still be taken."""
+        return max(self._steps, 0)
+
+    def use_up_steps(self, steps: int) -> None:
+        """Account for work that was done already; what there is not cannot be taken."""
+        self._steps = max(self._steps - steps, 0)
 
     def spend_steps(self, steps: int, subject: str) -> None:
         """Account for work about to be done.

@@ -68,8 +68,10 @@ class Mappings:
         overrides = list(self.of(name))
         tables = [*(override.types for override in overrides), self.types]
         for _ in range(LONGEST_CHAIN):
-            following = None if is_template(type_) else next(
-                (found for table in tables if (found := _mapped(type_, table))), type_
+            following = (
+                None
+                if is_template(type_)
+                else next((found for table in tables if (found := _mapped(type_, table))), type_)
             )
             if following is None or following == type_:
                 break
@@ -140,9 +142,7 @@ def read_mappings(document: Document, section: Json) -> Mappings:
     resources = section.get('resources')
     overrides: dict[str, Override] = {}
     if isinstance(resources, dict):
-        overrides = {
-            name: reader.override(name, body, (*path, 'resources', name)) for name, body in resources.items()
-        }
+        overrides = {name: reader.override(name, body, (*path, 'resources', name)) for name, body in resources.items()}
     elif resources is not None:
         document.problem('The resources of the resource_registry must be a map.', (*path, 'resources'))
     types = {key: value for key, value in section.items() if key not in ('resources', 'base_url')}

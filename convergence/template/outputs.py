@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from convergence.core.model import Json
+from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateSection
 from convergence.template.definitions import Definitions
 from convergence.template.document import Document
-from convergence.template.functions.base import Absence, Compiling, Path
+from convergence.template.functions.base import Absence, Compiling
+from convergence.template.secrets import outermost
 from convergence.template.versions import CONDITIONS_SINCE, Version
 
 NO_DESCRIPTION = 'No description given'
@@ -23,11 +24,13 @@ class OutputDefinition:
     """What a template says about one output of the stack.
 
     :param value: encoded; `resolve` gives the value once the resources are there.
+    :param hidden: where parts of the value stand that are computed from hidden parameters; ``()`` is the whole.
     """
 
     name: str
     value: Json
     description: str = NO_DESCRIPTION
+    hidden: tuple[Path, ...] = ()
 
 
 def read_outputs(
@@ -44,16 +47,25 @@ def read_outputs(
             continue
         _check_keys(document, definitions.version, body, path)
         subject = f'outputs.{name}'
-        own = dataclasses.replace(scope, subject=subject, requires=set(), asked=set(), absence=Absence.NULL)
+        own = dataclasses.replace(scope.of(subject), absence=Absence.NULL)
         condition = body.get('condition') if definitions.version.conditions else None
+        reads = scope.hidden_reads.count
         wanted = conditions.holds(condition, (*path, 'condition'), own)
+        if scope.hidden_reads.count != reads:
+            own.hidden.add((*path, 'value'))  # whether there is a value would tell the condition
         value = definitions.folder.value(body.get('value'), (*path, 'value'), own) if wanted else None
         definitions.ask(own)
         description = body.get('description')
         if isinstance(description, dict | list):
             document.problem(f'The description of the output {name} must be a string.', (*path, 'description'))
-        outputs[name] = OutputDefinition(name, value, NO_DESCRIPTION if description is None else str(description))
+        told = NO_DESCRIPTION if description is None else str(description)
+        outputs[name] = OutputDefinition(name, value, told, _hidden(own))
     return outputs
+
+
+def _hidden(scope: Compiling) -> tuple[Path, ...]:
+    """Where hidden parts of the value stand."""
+    return outermost(place[3:] for place in scope.hidden if place[2] == 'value')
 
 
 def _check_keys(document: Document, version: Version, body: Mapping[str, Json], path: Path) -> None:

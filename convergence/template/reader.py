@@ -122,6 +122,8 @@ class Reader:
         frame = self._frames[-1] if self._frames else None
         text: str = event.value
         self._count(1, len(text), event.start_mark)
+        if '\0' in text:
+            self._problem(scalars.NUL_PROBLEM, event.start_mark)
         if frame is not None and frame.key is None and type(frame.value) is Map:
             if event.anchor:
                 self._anchors[event.anchor] = _Anchored(text, 1, len(text), 0)

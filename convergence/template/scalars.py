@@ -23,6 +23,7 @@ _JSON_FLOAT = re.compile(r'-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?[eE][-+]?[0-9]+')
 _NOT_FINITE = re.compile(r'[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)')
 _BASES = {'two': 2, 'eight': 8, 'sixteen': 16}
 
+NUL_PROBLEM = 'the character NUL cannot be kept by every database; remove it'
 TAG = 'tag:yaml.org,2002:'
 """What `!!` stands for in a document."""
 

@@ -1,13 +1,58 @@
-"""Where the values of hidden parameters go to, so that nobody shows them."""
+"""Where the values of hidden parameters go to, so that nobody shows them.
+
+There are two nets. The first one knows *where* such values are: while a template is compiled, the outermost call around
+each that reads a hidden parameter is noted as a path in `Definition.hidden`, whatever it makes of the value. From there
+it goes on through attributes to the resources that read them. The second one knows *what* they are, as texts, and finds
+them where a resource type has put them (errors, answers, log lines); see `convergence.secrecy`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from convergence import secrecy
-from convergence.core.model import Definition
+from convergence.core.model import Definition, Json, Path
+from convergence.template.cycles import in_order
+from convergence.template.encoding import entries_of, function_of
+from convergence.template.evaluation import references
 from convergence.template.parameters import Parameter
+
+PROPERTIES = 'properties'
+METADATA = 'metadata'
+
+MOST_PATHS = 200
+"""Where more than that many values of one section are hidden, the whole section is."""
+
+Asked = Callable[[str, str | None], bool]
+"""Whether an attribute of a resource, '' for all of them and None for its reference id, is not to be shown."""
+
+
+class Discretion(Protocol):
+    """What is known of resource types: what their attributes may tell."""
+
+    def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
+        """Whether an attribute may tell something of hidden properties.
+
+        :param attribute: '' for all of them, None for the reference id.
+        :param hidden: the paths of hidden values below the properties; not empty.
+        """
+
+    def keeps_secret(self, type_name: str, attribute: str | None) -> bool:
+        """Whether the type declares an attribute to be secret, whatever the properties are."""
+
+
+class Talkative:
+    """What is assumed where nothing is known: an attribute may tell every property, a reference id is an id."""
+
+    def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
+        """See `Discretion`."""
+        return attribute is not None
+
+    def keeps_secret(self, type_name: str, attribute: str | None) -> bool:
+        """See `Discretion`."""
+        return False
 
 
 def hidden_values(parameters: Mapping[str, Parameter]) -> frozenset[str]:
@@ -22,13 +67,18 @@ def hidden_values(parameters: Mapping[str, Parameter]) -> frozenset[str]:
 
 
 def with_secrets(
-    definitions: Mapping[str, Definition], parameters: Mapping[str, Parameter]
+    definitions: Mapping[str, Definition], parameters: Mapping[str, Parameter], discretion: Discretion | None = None
 ) -> dict[str, Definition]:
-    """The definitions, each with the hidden values that it may come across.
+    """The definitions, each with the hidden values that it may come across, and with the places where they are.
 
     Those are in what it says itself, or come with the attributes of what it requires.
+
+    :param discretion: what is known of resource types; None: of none.
     """
-    hidden = hidden_values(parameters)
+    return _with_places(_with_texts(definitions, hidden_values(parameters)), discretion or Talkative())
+
+
+def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -> dict[str, Definition]:
     if not hidden:
         return dict(definitions)
     met = {
@@ -47,3 +97,87 @@ def with_secrets(
                 met[name] |= met[source]
                 news.append(name)
     return {name: replace(definition, secrets=tuple(sorted(met[name]))) for name, definition in definitions.items()}
+
+
+def _with_places(definitions: Mapping[str, Definition], discretion: Discretion) -> dict[str, Definition]:
+    """The definitions with the places to which hidden and secret values get through attributes.
+
+    Each once, after all that it requires; resources that require each other in a circle are refused elsewhere.
+    """
+    known = dict(definitions)
+    requires = {name: [one for one in each.requires if one in known] for name, each in known.items()}
+    for name in in_order(requires):
+        definition = known[name]
+        if not requires[name]:
+            continue
+
+        def hidden(other: str, attribute: str | None) -> bool:
+            return other in known and tells_hidden(known[other], attribute, discretion)
+
+        def private(other: str, attribute: str | None) -> bool:
+            return other in known and tells_private(known[other], attribute, discretion)
+
+        known[name] = replace(
+            definition,
+            hidden=outermost((*definition.hidden, *_places(definition, hidden))),
+            private=outermost((*definition.private, *_places(definition, private))),
+        )
+    return known
+
+
+def tells_hidden(definition: Definition, attribute: str | None, discretion: Discretion) -> bool:
+    """Whether an attribute of a resource may tell what is computed from hidden parameters."""
+    return _tells(definition, attribute, definition.hidden, discretion)
+
+
+def tells_private(definition: Definition, attribute: str | None, discretion: Discretion) -> bool:
+    """Whether an attribute of a resource may tell what resource types keep secret, this one or others."""
+    if discretion.keeps_secret(definition.type, attribute):
+        return True
+    return _tells(definition, attribute, definition.private, discretion)
+
+
+def _tells(definition: Definition, attribute: str | None, paths: Iterable[Path], discretion: Discretion) -> bool:
+    below = within(paths, PROPERTIES)
+    return bool(below) and discretion.tells(definition.type, attribute, below)
+
+
+def _places(definition: Definition, asked: Asked) -> Iterator[Path]:
+    for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
+        for path in reading(encoded, asked):
+            yield (section, *path)
+
+
+def reading(encoded: Json, asked: Asked, path: Path = ()) -> Iterator[Path]:
+    """The places in an encoded value of calls that read what is not to be shown of other resources.
+
+    :param path: where the value stands; the paths begin with it.
+    """
+    if function_of(encoded):
+        names, attributes = references(encoded)
+        if any(asked(name, None) for name in names) or any(
+            asked(name, key) for name, keys in attributes.items() for key in keys
+        ):
+            yield path
+    elif isinstance(encoded, dict):
+        for key, value in (entries_of(encoded) or {}).items():
+            yield from reading(value, asked, (*path, key))
+    elif isinstance(encoded, list):
+        for index, value in enumerate(encoded):
+            yield from reading(value, asked, (*path, index))
+
+
+def within(paths: Iterable[Path], section: str) -> tuple[Path, ...]:
+    """Those paths that lead into a section, from there on."""
+    return tuple(path[1:] for path in paths if path and path[0] == section)
+
+
+def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The paths without those that lie within another one, sorted; a few whole sections instead of very many places."""
+    found: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: [(isinstance(step, str), step) for step in path]):
+        if not found or path[: len(found[-1])] != found[-1]:
+            found.append(path)
+    if len(found) > MOST_PATHS:
+        return tuple(dict.fromkeys(path[:1] for path in found))
+    return tuple(found)

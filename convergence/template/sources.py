@@ -14,7 +14,7 @@ from convergence.template.document import Document, short
 from convergence.template.limits import Limits, exceeded
 from convergence.template.problems import Problems
 from convergence.template.reader import read_text, syntax_problem
-from convergence.template.scalars import BadScalar, finite
+from convergence.template.scalars import NUL_PROBLEM, BadScalar, finite
 
 
 def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: Problems) -> Document:
@@ -140,6 +140,9 @@ class Copier:
         self._length += len(text)
         if self._length > self._limits.max_bytes:
             raise exceeded('max_bytes', self._limits.max_bytes, f'the {self._source} is too large')
+        if '\0' in text:
+            self._problem(NUL_PROBLEM, path)
+            return ''
         if not text.isascii():
             try:
                 text.encode()

@@ -39,8 +39,6 @@ def substitute(
         written = '' if type_ == definition.type else definition.type
         hooks, restrictions = mappings.hooks(name), mappings.restrictions(name)
         if written or hooks or restrictions:
-            definition = replace(
-                definition, type=type_, written_type=written, hooks=hooks, restrictions=restrictions
-            )
+            definition = replace(definition, type=type_, written_type=written, hooks=hooks, restrictions=restrictions)
         result[name] = definition
     return result

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from typing_extensions import override
 
 from convergence.core.model import Change
 from convergence.errors import StackValidationFailed
@@ -22,7 +23,7 @@ from convergence.resources.contract import ObjectNotFound, PluginFailure, Signal
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment
 from convergence.testing.fixture import Fixture, Recovery
-from convergence.testing.life import Life, carried
+from convergence.testing.life import ActionFailed, Life, Loss, carried
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Case:
         """
         self.check(self.fixture)
 
+    @override
     def __str__(self) -> str:
         return self.name
 
@@ -58,6 +60,8 @@ def conformance(fixture: Fixture) -> list[Case]:
         checks += [compares, is_updated_twice]
     if fixture.replaced is not None:
         checks.append(is_replaced)
+    if fixture.make().inventory() is not None:
+        checks.append(is_listed)
     if fixture.make().takes_signals:
         checks.append(is_signalled)
     if fixture.boundaries:
@@ -92,7 +96,7 @@ def refuses_wrong_properties(fixture: Fixture) -> None:
 
 def lives(fixture: Fixture) -> None:
     """Create, read, delete; each in as many polls as it takes."""
-    life = Life(fixture, _token())
+    life = Life(fixture)
     try:
         life.create()
         _assert(life.physical_id is not None, 'a create must end with a physical id')
@@ -112,15 +116,31 @@ def lives(fixture: Fixture) -> None:
 
 def is_created_twice(fixture: Fixture) -> None:
     """`token_enforced` promises that a second create with the same token makes nothing new."""
-    life = Life(fixture, _token())
+    life = Life(fixture)
     try:
         life.create()
         first = life.physical_id
-        life.create()
+        life.create_again()
         _assert(life.physical_id == first, f'a second create made {life.physical_id} besides {first}')
     finally:
         life.delete()
     _assert_nothing_left(fixture)
+
+
+def is_listed(fixture: Fixture) -> None:
+    """`inventory` lists the object while it exists, by its physical id, and not afterwards."""
+    life = Life(fixture)
+    try:
+        life.create()
+        made = life.physical_id
+        _assert(made in _listed(life), f'inventory() does not list {made}, which exists')
+    finally:
+        life.delete()
+    _assert(made not in _listed(life), f'inventory() still lists {made}, which was deleted')
+
+
+def _listed(life: Life) -> set[str]:
+    return {item.physical_id for item in life.kind().inventory() or ()}
 
 
 def compares(fixture: Fixture) -> None:
@@ -136,7 +156,7 @@ def is_replaced(fixture: Fixture) -> None:
 
 def is_updated_twice(fixture: Fixture) -> None:
     """The same update can be made again and changes nothing more."""
-    life, changed = Life(fixture, _token()), fixture.changed or {}
+    life, changed = Life(fixture), fixture.changed or {}
     try:
         life.create()
         life.update(changed)
@@ -150,65 +170,65 @@ def is_updated_twice(fixture: Fixture) -> None:
 
 
 def is_deleted_twice(fixture: Fixture) -> None:
-    """The second delete finds nothing, and that is a success."""
-    life = Life(fixture, _token())
+    """The worker dies when the object has been deleted: the second delete finds nothing, and that is a success."""
+    life = Life(fixture)
     try:
         life.create()
     finally:
+        life.lose_next()
         life.delete()
-    life.delete()
     _assert_nothing_left(fixture)
 
 
 def is_deleted_before_it_exists(fixture: Fixture) -> None:
-    """A resource whose create never began can be deleted, and so can one whose id was never stored."""
-    Life(fixture, _token()).delete()
-    if fixture.recovery is not Recovery.EXPECTED:
-        return
-    life = Life(fixture, _token())
-    life.create()
-    life.forget_physical_id()
-    life.find()
-    life.delete()
-    _assert_nothing_left(fixture)
+    """A resource whose create never began can be deleted, and so can one whose create was cut off, at any call."""
+    Life(fixture).delete()
+    if fixture.recovery is Recovery.EXPECTED:
+        _each_loss(fixture, lambda life: life.create_until_lost())
 
 
 def is_found_after_a_crash(fixture: Fixture) -> None:
     """After a create whose id was lost, find() gives the object, or a second create gives the same one."""
-    life = Life(fixture, _token())
+    life = Life(fixture, lose=1)
     try:
         life.create()
-        first = life.physical_id
-        life.forget_physical_id()
-        if life.find() is None:
-            _assert(life.kind().token_enforced, 'find() does not find what was created under the token')
-            life.create()
-        _assert(life.physical_id == first, f'found {life.physical_id}, but {first} was created')
     finally:
         life.delete()
     _assert_nothing_left(fixture)
 
 
 def survives_lost_answers(fixture: Fixture) -> None:
-    """The worker dies after each single call of a whole life in turn; another one takes over."""
-    number = 0
-    while True:
-        number += 1
-        life = Life(fixture, _token(), lose=number)
-        try:
-            life.create()
-            if fixture.changed is not None:
-                life.update(fixture.changed)
-        finally:
-            life.delete()
-        _assert_nothing_left(fixture)
-        if life.calls < number:
-            return
+    """After each single call of a whole life in turn the worker dies, or the answer gets lost; somebody goes on."""
+    _each_loss(fixture, _live)
+
+
+def _each_loss(fixture: Fixture, play: Callable[[Life], None]) -> None:
+    """Lose the answer to each call in turn, in each way, delete what is there then, and see that nothing is left."""
+    for loss in Loss:
+        number, calls = 0, 1
+        while number < calls:
+            number += 1
+            life = Life(fixture, lose=number, loss=loss)
+            try:
+                play(life)
+            except ActionFailed:
+                _assert(loss is Loss.ANSWER, f'after call {number} {loss.value}, and then: {life.told[-1]}')
+            finally:
+                calls = life.calls
+                life.delete_at_last()
+            _assert_nothing_left(fixture)
+
+
+def _live(life: Life) -> None:
+    life.create()
+    if life.fixture.changed is not None:
+        life.update(life.fixture.changed)
+    life.delete()
 
 
 def is_signalled(fixture: Fixture) -> None:
     """Signals are taken one after the other, and can be shown; those of `Fixture.refused` are refused, by an answer."""
-    life = Life(fixture, _token())
+    life = Life(fixture)
     life.create()
     for details in fixture.signals:
         told = fixture.make().signal(life.call(fixture.properties), details)
@@ -231,12 +251,11 @@ def survives_faults(fixture: Fixture) -> None:
         number = 0
         while True:
             number += 1
-            life = Life(fixture, _token())
+            life = Life(fixture)
             with boundary.failing(number, moment):
                 _try_to_live(life)
                 reached = boundary.count >= number
-            life.find()
-            life.delete()
+            life.delete_at_last()
             _assert_nothing_left(fixture)
             if not reached:
                 break
@@ -255,7 +274,7 @@ def _try_to_live(life: Life) -> None:
 
 
 def _change(fixture: Fixture, properties: object) -> Change:
-    life = Life(fixture, _token())
+    life = Life(fixture)
     assert isinstance(properties, dict)
     return compare(
         fixture.make(), fixture.properties, properties, lambda: life.call(properties, previous=fixture.properties)
@@ -271,7 +290,3 @@ def _assert(holds: bool, otherwise: str) -> None:
     # Not the statement, which python -O would drop from a kit that lives outside of tests.
     if not holds:
         raise AssertionError(otherwise)
-
-
-def _token() -> str:
-    return str(uuid.uuid4())

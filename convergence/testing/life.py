@@ -1,169 +1,302 @@
-"""Plays one resource's life as the engine does: a fresh type for each call, everything through JSON in between.
+"""Plays one resource's life as the engine does, with the code of the engine: it decides, drives the type and stores.
 
-`Life` keeps what the engine's row would keep. An answer can be lost: the call was made, its effect may be real, but
-nothing of the answer was stored; then the engine's rules for taking over apply.
+What is missing is a database, a broker and a template: the row of the resource is kept here, and goes through JSON.
+Each call meets a fresh type, as if it were made by another process. The worker may be killed after any call, and the
+answer to any call may be lost.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from enum import Enum
 from typing import Any
 
-from convergence.core.model import Action, Json
+from convergence.concurrency import Task, TaskKilled
+from convergence.core.check import begin
+from convergence.core.claim import Claim, Desired, Step, Worker
+from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
+from convergence.core.finish import Failed, NeedsReplacement, Parked, Postponed, escalate, finish, record, release
+from convergence.core.model import Action, Change, Definition, Json, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Pending, Resource, Retry, Stack, Traversal
+from convergence.core.rows import Signal as Received
+from convergence.core.views import FinishView, NodeView
 from convergence.resources.attributes import attribute_names
-from convergence.resources.contract import (
-    Answer,
-    Call,
-    Done,
-    InProgress,
-    ObjectNotFound,
-    PluginFailure,
-    ResourceType,
-    Signal,
-)
+from convergence.resources.comparison import compare
+from convergence.resources.contract import Call, ResourceType, Signal
 from convergence.resources.invocation import Subject, build_call
-from convergence.resources.reading import Strictness
+from convergence.resources.registry import Registry
 from convergence.testing.fixture import Fixture
+from convergence.worker.attempt import Pace
+from convergence.worker.runner import Fenced, Runner, WorkerPort
 
-DEFAULT_PAUSE_S = 0.05
 VALUE_LIMIT_BYTES = 1024 * 1024
+TYPE = 'Conformance::Type'
+SETTLES_S = 60.0
+COUNTED = frozenset({'create', 'update', 'delete', 'poll'})
+"""The calls after which a worker may die."""
+PACE = Pace(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
 
 
-class AnswerLost(Exception):
-    """The worker died after it made the call and before it stored the answer."""
+class Loss(Enum):
+    """How the answer to a call is lost: with the worker, which is killed, or on its way from the service."""
+
+    WORKER = 'the worker was killed'
+    ANSWER = 'the answer was lost'
+
+
+class AnswerLost(ConnectionError):
+    """Stands for whatever a client raises that does not know what has become of its request."""
+
+
+class ActionFailed(Exception):
+    """The engine says that an action has failed."""
+
+
+class WorkerDied(Exception):
+    """Nobody goes on with what the worker did."""
+
+
+class _Fresh:
+    """Stands for the type: a fresh one for each call, as if each were made by another process."""
+
+    def __init__(self, make: Callable[[], ResourceType[Any]], made: Callable[[str, Callable[[], Any]], Any]) -> None:
+        self._make = make
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._make(), name)
+        if name not in COUNTED:
+            return found
+        return lambda *arguments: self._made(name, lambda: found(*arguments))
+
+
+class _OneType(Registry):
+    """The type that is tried out, and no other."""
+
+    def __init__(self, kind: Any) -> None:
+        self._types = {TYPE: kind}
 
 
 class Life:
     """One resource.
 
-    :param token: idempotency token; another life needs another one.
     :param lose: number of the call, counted from 1, whose answer is lost once; None loses none.
+    :param loss: how it is lost.
+    :ivar calls: how many calls were made after which an answer can be lost.
+    :ivar told: the reasons of the events of the resource.
     """
 
-    def __init__(self, fixture: Fixture, token: str, lose: int | None = None) -> None:
-        self.fixture = fixture
-        self.calls = 0
-        self._lose = lose
+    def __init__(self, fixture: Fixture, lose: int | None = None, loss: Loss = Loss.WORKER) -> None:
+        self.fixture, self.calls = fixture, 0
         self.received: list[Signal] = []
-        self._subject = Subject('thing', 'conformance', 'stack-id', 'project-id', 'resource-id', token)
+        self.told: list[str] = []
+        self._lose, self._loss = lose, loss
+        self._now = 1e9
+        self._tried: Pending | None = None
+        self._goes_on = True
+        self._wanted: Mapping[str, Json] = fixture.properties
+        self._registry = _OneType(_Fresh(fixture.make, self._made))
+        self._worker = Worker('worker', _new_id, creation=lambda name: self._registry.creation(name, SETTLES_S))
+        around = WorkerPort(
+            self._record, self._escalate, lambda: False, lambda claim: True, lambda task, wait_s: False, self._heard
+        )
+        self._runner = Runner(self._registry, PACE, around)
+        self._row: Resource | None = Resource(
+            'resource-id', 'stack-id', 'thing', TYPE, Action.INIT, Status.COMPLETE, self._now, template_id='template'
+        )
+        self._last = self._row
 
     @property
     def physical_id(self) -> str | None:
         """The id that is stored."""
-        return self._subject.physical_id
+        return self._last.physical_id
+
+    # --- what is asked for ------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Create, resuming after a lost answer as the engine does."""
-        self._act(Action.CREATE, self.fixture.properties, self._take_over_create)
+        """Create, and go on when a worker has died, until the object is there.
+
+        :raises ActionFailed: the creation has failed.
+        :raises AssertionError: it could not be completed, or only by making another object.
+        """
+        self._converge(Phase.UPDATE, self.fixture.properties, Change.NONE)
+
+    def create_again(self) -> None:
+        """Have a creation repeated with the same token, as if nothing were known of the first one."""
+        self._keep(
+            {
+                'action': Action.CREATE,
+                'status': Status.IN_PROGRESS,
+                'physical_id': None,
+                'data': {},
+                'output': None,
+                'pending': self._tried,
+                'retry': Retry(1, 'again', clean=True),
+            }
+        )
+        self.create()
 
     def update(self, properties: Mapping[str, Json]) -> None:
-        """Update in place to `properties`; repeated when its answer is lost."""
-        self._act(Action.UPDATE, properties, lambda: self._begin(Action.UPDATE, properties))
+        """Update in place to `properties`, whatever is there."""
+        self._converge(Phase.UPDATE, properties, Change.IN_PLACE)
 
     def delete(self) -> None:
-        """Delete; repeated when its answer is lost. An object that is gone is a success."""
-        wanted = self.fixture.properties
+        """Delete, from whatever state."""
+        if self._row is not None:
+            self._converge(Phase.CLEANUP, self.fixture.properties, Change.NONE)
+
+    def delete_at_last(self) -> None:
+        """Delete; and once more where that has failed, as a user would."""
         try:
-            self._act(Action.DELETE, wanted, lambda: self._begin(Action.DELETE, wanted))
-        except ObjectNotFound:
-            pass
+            self.delete()
+        except ActionFailed:
+            self.delete()
 
-    def forget_physical_id(self) -> None:
-        """Be a row that never came to know its object."""
-        self._subject = replace(self._subject, physical_id=None, data={})
+    def create_until_lost(self) -> None:
+        """Create, and let nobody go on with it when the worker dies."""
+        self._goes_on = False
+        with suppress(WorkerDied):
+            self.create()
+        self._goes_on = True
 
-    def find(self) -> Answer | None:
-        """Look for the object by its token; what is found is stored."""
-        answer = self.kind().find(self.call(self.fixture.properties))
-        if answer is not None:
-            self._store(answer)
-        return answer
+    def lose_next(self, loss: Loss = Loss.WORKER) -> None:
+        """Lose the answer to the next call."""
+        self._lose, self._loss = self.calls + 1, loss
+
+    # --- what can be asked of the type ------------------------------------------------------------------------
+
+    def kind(self) -> ResourceType[Any]:
+        """The type, as a process that has never seen it before would have it."""
+        return self.fixture.make()
 
     def attributes(self, properties: Mapping[str, Json]) -> dict[str, Json]:
         """All attributes, each checked to be JSON of a sane size."""
         read = {name: self.kind().attribute(self.call(properties), name) for name in attribute_names(self.kind())}
         return {name: carried(value, f'attribute {name}') for name, value in read.items()}
 
-    def kind(self) -> ResourceType[Any]:
-        """The type, as a process that has never seen it before would have it."""
-        return self.fixture.make()
-
-    def call(
-        self, properties: Mapping[str, Json], previous: Mapping[str, Json] | None = None,
-        strictness: Strictness = Strictness.STRICT,
-    ) -> Call[Any]:
+    def call(self, properties: Mapping[str, Json], previous: Mapping[str, Json] | None = None) -> Call[Any]:
         """What a method is told."""
-        signals = {**self.fixture.heard, self._subject.name: tuple(self.received)}
-        return build_call(
-            self.kind(), self._subject, properties, previous=previous, strictness=strictness, signals=lambda: signals
+        row = self._last
+        subject = Subject(
+            row.name, 'conformance', row.stack_id, 'project-id', row.id, row.token or '', row.physical_id, row.data
         )
+        signals = {**self.fixture.heard, row.name: tuple(self.received)}
+        return build_call(self.kind(), subject, properties, previous=previous, signals=lambda: signals)
 
-    def _act(self, action: Action, properties: Mapping[str, Json], take_over: Callable[[], Answer]) -> None:
+    # --- the engine -------------------------------------------------------------------------------------------
+
+    def _converge(self, phase: Phase, properties: Mapping[str, Json], change: Change) -> None:
+        """Have a node checked until it is done."""
+        self._wanted, self._polls = properties, 0
+        definition = Definition('thing', TYPE, dict(properties)) if phase is Phase.UPDATE else None
+        asked = ('',) if phase is Phase.UPDATE else ()
+        node = Node(_new_id(), 0, phase, NodeStatus.READY, 'thing', 'resource-id', definition, asked)
+        traversal = Traversal(
+            node.traversal_id, 'stack-id', Action.UPDATE, TraversalStatus.RUNNING, 'template', False, self._now, 1e12
+        )
+        stack = Stack(
+            'stack-id', 'conformance', 'project-id', Action.UPDATE, Status.IN_PROGRESS, '', 'template', None,
+            traversal.id, 60, True, self._now,
+        )  # fmt: skip
+        while not self._check(node, traversal, stack, change):
+            if self._polls > self.fixture.poll_limit:
+                raise AssertionError(f'{self._last.action} is not done after {self.fixture.poll_limit} polls')
+
+    def _check(self, node: Node, traversal: Traversal, stack: Stack, change: Change) -> bool:
+        """Check the node once, as `convergence.worker.checks` does; whether it is done."""
+        view = NodeView(self._now, node, traversal, stack, self._row)
+        begun = self._take(begin(view, self._worker, lambda _: self._assess(change)))
+        if begun.step is Step.NOTHING:
+            return True
+        if begun.step is Step.REPLACE:
+            raise AssertionError(f'the engine would make another object: {self._last.status_reason}')
+        if begun.step is Step.FAIL:
+            raise ActionFailed(self.told[-1] if self.told else 'refused')
+        assert begun.claim is not None
+        return self._act(begun.claim)
+
+    def _act(self, claim: Claim) -> bool:
+        self._tried = claim.pending or self._tried
         try:
-            answer = self._begin(action, properties)
-        except AnswerLost:
-            answer = take_over()
-        previous = self.fixture.properties if action is Action.UPDATE else None
-        for _ in range(self.fixture.poll_limit):
-            if isinstance(answer, Done):
-                return
-            self.fixture.wait(answer.poll_after_s if answer.poll_after_s is not None else DEFAULT_PAUSE_S)
-            poll = partial(self.kind().poll, self.call(properties, previous), action, answer.progress)
-            try:
-                answer = self._made(poll)
-            except AnswerLost:
-                answer = self._made(poll)
-        raise AssertionError(f'{action} is not done after {self.fixture.poll_limit} polls')
+            result = self._runner.run(claim, Task(claim.resource.name))
+        except (TaskKilled, Fenced):
+            self._take(release(self._view(claim), claim.resource.fence, self._worker, lost=True))
+            if not self._goes_on:
+                raise WorkerDied from None
+            return False
+        decision = finish(self._view(claim), claim, result, self._worker)
+        self._take(decision)
+        if isinstance(result, Failed):
+            raise ActionFailed(f'{claim.action} failed: {result.reason}')
+        if isinstance(result, NeedsReplacement):
+            raise AssertionError(  # noqa: TRY004 - the verdict of a test
+                f'the engine would make another object: {result.reason}. Write find(), let create() answer with the '
+                'same object where token_enforced says so, or declare Recovery.NONE'
+            )
+        if isinstance(result, (Parked, Postponed)):
+            self._let_pass(result)
+        return any(isinstance(effect, FinishNode) for effect in decision.effects)
 
-    def _begin(self, action: Action, properties: Mapping[str, Json]) -> Answer:
-        kind = self.kind()
-        if action is Action.CREATE:
-            return self._made(lambda: kind.create(self.call(properties)))
-        if action is Action.DELETE:
-            return self._made(lambda: kind.delete(self.call(properties, strictness=Strictness.LENIENT)))
-        return self._made(lambda: kind.update(self.call(properties, previous=self.fixture.properties)))
+    def _view(self, claim: Claim) -> FinishView:
+        return FinishView(self._now, self._row, claim.node, claim.traversal, claim.stack)
 
-    def _made(self, call: Callable[[], Answer]) -> Answer:
+    def _let_pass(self, result: Parked | Postponed) -> None:
+        """Let the time pass that the row waits; what is only looked for again is looked for at once."""
+        if isinstance(result, Postponed) or result.progress is not None:
+            self._polls += 1
+            self.fixture.wait(result.after_s)
+        self._now += result.after_s
+
+    def _assess(self, change: Change) -> Desired:
+        if self._row is not None and self._row.definition is not None and change is Change.NONE:
+            change = compare(
+                self.kind(), self._row.properties, self._wanted, lambda: self.call(self._wanted, self._last.properties)
+            )
+        return Desired(self._wanted, change)
+
+    def _take(self, decision: Decision[Any]) -> Any:
+        """Carry out what was decided about the row."""
+        for effect in decision.effects:
+            if isinstance(effect, UpdateResource):
+                self._keep(effect.changes)
+            elif isinstance(effect, DeleteResource):
+                self._row = None
+            elif isinstance(effect, InsertEvents):
+                self.told += [event.reason for event in effect.events]
+        return decision.verdict
+
+    def _keep(self, changes: Mapping[str, Any]) -> None:
+        assert self._row is not None
+        kept = {name: carried(changes[name], name) for name in ('data', 'progress') if changes.get(name) is not None}
+        self._row = self._last = replace(self._row, **{**changes, **kept})
+
+    def _record(self, claim: Claim, known: Parked) -> bool:
+        return bool(self._take(record(self._view(claim), claim, known)))
+
+    def _escalate(self, claim: Claim) -> bool:
+        return bool(self._take(escalate(self._view(claim), claim, self._worker)))
+
+    def _heard(self, resource_ids: Sequence[str]) -> list[tuple[str, Received]]:
+        told = {**self.fixture.heard, 'thing': tuple(self.received)}
+        return [
+            (name, Received('signal', 'stack-id', each.resource_id, each.at, each.details))
+            for name, signals in told.items()
+            for each in signals
+        ]
+
+    def _made(self, name: str, call: Callable[[], Any]) -> Any:
         self.calls += 1
         number = self.calls
-        try:
-            answer = call()
-        except PluginFailure as error:
-            if error.physical_id is not None:
-                self._subject = replace(self._subject, physical_id=error.physical_id)
-            raise
-        if number == self._lose:
-            raise AnswerLost
-        return self._store(answer)
-
-    def _store(self, answer: Answer) -> Answer:
-        if not isinstance(answer, (Done, InProgress)):
-            raise AssertionError(  # noqa: TRY004 - the verdict of a test
-                f'a call must answer Done or InProgress, not {answer!r}'
-            )
-        if answer.physical_id is not None:
-            if not isinstance(answer.physical_id, str) or not answer.physical_id:
-                raise AssertionError('a physical id must be a text that is not empty')
-            self._subject = replace(self._subject, physical_id=answer.physical_id)
-        if answer.data is not None:
-            self._subject = replace(self._subject, data=carried(answer.data, 'data'))
-        if isinstance(answer, InProgress):
-            return replace(answer, progress=carried(answer.progress, 'progress'))
-        return answer
-
-    def _take_over_create(self) -> Answer:
-        answer = self.find()
-        if answer is not None:
+        answer = call()
+        if number != self._lose:
             return answer
-        if not self.kind().token_enforced:
-            raise AssertionError(
-                'after a lost answer find() did not find the object, and token_enforced does not promise that a '
-                'second create is harmless; write find(), or declare Recovery.NONE'
-            )
-        return self._begin(Action.CREATE, self.fixture.properties)
+        if self._loss is Loss.WORKER:
+            raise TaskKilled
+        raise AnswerLost(f'the answer to {name} was lost')
 
 
 def carried(value: Any, what: str) -> Any:
@@ -181,3 +314,7 @@ def carried(value: Any, what: str) -> Any:
     if json.dumps(back, sort_keys=True) != json.dumps(value, sort_keys=True):
         raise AssertionError(f'{what} changes on its way through JSON')
     return back
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())

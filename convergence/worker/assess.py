@@ -2,58 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
 from convergence import logs, template
-from convergence.core.claim import Unwantable, Wanted
-from convergence.core.model import Change, Definition, Json
+from convergence.core.claim import Desired, Undesirable
+from convergence.core.model import Change, Definition, Json, Output
 from convergence.core.rows import Resource
 from convergence.core.views import NodeView
+from convergence.errors import RequestLimitExceeded, StackValidationFailed
 from convergence.expressions import evaluator
 from convergence.resources.comparison import compare
+from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
-from convergence.resources.secrets import secret_properties
-from convergence.worker.storable import text_of
+from convergence.resources.schema import PropertySchema
+from convergence.resources.secrets import concealed_texts, secret_properties
+from convergence.template.functions.base import Later, Yaql
+from convergence.template.limits import STANDARD, Budget
+from convergence.template.secrets import METADATA, PROPERTIES, within
+from convergence.worker.storable import carried, text_of
+
+LIGHT = replace(STANDARD, max_expanded_bytes=262_144, max_steps=50_000)
+"""What an evaluation may cost while the row is locked: some milliseconds."""
+
+
+class Heavy(Exception):
+    """What a node wants costs more to evaluate than may be spent while its row is locked.
+
+    :ivar view: with the values to evaluate.
+    """
+
+    def __init__(self, view: NodeView) -> None:
+        super().__init__(view.node.name)
+        self.view = view
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What came of a definition and its inputs.
+
+    :param failure: why nothing came of them.
+    """
+
+    definition: Definition
+    inputs: Mapping[str, Output]
+    properties: Json = None
+    metadata: Json = None
+    failure: BaseException | None = None
 
 
 class Assessor:
-    """Assesses nodes with the resource types of this process."""
+    """Assesses nodes with the resource types of this process.
 
-    def __init__(self, registry: Registry) -> None:
+    :param most_bytes: what a resource may store of each kind, as JSON.
+    """
+
+    def __init__(self, registry: Registry, most_bytes: int = STANDARD.max_stored_bytes) -> None:
         self._registry = registry
         self._yaql = evaluator()
+        self._most_bytes = most_bytes
 
-    def __call__(self, view: NodeView) -> Wanted | Unwantable:
-        """The wanted properties, and the change from the row's, or why they cannot be had."""
+    def __call__(self, view: NodeView, evaluated: Evaluated | None = None) -> Desired | Undesirable:
+        """The wanted properties, and the change from the row's, or why they cannot be had.
+
+        :param evaluated: what `evaluate` has answered; of use where definition and inputs are the same.
+        :raises Heavy: the evaluation is for `evaluate`, when the row is not locked.
+        """
         definition, resource = view.node.definition, view.resource
         assert definition is not None
         assert resource is not None
         with logs.concealing(definition.secrets):
-            return self._assess(view, definition, resource)
+            if evaluated is None or (evaluated.definition, evaluated.inputs) != (definition, view.inputs):
+                try:
+                    evaluated = self._evaluated(view, Budget(LIGHT), None)
+                except (RequestLimitExceeded, Later):
+                    raise Heavy(view) from None
+            return self._assess(view, evaluated, resource)
 
-    def _assess(self, view: NodeView, definition: Definition, resource: Resource) -> Wanted | Unwantable:
+    def evaluate(self, view: NodeView) -> Evaluated:
+        """Evaluate what a node wants, whatever that costs within the limits of the language. Raises nothing."""
+        assert view.node.definition is not None
+        with logs.concealing(view.node.definition.secrets):
+            return self._evaluated(view, Budget(STANDARD), self._yaql)
+
+    def _evaluated(self, view: NodeView, budget: Budget, yaql: Yaql | None) -> Evaluated:
+        """:raises RequestLimitExceeded, Later: it costs more than the light budget, or needs what is not there."""
+        assert view.node.definition is not None
+        definition = view.node.definition
+
+        def value(section: str, encoded: Json) -> Json:
+            hidden = within(definition.concealed, section)
+            return carried(
+                template.resolve(encoded, view.inputs, yaql, budget, hidden=hidden), section, self._most_bytes
+            )
+
         try:
-            properties = template.resolve(definition.properties, view.inputs, self._yaql)
+            properties, metadata = value(PROPERTIES, definition.properties), value(METADATA, definition.metadata)
+        except BaseException as error:
+            if yaql is None and isinstance(error, RequestLimitExceeded | Later):
+                raise
+            return Evaluated(definition, view.inputs, failure=error)
+        return Evaluated(definition, view.inputs, properties, metadata)
+
+    def _assess(self, view: NodeView, evaluated: Evaluated, resource: Resource) -> Desired | Undesirable:
+        definition, properties = evaluated.definition, evaluated.properties
+        try:
+            if evaluated.failure is not None:
+                return Undesirable(text_of(evaluated.failure))
             if not isinstance(properties, dict):
-                return Unwantable(f'properties must be a map, not {type(properties).__name__}')
+                return Undesirable(f'properties must be a map, not {type(properties).__name__}')
             logs.conceal(secret_properties(self._registry, definition.type, properties))
-            metadata = template.resolve(definition.metadata, view.inputs, self._yaql)
+            logs.conceal(concealed_texts(definition, properties))
             # Of an object that belongs to others the template need not say how it was made.
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
-            if change is Change.NONE and _is_brought_back(view, resource):
-                change = Change.IN_PLACE
             renewed = self._registry.get(definition.type).renewed_by_updates
-            if renewed and change is Change.NONE and _is_of_another_template(view, resource):
-                change = Change.REPLACE
-            return Wanted(properties, change, metadata, is_renewed=renewed)
+            return Desired(properties, change, evaluated.metadata, is_renewed=renewed)
         except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
-            return Unwantable(text_of(error))
+            return Undesirable(text_of(error))
 
     def _change(self, view: NodeView, resource: Resource, properties: dict[str, Json]) -> Change:
         definition = view.node.definition
         assert definition is not None
         kind = self._registry.get(definition.type)
         subject = subject_of(view, resource)
-        build_call(kind, subject, properties)  # refuses values that the schema does not allow
+        check(kind, definition, properties)
         if resource.definition is None:
             return Change.IN_PLACE
         if resource.type != definition.type:
@@ -62,16 +136,15 @@ class Assessor:
         return compare(kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous))
 
 
-def _is_of_another_template(view: NodeView, resource: Resource) -> bool:
-    """Whether the row was made by another operation than the one that looks at it now."""
-    return resource.definition is not None and resource.template_id != view.traversal.template_id
+def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[str, Json]) -> None:
+    """Whether the schema allows some properties.
 
-
-def _is_brought_back(view: NodeView, resource: Resource) -> bool:
-    """Whether the type has to restore what it has kept for a snapshot, whatever the properties are."""
-    kept = view.node.definition.restored_from if view.node.definition is not None else None
-    before = resource.definition.restored_from if resource.definition is not None else None
-    return kept is not None and kept != before
+    :raises StackValidationFailed: carries all problems; those of hidden values do not tell them.
+    """
+    hidden = within(definition.concealed, PROPERTIES)
+    problems = PropertySchema.of(kind.Properties).check(properties, lambda *path: None, hidden)
+    if problems:
+        raise StackValidationFailed(problems)
 
 
 def subject_of(view: NodeView, resource: Resource) -> Subject:

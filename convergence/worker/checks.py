@@ -13,15 +13,22 @@ from weakref import WeakSet
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import ACTING, Claim, Step
-from convergence.core.finish import End, Parked, Postponed, Result, Unsuitable
+from convergence.core.finish import End, NeedsReplacement, Parked, Postponed, Result
 from convergence.core.interrupt import NO_NODE
-from convergence.db.sweeps import HeldRow
+from convergence.db.queries.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
-from convergence.worker.runner import Fenced, NotStored, Runner
+from convergence.errors import ConvergenceError
+from convergence.worker.results import Unsaved
+from convergence.worker.runner import Fenced, Runner
 from convergence.worker.steps import Steps
 
 LOG = logging.getLogger(__name__)
+
+
+def never() -> bool:
+    """The default of `Checks.draining`."""
+    return False
 
 
 class Settler(Protocol):
@@ -47,11 +54,17 @@ class Held:
         return deadline is not None and self.claim.at + (now - self.since) > deadline
 
 
+def nobody(claim: Claim, physical_id: str | None) -> None:
+    """The default of who is told of results."""
+
+
 class Checks:
     """Checks nodes for one worker.
 
     :param later: asked to have a node cast again after some seconds.
     :param clock: seconds on the clock of this process, from any moment on.
+    :param draining: whether the process was told to end: then nothing begins any more.
+    :ivar stored: told of each result that is stored, with the physical id that it came with.
     """
 
     def __init__(
@@ -62,13 +75,16 @@ class Checks:
         settler: Settler,
         later: Callable[[float, str, int], None],
         clock: Callable[[], float] = time.monotonic,
+        draining: Callable[[], bool] = never,
     ) -> None:
         self._steps = steps
+        self._draining = draining
         self._dispatcher = dispatcher
         self._runner = runner
         self._settler = settler
         self._later = later
         self._clock = clock
+        self.stored: Callable[[Claim, str | None], None] = nobody
         self._held: dict[Task, Held] = {}
         self._left: WeakSet[Task] = WeakSet()
 
@@ -78,7 +94,14 @@ class Checks:
         :param task: what a cancel of the traversal stops; it was registered before the row is claimed, and the claim
             reads whether the traversal still runs, so a cancel cannot slip in between the two.
         """
-        committed = self._steps.begin(traversal_id, number)
+        if self._draining():
+            self._dispatcher.cast([(traversal_id, number)])
+            return
+        try:
+            committed = self._steps.begin(traversal_id, number)
+        except ConvergenceError as error:
+            LOG.warning('Node %d is left to the sweeper: %s', number, error)
+            return
         if committed is None:
             LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
             return
@@ -91,11 +114,13 @@ class Checks:
             self._settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
             result = self._hold(begun.claim, task)
-            if isinstance(result, Unsuitable):
+            if isinstance(result, NeedsReplacement):
                 self._replace(begun.claim.stack.id, traversal_id, number, begun.claim.resource.id)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
         """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
+        if self._draining():
+            return
         claim = self._steps.interrupt(row)
         if claim is not None:
             self._hold(claim, task)
@@ -104,7 +129,7 @@ class Checks:
         self._held[task] = Held(claim, self._clock())
         if task in self._left and self._held.pop(task, None) is not None:
             # It was given up while it waited for the row: nobody would see to what it does from here on.
-            self._steps.give_back(claim)
+            self._let_go(claim)
             return None
         try:
             result = self._act(claim, task)
@@ -116,9 +141,24 @@ class Checks:
         self._held.pop(task, None)
         return result
 
+    def _let_go(self, claim: Claim) -> None:
+        """Nothing was called under a claim, and nothing will be."""
+        try:
+            committed = self._steps.not_begun(claim)
+        except ConvergenceError as error:
+            LOG.warning('%s is not given back yet, it will be when it is missed: %s', claim.resource.name, error)
+        else:
+            if committed is not None:
+                self._dispatcher.attend(committed)
+
     def holding(self) -> frozenset[tuple[str, int]]:
-        """The rows that tasks work on: key and fence."""
-        return frozenset((held.claim.resource.id, held.claim.resource.fence) for held in list(self._held.values()))
+        """The rows that tasks work on, or have a result for: key and fence."""
+        claims = [held.claim for held in list(self._held.values())] + [each.claim for each in self.unsaved()]
+        return frozenset((claim.resource.id, claim.resource.fence) for claim in claims)
+
+    def unsaved(self) -> tuple[Unsaved, ...]:
+        """What actions have led to and the database has not taken yet."""
+        return self._steps.results.unsaved()
 
     def overdue(self) -> list[tuple[Task, Claim]]:
         """The tasks whose action has taken longer than it may."""
@@ -138,6 +178,9 @@ class Checks:
             return
         claim, late = held.claim, task.reason is StopReason.TIME
         with _bound(claim):
+            if self._steps.results.holds(claim):
+                LOG.warning('%s of %s has ended, its result waits for the database', claim.action, claim.resource.name)
+                return
             LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
             if not late and claim.traversal.id not in cancelled:
                 self._steps.give_back(claim)
@@ -162,15 +205,14 @@ class Checks:
     def _act(self, claim: Claim, task: Task) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
         with _bound(claim):
+            if self._draining():
+                self._let_go(claim)
+                return None
             LOG.info('%s %s', claim.step, claim.resource.type)
             try:
                 result = self._runner.run(claim, task)
             except Fenced as fenced:
                 self._keep_track(claim, fenced.physical_id)
-                return None
-            except NotStored as error:
-                LOG.warning('%s is given back: %s', claim.resource.name, error)
-                self._steps.give_back(claim)
                 return None
             end = self._finish(claim, result)
             LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
@@ -188,6 +230,8 @@ class Checks:
         committed = self._steps.finish(claim, result)
         if committed is None:
             return End.FENCED
+        if committed.verdict is not End.FENCED:
+            self.stored(claim, result.physical_id)
         self._conclude(claim, committed)
         if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from convergence.dispatch import Messenger
 
 
-class OwnHands:
+class LocalFallback:
     """Sends to the workers; a check that cannot be sent is handed to this one.
 
     :ivar lend_a_hand: takes a check, where there is room for it; whether there was.

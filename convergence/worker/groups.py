@@ -7,10 +7,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task
+from convergence.concurrency import Group, GroupStopped, Lock, Outcome, Pool, StopReason, Task
 
 LOG = logging.getLogger(__name__)
+
+JAMMED_S = 2.0
+"""Seconds without a free thread after which another traversal gets a thread beyond the configured ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +31,9 @@ class Occupancy:
     """How busy the threads of a worker are.
 
     :param threads: how many tasks may run at a time.
-    :param busy: how many run that have not been given up.
+    :param busy: how many run that have not been given up; more than `threads` where traversals got an extra one.
     :param waiting: how many checks have not begun.
-    :param stuck: how many threads were given up and still run.
+    :param stuck: how many threads were given up and are still in a call of a resource type.
     """
 
     threads: int
@@ -43,52 +47,99 @@ class Occupancy:
         return max(0, self.threads - self.busy - self.waiting)
 
 
+Work: TypeAlias = Callable[[Task], object]
+"""What a thread does for a check."""
+
+
 class ThreadGroups:
     """The groups by traversal. A group exists while something runs in it.
 
-    What finds no free thread waits here, in order, and not in the pool: so it can be taken back and given to others
-    for as long as it has not begun.
+    What finds no free thread waits here, and not in the pool: so it can be taken back and given to others for as long
+    as it has not begun. A free thread goes to the traversal that has the fewest, so that none crowds the others out.
+    While all threads have been busy for `JAMMED_S`, each traversal that has none may have one beyond the configured
+    number, up to as many again: so calls of one stack that never return do not stop the other stacks.
 
     :param threads: how many tasks run at a time. A thread that is stuck is given up and another takes its place.
     :param left: called with each task that did not end within the grace period after it was stopped.
+    :param clock: seconds, from any moment on.
     """
 
-    def __init__(self, threads: int, left: Callable[[Task], object]) -> None:
-        self._pool = Pool(threads, 'worker')
+    def __init__(
+        self, threads: int, left: Callable[[Task], object], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._threads = threads
+        self._most = 2 * threads
+        self._pool = Pool(self._most, 'worker')
         self._left = left
+        self._clock = clock
         self._lock = Lock()
         self._groups: dict[str, tuple[Group, int]] = {}
-        self._waiting: deque[tuple[Check, Callable[[Task], object]]] = deque()
+        self._waiting: dict[str, deque[tuple[Check, Work]]] = {}
+        self._left_behind: set[Task] = set()
         self._running = 0
-        self._headway_at = time.monotonic()
+        self._headway_at = clock()
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing begins any more."""
+        return self._closed
+
+    @property
+    def left_behind(self) -> tuple[Task, ...]:
+        """The tasks that were given up and have not ended, whatever they wait for."""
+        with self._lock:
+            self._left_behind = {task for task in self._left_behind if task.outcome is Outcome.RUNNING}
+            return tuple(self._left_behind)
 
     @property
     def stuck(self) -> int:
-        """How many threads were given up and still run."""
-        return self._pool.lost
+        """How many of those are in a call of a resource type. The others wait for the database: that ends by itself."""
+        return sum(task.in_call for task in self.left_behind)
 
     def occupancy(self) -> Occupancy:
         """How busy the threads are."""
+        stuck = self.stuck
         with self._lock:
-            return Occupancy(self._pool.threads, self._running, len(self._waiting), self.stuck)
+            return Occupancy(self._threads, self._running, sum(map(len, self._waiting.values())), stuck)
 
     def jammed_s(self) -> float:
         """For how many seconds all threads have been busy and none has begun anything. 0 while one is free."""
         with self._lock:
-            return time.monotonic() - self._headway_at if self._running >= self._pool.threads else 0.0
+            return self._jammed_s()
 
-    def submit(self, check: Check, work: Callable[[Task], object]) -> None:
-        """Run a task of the traversal's group when a thread is free. An error that it raises is logged."""
+    def has_room_for(self, traversal_id: str) -> bool:
+        """Whether a check of the traversal would begin at once."""
         with self._lock:
-            self._waiting.append((check, work))
-        self._begin()
+            return self._running < self._threads or (
+                traversal_id not in self._waiting and self._may_exceed(traversal_id)
+            )
+
+    def submit(self, check: Check, work: Work) -> bool:
+        """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
+
+        :returns: False after `close`: nothing begins any more.
+        """
+        with self._lock:
+            if self._closed:
+                return False
+            self._waiting.setdefault(check.traversal_id, deque()).append((check, work))
+        self.begin()
+        return True
+
+    def close(self) -> list[Check]:
+        """Begin nothing from now on; what runs comes to its end.
+
+        :returns: what has not begun.
+        """
+        with self._lock:
+            self._closed = True
+            return self._take_back()
 
     def withdraw(self) -> list[Check]:
         """Take back what has not begun."""
         with self._lock:
-            taken = [check for check, _ in self._waiting]
-            self._waiting.clear()
-        return taken
+            return self._take_back()
 
     def traversals(self) -> tuple[str, ...]:
         """The traversals that are worked on here."""
@@ -98,7 +149,7 @@ class ThreadGroups:
     def stop(self, traversal_id: str, grace_s: float) -> int:
         """Stop the tasks of one traversal, and forget those that wait; how many ran."""
         with self._lock:
-            self._waiting = deque(each for each in self._waiting if each[0].traversal_id != traversal_id)
+            self._waiting.pop(traversal_id, None)
             group, members = self._groups.get(traversal_id, (None, 0))
         if group is not None:
             group.stop(grace_s)
@@ -111,28 +162,66 @@ class ThreadGroups:
         if group is not None:
             group.stop_one(task, reason, grace_s)
 
-    def stop_all(self, grace_s: float) -> None:
-        """Stop everything."""
-        for traversal_id in self.traversals():
-            self.stop(traversal_id, grace_s)
+    def interrupt(self, grace_s: float) -> None:
+        """Stop everything that runs now. What is submitted later begins."""
+        with self._lock:
+            groups = [group for group, _ in self._groups.values()]
+        for group in groups:
+            group.interrupt(grace_s)
 
-    def _begin(self) -> None:
-        """Begin what can begin."""
+    def begin(self) -> None:
+        """Begin what can begin. Also called from time to time, for what becomes possible only with time."""
         while True:
             with self._lock:
-                if not self._waiting or self._running >= self._pool.threads:
+                chosen = self._next()
+                if chosen is None:
                     return
-                check, work = self._waiting.popleft()
+                check, work = chosen
                 group, members = self._groups.get(check.traversal_id) or (self._new_group(check.traversal_id), 0)
                 self._groups[check.traversal_id] = (group, members + 1)
+                if self._running < self._threads:
+                    self._headway_at = self._clock()
                 self._running += 1
-                self._headway_at = time.monotonic()
             self._spawn(group, check, work)
 
-    def _new_group(self, traversal_id: str) -> Group:
-        return Group(traversal_id, self._pool, self._left)
+    # --- under the lock ---------------------------------------------------------------------------------------
 
-    def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
+    def _jammed_s(self) -> float:
+        return self._clock() - self._headway_at if self._running >= self._threads else 0.0
+
+    def _may_exceed(self, traversal_id: str) -> bool:
+        return traversal_id not in self._groups and self._running < self._most and self._jammed_s() > JAMMED_S
+
+    def _take_back(self) -> list[Check]:
+        taken = [check for queue in self._waiting.values() for check, _ in queue]
+        self._waiting.clear()
+        return taken
+
+    def _next(self) -> tuple[Check, Work] | None:
+        """The check that begins now: of the traversal with the fewest threads, in turn among equals."""
+        has_room = self._running < self._threads
+        entitled = [traversal_id for traversal_id in self._waiting if has_room or self._may_exceed(traversal_id)]
+        if not entitled:
+            return None
+        traversal_id = min(entitled, key=lambda each: self._groups[each][1] if each in self._groups else 0)
+        queue = self._waiting.pop(traversal_id)
+        chosen = queue.popleft()
+        if queue:
+            self._waiting[traversal_id] = queue  # behind the others
+        return chosen
+
+    # --- tasks ------------------------------------------------------------------------------------------------
+
+    def _new_group(self, traversal_id: str) -> Group:
+        return Group(traversal_id, self._pool, self._give_up)
+
+    def _give_up(self, task: Task) -> None:
+        """A task does not end: it counts as left behind from here on."""
+        with self._lock:
+            self._left_behind.add(task)
+        self._left(task)
+
+    def _spawn(self, group: Group, check: Check, work: Work) -> None:
         try:
             task = group.spawn(work)
         except GroupStopped:
@@ -156,4 +245,4 @@ class ThreadGroups:
                 self._groups[traversal_id] = (group, members - 1)
             else:
                 del self._groups[traversal_id]
-        self._begin()
+        self.begin()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
-from convergence.core.finish import Failed, Parked, Postponed, Result, Succeeded, Unsuitable
+from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
 from convergence.core.model import PERFORMED, Action, Change, Json, Output
 from convergence.core.rows import Signal as Received
-from convergence.errors import ConvergenceError
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
@@ -26,14 +25,20 @@ from convergence.resources.contract import (
     TransientFailure,
 )
 from convergence.resources.invocation import Subject, build_call, heard_by
-from convergence.resources.performing import delete_after_snapshot, perform, poll_deletion, wants_snapshot_first
+from convergence.resources.performing import delete_after_snapshot, perform, wants_snapshot_first
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
-from convergence.worker.course import Course, Later, Pace, pause_s, policy_of, poll_interval_s
-from convergence.worker.storable import carried, storable_id, text_of
+from convergence.worker.attempt import Attempt, Later, Pace, TooLate, pause_s, policy_of, poll, poll_interval_s
+from convergence.worker.recovery import Recovery, is_creating, says_nothing_made
+from convergence.worker.storable import MOST_BYTES, storable_id, text_of
+from convergence.worker.telling import tell
 
 LOG = logging.getLogger(__name__)
+
+
+_Answer = TypeVar('_Answer')
+_Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
 
 class Fenced(Exception):
@@ -47,22 +52,18 @@ class Fenced(Exception):
         self.physical_id = physical_id
 
 
-class NotStored(Exception):
-    """What an action has led to could not be stored. That is no failure of the resource; it will be resumed."""
-
-
 def wait(task: Task, duration_s: float) -> bool:
     """Wait for a while, or until the task is cancelled; whether it was."""
     return task.cancelled.wait(duration_s)
 
 
 def none_received(resource_ids: Sequence[str]) -> list[tuple[str, Received]]:
-    """The default of `Surroundings.signals`."""
+    """The default of `WorkerPort.signals`."""
     return []
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class WorkerPort:
     """What a runner needs of the worker that it works for.
 
     :param record: stores what has become known while an action goes on; False: the row is not held any more.
@@ -71,6 +72,7 @@ class Surroundings:
     :param wanted: whether the traversal that a row was claimed for still runs.
     :param signals: the signals that some rows have received, oldest first, each with the name of the resource.
     :param wait: waits for a while, or until the task is cancelled; whether it was.
+    :param most_bytes: what a resource may store of each kind, as JSON.
     """
 
     record: Callable[[Claim, Parked], bool]
@@ -79,15 +81,17 @@ class Surroundings:
     wanted: Callable[[Claim], bool]
     wait: Callable[[Task, float], bool] = wait
     signals: Callable[[Sequence[str]], list[tuple[str, Received]]] = none_received
+    most_bytes: int = MOST_BYTES
 
 
 class Runner:
     """Runs claimed steps with the resource types of this process."""
 
-    def __init__(self, registry: Registry, pace: Pace, surroundings: Surroundings) -> None:
+    def __init__(self, registry: Registry, pace: Pace, surroundings: WorkerPort) -> None:
         self._registry = registry
         self._pace = pace
         self._around = surroundings
+        self._recovery = Recovery(self._patiently, pace, surroundings.draining)
 
     def run(self, claim: Claim, task: Task) -> Result:
         """Do what the row was claimed for.
@@ -100,34 +104,37 @@ class Runner:
             return self._answer(claim, task)
 
     def _answer(self, claim: Claim, task: Task) -> Result:
-        course: Course | None = None
+        attempt: Attempt | None = None
         try:
-            course = self._begin(claim, task)
-            return self._run(course)
-        except (Fenced, NotStored):
+            attempt = self._begin(claim, task)
+            return self._run(attempt)
+        except Fenced:
             raise
+        except TooLate:
+            return self._with_known(attempt, NotBegun())
         except Later as later:
             return self._with_known(
-                course, Postponed(later.reason, later.attempts, later.after_s, course.progress if course else None)
+                attempt, Postponed(later.reason, later.attempts, later.after_s, attempt.progress if attempt else None)
             )
         except TaskKilled:
-            if course is not None and course.physical_id != claim.resource.physical_id:
+            if attempt is not None and attempt.physical_id != claim.resource.physical_id:
                 # The call came back after all, when nobody waited for it any more: somebody must know what it made.
-                raise Fenced(course.physical_id) from None
+                raise Fenced(attempt.physical_id) from None
             raise
-        except BaseException as error:  # a type may raise anything at all; it must not end the worker
+        except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
             if isinstance(error, ReplacementNeeded) and claim.action is Action.UPDATE:
-                return self._with_known(course, Unsuitable(text_of(error)))
+                return self._with_known(attempt, NeedsReplacement(text_of(error)))
             physical_id = storable_id(getattr(error, 'physical_id', None))
             if task.cancelled.is_set() and (
                 self._around.draining() or (task.reason is not StopReason.TIME and self._around.wanted(claim))
             ):  # perhaps only because this worker has to stop: another one finds out how far it got
-                LOG.info('%s of %s was interrupted', claim.action, claim.resource.name, exc_info=True)
-                return self._with_known(course, Parked(course.progress if course else None, 0.0, physical_id))
-            LOG.info('%s of %s failed', claim.action, claim.resource.name, exc_info=True)
-            return self._with_known(course, Failed(text_of(error), physical_id=physical_id))
+                tell(claim, 'was interrupted', error)
+                return self._with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
+            tell(claim, 'failed', error)
+            unmade = says_nothing_made(claim, attempt, error)
+            return self._with_known(attempt, Failed(text_of(error), physical_id=physical_id, nothing_made=unmade))
 
-    def _begin(self, claim: Claim, task: Task) -> Course:
+    def _begin(self, claim: Claim, task: Task) -> Attempt:
         resource = claim.resource
         kind = self._registry.get(resource.type)
         subject = Subject(
@@ -141,8 +148,11 @@ class Runner:
             data=resource.data,
             metadata=claim.pending.metadata if claim.pending is not None else {},
             restored_from=claim.pending.definition.restored_from if claim.pending is not None else None,
+            revocations=resource.revocations,
         )
         pending = claim.pending
+        if pending is None and resource.is_lost:
+            pending = resource.pending  # it may have to be created again, just as it was tried
         deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
         properties = pending.properties if pending is not None and not deleting else resource.properties
         call = build_call(
@@ -153,244 +163,234 @@ class Runner:
             strictness=Strictness.LENIENT if deleting or performing or is_adopted(resource) else Strictness.STRICT,
             cancelled=task.cancelled.is_set,
         )
-        course = Course(
-            claim, kind, task, call, resource.physical_id, resource.data, resource.progress, attempts=claim.attempts
-        )
+        known = (resource.physical_id, resource.data, resource.progress)
+        most_bytes = self._around.most_bytes
+        attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=most_bytes)
         signals = partial(heard_by, resource, pending, self._around.signals)
-        course.call = replace(call, age_s=lambda: course.age_s, signals=signals)
-        return course
+        attempt.call = replace(call, age_s=lambda: attempt.age_s, signals=signals)
+        return attempt
 
-    def _run(self, course: Course) -> Result:
-        claim, call, kind = course.claim, course.call, course.kind
+    def _run(self, attempt: Attempt) -> Result:
+        claim, call, kind = attempt.claim, attempt.call, attempt.kind
         match claim.step:
             case Step.CREATE:
-                return self._drive(course, lambda: kind.create(course.call))
+                return self._drive(attempt, lambda: kind.create(attempt.call))
             case Step.ADOPT:
-                return self._adopt(course)
+                return self._adopt(attempt)
             case Step.UPDATE:
-                return self._drive(course, lambda: kind.update(course.call))
+                return self._drive(attempt, lambda: kind.update(attempt.call))
             case Step.PERFORM:
-                return self._drive(course, lambda: perform(kind, claim.action, course.call, claim.traversal.id))
+                return self._drive(attempt, lambda: perform(kind, claim.action, attempt.call, claim.traversal.id))
             case Step.DELETE:
-                return self._delete(course)
+                return self._delete(attempt)
             case Step.RESUME:
-                return self._resume(course)
+                return self._resume(attempt)
             case Step.REPAIR:
-                return self._repair(course)
+                return self._repair(attempt)
             case Step.CANCEL | Step.INTERRUPT:
-                return self._let_go(course)
+                return self._let_go(attempt)
             case Step.READ:
-                return Succeeded(self._output(course), call.physical_id, call.data)
+                return Succeeded(self._output(attempt), call.physical_id, call.data)
         raise AssertionError(f'{claim.step} needs no plugin')
 
     # --- the steps --------------------------------------------------------------------------------------------
 
-    def _delete(self, course: Course) -> Result:
-        kind = course.kind
+    def _delete(self, attempt: Attempt) -> Result:
+        kind = attempt.kind
         try:
-            if course.physical_id is None:
-                found = self._patiently(course, lambda: kind.find(course.call))
-                if found is None:
-                    return _not_found(course)
-                course.learn(found)
-            if wants_snapshot_first(kind, course.claim.resource):
-                return self._drive(course, lambda: delete_after_snapshot(kind, course.call))
-            return self._drive(course, lambda: kind.delete(course.call))
+            ended = self._recovery.before_deletion(attempt)
+            if ended is not None:
+                return self._with_known(attempt, ended) if isinstance(ended, Parked) else ended
+            if wants_snapshot_first(kind, attempt.claim.resource):
+                return self._drive(attempt, lambda: delete_after_snapshot(kind, attempt.call))
+            return self._drive(attempt, lambda: kind.delete(attempt.call))
         except ObjectNotFound:
             return Succeeded(None)
 
-    def _adopt(self, course: Course) -> Result:
+    def _adopt(self, attempt: Attempt) -> Result:
         """Look whether the object that others have made is there."""
         try:
-            self._patiently(course, lambda: course.kind.observe(course.call))
+            self._patiently(attempt, lambda: attempt.kind.observe(attempt.call))
         except ObjectNotFound:
-            called = 'external_id' if is_adopted(course.claim.resource) else 'physical id'
-            return Failed(f'there is no object with the {called} {course.physical_id}')
-        return Succeeded(self._output(course), course.physical_id, course.data)
+            called = 'external_id' if is_adopted(attempt.claim.resource) else 'physical id'
+            return Failed(f'there is no object with the {called} {attempt.physical_id}')
+        return Succeeded(self._output(attempt), attempt.physical_id, attempt.data)
 
-    def _resume(self, course: Course) -> Result:
+    def _resume(self, attempt: Attempt) -> Result:
         """Go on where somebody stopped: by polling, or by finding out how far the action got."""
-        kind, action, progress = course.kind, course.claim.action, course.progress
-        if progress is not None:
+        kind, action, progress = attempt.kind, attempt.claim.action, attempt.progress
+        if progress is not None and not is_creating(progress):
             try:
-                return self._drive(course, lambda: _poll(course, progress))
+                return self._drive(attempt, lambda: poll(attempt, progress))
             except ObjectNotFound:
                 if action is Action.DELETE:
                     return Succeeded(None)
                 raise
         if action is Action.DELETE:
-            return self._delete(course)
+            return self._delete(attempt)
         if action in PERFORMED:
-            return self._drive(course, lambda: perform(kind, action, course.call, course.claim.traversal.id))
+            return self._drive(attempt, lambda: perform(kind, action, attempt.call, attempt.claim.traversal.id))
         if action is Action.UPDATE:
-            return self._drive(course, lambda: kind.update(course.call))
-        if course.claim.clean and course.physical_id is None:
-            return self._drive(course, lambda: kind.create(course.call))
-        found = self._patiently(course, lambda: kind.find(course.call))
+            return self._drive(attempt, lambda: kind.update(attempt.call))
+        if attempt.claim.clean and attempt.physical_id is None:
+            return self._drive(attempt, lambda: kind.create(attempt.call))
+        found = self._recovery.find(attempt)
         if found is not None:
-            return self._drive(course, lambda: found)
+            return self._drive(attempt, lambda: found)
         if kind.token_enforced:
-            return self._drive(course, lambda: kind.create(course.call))
-        return Unsuitable('its creation was interrupted, and whether it made anything is unknown')
+            return self._drive(attempt, lambda: kind.create(attempt.call))
+        return NeedsReplacement('its creation was interrupted, and whether it made anything is unknown')
 
-    def _repair(self, course: Course) -> Result:
+    def _repair(self, attempt: Attempt) -> Result:
         """The row says FAILED. Look at what is really there before throwing it away."""
-        kind, claim = course.kind, course.claim
+        kind, claim = attempt.kind, attempt.claim
         try:
-            if course.physical_id is None:
-                found = self._patiently(course, lambda: kind.find(course.call))
+            if attempt.physical_id is None:
+                found = self._recovery.find(attempt)
                 if found is None:
-                    return Unsuitable('nothing was found of it')
-                course.learn(found)
-            observed = self._patiently(course, lambda: kind.observe(course.call))
+                    return NeedsReplacement('nothing was found of it')
+                attempt.learn(found)
+            observed = self._patiently(attempt, lambda: kind.observe(attempt.call))
         except ObjectNotFound:
-            return self._with_known(course, Unsuitable('it does not exist any more'))
+            return self._with_known(attempt, NeedsReplacement('it does not exist any more'))
         was_updated = claim.resource.action is Action.UPDATE
         if (observed is None and not was_updated) or (observed is not None and not observed.healthy):
-            return self._with_known(course, Unsuitable('it failed'))
+            return self._with_known(attempt, NeedsReplacement('it failed'))
         previous, wanted = claim.resource.properties, claim.pending.properties if claim.pending else {}
-        change = compare(kind, previous, wanted, lambda: course.call)
+        change = compare(kind, previous, wanted, lambda: attempt.call)
         if change is Change.REPLACE:
-            return self._with_known(course, Unsuitable('it failed, and its properties have changed'))
+            return self._with_known(attempt, NeedsReplacement('it failed, and its properties have changed'))
         if change is Change.NONE and not was_updated:
-            return Succeeded(self._output(course), course.physical_id, course.data)
-        self._store(course, lambda: self._around.escalate(claim))
-        return self._drive(course, lambda: kind.update(course.call))
+            return Succeeded(self._output(attempt), attempt.physical_id, attempt.data)
+        self._store(attempt, lambda: self._around.escalate(claim))
+        return self._drive(attempt, lambda: kind.update(attempt.call))
 
     # --- driving ----------------------------------------------------------------------------------------------
 
-    def _drive(self, course: Course, first: Callable[[], Answer]) -> Result:
+    def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
-        action = course.claim.action
-        answer = self._patiently(course, first)
+        action = attempt.claim.action
+        if self._around.draining():
+            raise TooLate
+        answer = self._patiently(attempt, first)
         while isinstance(answer, InProgress):
-            news = course.learn(answer) or course.progress is None
-            course.progress = answer.progress
-            if course.left_s <= 0:
-                return self._let_go(course)
-            wait_s = min(poll_interval_s(course, answer, self._pace), course.left_s)
+            news = attempt.learn(answer) or attempt.progress is None
+            attempt.progress = answer.progress
+            if attempt.left_s <= 0:
+                return self._let_go(attempt)
+            wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)
             if self._around.draining():
-                return self._with_known(course, Parked(answer.progress, 0.0))
+                return self._with_known(attempt, Parked(answer.progress, 0.0))
             # What has been parked once is polled once and parked again: it has shown that it takes its time.
-            parked_before = course.claim.resource.progress is not None
-            if parked_before or course.waited_s + wait_s > self._pace.park_after_s:
-                return self._with_known(course, Parked(answer.progress, wait_s))
+            parked_before = attempt.claim.resource.progress is not None
+            if parked_before or attempt.waited_s + wait_s > self._pace.park_after_s:
+                return self._with_known(attempt, Parked(answer.progress, wait_s))
             if news:
-                known = self._with_known(course, Parked(answer.progress, wait_s))
-                self._store(course, partial(self._around.record, course.claim, known))
-            if self._around.wait(course.task, wait_s):
-                return self._let_go(course)
-            course.waited_s += wait_s
-            answer = self._patiently(course, partial(_poll, course, answer.progress))
-        course.learn(answer)
+                known = self._with_known(attempt, Parked(answer.progress, wait_s))
+                self._store(attempt, partial(self._around.record, attempt.claim, known))
+            if self._around.wait(attempt.task, wait_s):
+                return self._let_go(attempt)
+            attempt.waited_s += wait_s
+            answer = self._patiently(attempt, partial(poll, attempt, answer.progress))
+        attempt.learn(answer)
         if action is Action.DELETE:
             return Succeeded(None)
-        output = None if action in PERFORMED else self._output(course)
-        return Succeeded(output, course.physical_id, course.data, course.kept)
+        output = None if action in PERFORMED else self._output(attempt)
+        return Succeeded(output, attempt.physical_id, attempt.data, attempt.kept)
 
     @staticmethod
-    def _store(course: Course, step: Callable[[], bool]) -> None:
+    def _store(attempt: Attempt, step: Callable[[], bool]) -> None:
         """Store something about a row while an action goes on.
 
         :raises Fenced: the row is not held any more.
-        :raises NotStored: the database does not take it.
         """
-        try:
-            held = step()
-        except ConvergenceError as error:
-            raise NotStored(str(error)) from error
+        held = step()
         if not held:
-            raise Fenced(course.physical_id)
+            raise Fenced(attempt.physical_id)
 
-    def _let_go(self, course: Course) -> Result:
+    def _let_go(self, attempt: Attempt) -> Result:
         """Nobody wants the action any more; or somebody does, and another worker is to go on with it.
 
         A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
         """
-        late = course.left_s <= 0 or course.task.reason is StopReason.TIME
-        unwanted = late or course.claim.step in (Step.CANCEL, Step.INTERRUPT)
-        if not unwanted and (self._around.draining() or self._around.wanted(course.claim)):
-            return self._with_known(course, Parked(course.progress, 0.0))
-        action, progress = course.claim.action, course.progress or {}
+        late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
+        unwanted = late or attempt.claim.step in (Step.CANCEL, Step.INTERRUPT)
+        if not unwanted and (self._around.draining() or self._around.wanted(attempt.claim)):
+            return self._with_known(attempt, Parked(attempt.progress, 0.0))
+        action, progress = attempt.claim.action, attempt.progress or {}
         try:
-            with course.task.killable():
-                course.kind.cancel(course.call, action, progress)
+            with attempt.task.killable():
+                attempt.kind.cancel(attempt.call, action, progress)
         except TaskKilled:
             raise
-        except BaseException:  # as in run()
-            LOG.warning('Cancelling %s of %s failed', action, course.call.name, exc_info=True)
-        resumable = not late and course.claim.step is not Step.CANCEL and not course.kind.can_cancel(action)
+        except BaseException as error:  # noqa: BLE001 - as in run()
+            tell(attempt.claim, 'could not be cancelled', error)
+        resumable = not late and attempt.claim.step is not Step.CANCEL and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
-        return self._with_known(course, Failed(reason, progress=progress if resumable else None))
+        return self._with_known(attempt, Failed(reason, progress=progress if resumable else None))
 
-    def _patiently(self, course: Course, call: Callable[[], Any]) -> Any:
+    def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.
 
+        :param insist: whatever it raises, repeat it until the action has taken too long.
         :raises Later: the next time is too far off to keep a thread for it.
         """
-        policy = policy_of(course, self._pace)
+        policy = policy_of(attempt, self._pace)
         while True:
             try:
-                with course.task.killable():
+                with attempt.task.killable():
                     answer = call()
-            except TransientFailure as error:
-                course.attempts += 1
-                if course.attempts >= (policy.attempts or 1) or course.task.cancelled.is_set():
+            except BaseException as error:
+                if isinstance(error, TaskKilled) or not (insist or isinstance(error, TransientFailure)):
                     raise
-                wait_s = pause_s(course, policy, self._pace)
-                if wait_s >= course.left_s:
+                attempt.attempts += 1
+                unwanted = attempt.task.cancelled.is_set() and not self._around.draining()
+                spent = not insist and attempt.attempts >= (policy.attempts or 1)
+                if spent or unwanted:
                     raise
-                if course.waited_s + wait_s > self._pace.park_after_s:
-                    raise Later(text_of(error), course.attempts, wait_s) from error
-                LOG.info('%s of %s is repeated: %s', course.claim.action, course.call.name, error)
-                self._around.wait(course.task, wait_s)
-                course.waited_s += wait_s
+                wait_s = pause_s(attempt, policy, self._pace)
+                if wait_s >= attempt.left_s:
+                    raise
+                if self._around.draining() or attempt.waited_s + wait_s > self._pace.park_after_s:
+                    raise Later(text_of(error), attempt.attempts, wait_s) from error
+                LOG.info('%s of %s is repeated: %s', attempt.claim.action, attempt.call.name, error)
+                self._around.wait(attempt.task, wait_s)
+                attempt.waited_s += wait_s
+                if self._around.draining():
+                    raise Later(text_of(error), attempt.attempts, 0.0) from error
             else:
-                course.attempts = 0
+                attempt.attempts, attempt.answered = 0, True
                 return answer
 
     # --- results ----------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _with_known(course: Course | None, result: Any) -> Any:
+    def _with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
         """The result, together with what is known of the physical object."""
-        if course is None:
+        if attempt is None:
             return result
-        known = replace(result, physical_id=result.physical_id or course.physical_id, data=course.data)
-        return known if isinstance(known, Unsuitable) else replace(known, kept=course.kept)
+        known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
+        return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)
 
-    def _output(self, course: Course) -> Output:
+    def _output(self, attempt: Attempt) -> Output:
         """Reference and the attributes that the template asks for, each read once.
 
         An attribute that cannot be read fails whoever uses it, not this resource.
         """
-        kind, call = course.kind, course.call
+        kind, call = attempt.kind, attempt.call
         attributes: dict[str, Json] = {}
         failures: dict[str, str] = {}
-        for name in course.claim.node.asked:
+        for name in attempt.claim.node.asked:
             wanted = (name,) if name else attribute_names(kind)
             try:
-                with course.task.killable():
+                with attempt.task.killable():
                     read = {key: kind.attribute(call, key) for key in wanted}
-                attributes[name] = carried(read[name] if name else read, f'attribute {name}'.strip())
+                attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
             except TaskKilled:
                 raise
             except BaseException as error:  # noqa: BLE001 - as in run()
                 failures[name] = text_of(error)
-        with course.task.killable():
+        with attempt.task.killable():
             reference = kind.reference_id(call)
-        carried(reference, 'the reference id')
-        return Output(course.claim.resource.id, reference, attributes, failures)
-
-
-def _poll(course: Course, progress: Mapping[str, Json]) -> Answer:
-    if course.claim.action is Action.DELETE:
-        return poll_deletion(course.kind, course.call, progress)
-    return course.kind.poll(course.call, course.claim.action, progress)
-
-
-def _not_found(course: Course) -> Result:
-    """There is nothing to delete; unless a creation that was interrupted may still land: then look again later."""
-    claim = course.claim
-    unsure_s = (claim.resource.unsure_until or claim.at) - claim.at
-    return Parked(None, min(unsure_s, 5.0)) if unsure_s > 0 else Succeeded(None)
+        attempt.carried(reference, 'the reference id')
+        return Output(attempt.claim.resource.id, reference, attributes, failures)

@@ -6,24 +6,28 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from convergence import logs
 from convergence.concurrency import Event, Task, sleep
 from convergence.core.claim import Worker
+from convergence.core.interrupt import NO_NODE
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
+from convergence.template.limits import STANDARD
 from convergence.worker.assess import Assessor
+from convergence.worker.attempt import Pace
 from convergence.worker.checks import Checks, Settler
-from convergence.worker.course import Pace
 from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.keeping import Keeping
-from convergence.worker.runner import Runner, Surroundings, wait
+from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, Rows
+from convergence.worker.recent import Recent
+from convergence.worker.runner import Runner, WorkerPort, wait
+from convergence.worker.snapshot_removal import SnapshotRemoval
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
-from convergence.worker.upkeep import HOPS, Duties, Fitness, Rows, Upkeep
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +38,10 @@ class WorkerOptions:
 
     :param lease_s: after so long without a heartbeat the others take its work; it stops by itself then.
     :param unattended_s: it takes nodes unasked of which nobody was told for so long.
-    :param most_stuck: as many stuck threads make it unfit to go on; None: as many as it has threads.
+    :param max_stored_bytes: what a resource may store of each kind (properties, an attribute …), as JSON.
+    :param creation_settles_s: for how long a creation may still have an effect when its worker is dead, where its type
+        does not say so.
+    :param max_stuck_threads: as many stuck threads make it unfit to go on; None: as many as it has threads.
     """
 
     host: str
@@ -45,12 +52,14 @@ class WorkerOptions:
     cancel_grace_s: float = 10.0
     unattended_s: float = 15.0
     threads: int = 8
-    most_stuck: int | None = None
+    max_stuck_threads: int | None = None
     dispatch_window: int = 64
+    max_stored_bytes: int = STANDARD.max_stored_bytes
+    creation_settles_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Clockwork:
+class Timing:
     """How a worker waits.
 
     :param wait: waits for a while, or until a task is cancelled; whether it was.
@@ -78,7 +87,7 @@ class WorkerService:
         settler: Settler,
         options: WorkerOptions,
         new_id: Callable[[], str],
-        clockwork: Clockwork = Clockwork(),
+        clockwork: Timing = Timing(),
     ) -> None:
         self.id = new_id()
         self._store = store = rows.store
@@ -86,12 +95,21 @@ class WorkerService:
         self._roster = rows.roster
         self._reader = rows.reader
         self._dispatcher = dispatcher
-        self._worker = Worker(self.id, new_id, options.dispatch_window, registry.time_limit, registry.can_snapshot)
+        self._worker = Worker(
+            self.id,
+            new_id,
+            options.dispatch_window,
+            registry.time_limit,
+            registry.can_snapshot,
+            lambda name: registry.creation(name, options.creation_settles_s),
+        )
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
+        self._leaving = Event()
+        self._refused: deque[Check] = deque()
         self._groups = clockwork.groups(options.threads, self._left)
         self._cancelled: deque[str] = deque(maxlen=1000)
-        self._heartbeat = Heartbeat(
+        self.heartbeat = Heartbeat(
             self._roster,
             Presence(self.id, 'worker', options.host, options.version, options.lease_s),
             options.heartbeat_interval_s,
@@ -99,25 +117,38 @@ class WorkerService:
             load=self.load,
             on_lost=self.give_up,
         )
-        steps = Steps(store, self._worker, Assessor(registry), clockwork.pause)
-        around = Surroundings(
-            steps.record, steps.escalate, self._stopping.is_set, steps.is_wanted, clockwork.wait, rows.reader.signals
+        steps = Steps(store, self._worker, Assessor(registry, options.max_stored_bytes), clockwork.pause)
+        around = WorkerPort(
+            steps.record,
+            steps.escalate,
+            self._stopping.is_set,
+            steps.is_wanted,
+            clockwork.wait,
+            rows.reader.signals,
+            options.max_stored_bytes,
         )
         runner = Runner(registry, options.pace, around)
         later = clockwork.later or self._timers.after
-        self._checks = Checks(steps, dispatcher, runner, settler, later, clockwork.clock)
-        duties = Duties(
-            self.id,
+        self._checks = Checks(steps, dispatcher, runner, settler, later, clockwork.clock, self._stopping.is_set)
+        self.recent = Recent(store, new_id)
+        self._checks.stored = self.recent.add
+        duties = MaintenanceSettings(
+            self._worker,
             older_than_s=options.unattended_s,
-            most_stuck=options.most_stuck or options.threads,
+            max_stuck_threads=options.max_stuck_threads or options.threads,
             grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
-        self._keeping = Keeping(rows.snapshots, rows.reader, registry, self._groups)
-        self._upkeep = Upkeep(
-            rows, dispatcher, self._groups, self._checks, duties, self._take,
+        self._keeping = SnapshotRemoval(rows.snapshots, rows.reader, registry, self._groups)
+        self._upkeep = Maintenance(
+            rows,
+            dispatcher,
+            self._groups,
+            self._checks,
+            duties,
+            self._take,
             lambda stack_id, traversal_id: self.cancel(None, stack_id, traversal_id),
-        )  # fmt: skip
+        )
 
     # --- messages ---------------------------------------------------------------------------------------------
 
@@ -128,7 +159,7 @@ class WorkerService:
         """
         self._upkeep.heard()
         check = Check(traversal_id, node, hops)
-        if hops < HOPS and self._upkeep.is_jammed():
+        if hops < HOPS and self._upkeep.is_jammed() and not self._groups.has_room_for(traversal_id):
             self._upkeep.hand_on(check)
         else:
             self._take(check)
@@ -137,16 +168,27 @@ class WorkerService:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
         now = self._groups.occupancy()
         has_room = now.waiting < 2 * now.threads and not self._stopping.is_set()
-        if has_room:
-            self._take(Check(traversal_id, node, HOPS))
-        return has_room
+        return has_room and self._take(Check(traversal_id, node, HOPS))
 
-    def _take(self, check: Check) -> None:
+    def _take(self, check: Check) -> bool:
         def work(task: Task) -> None:
             with logs.bind(traversal=check.traversal_id, node=check.node, worker=self.id):
                 self._checks.check(check.traversal_id, check.node, task)
 
-        self._groups.submit(check, work)
+        taken = self._groups.submit(check, work)
+        if not taken:
+            self._refused.append(check)
+            if self._leaving.is_set():
+                self._pass_on()
+        return taken
+
+    def _pass_on(self) -> None:
+        """Tell other workers of what does not begin here any more."""
+        with suppress(IndexError):
+            while True:
+                check = self._refused.popleft()
+                if check.node != NO_NODE:
+                    self._dispatcher.cast([(check.traversal_id, check.node)])
 
     def cancel(self, context: Any, stack_id: str, traversal_id: str) -> None:
         """Stop what runs here for a traversal."""
@@ -159,40 +201,59 @@ class WorkerService:
 
     def start(self) -> None:
         """Become known, before the first message is taken."""
-        self._heartbeat.start()
+        self.heartbeat.start()
         self._timers.start()
 
+    def begin_nothing(self) -> None:
+        """From now on nothing begins here, by whatever way it comes: no check, no action, no repetition of a call.
+
+        Returns at once. What is refused meanwhile is kept for `begin_to_stop`: for as long as messages are taken, it
+        would come straight back.
+        """
+        self._stopping.set()
+        self._refused.extend(self._groups.close())
+
     def begin_to_stop(self, grace_s: float) -> None:
-        """Hand back actions that wait, let calls that run come to their end. Take no messages from now on.
+        """Hand back what waits, let calls that run come to their end. Take no messages from now on.
 
         :param grace_s: what still runs after so many seconds is given back as it is.
         """
-        self._stopping.set()
+        self.begin_nothing()
+        self._leaving.set()
         self._timers.stop()
-        for check in self._groups.withdraw():
-            self._upkeep.hand_on(check)
-        self._groups.stop_all(grace_s)
+        self._pass_on()
+        self._groups.interrupt(grace_s)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until nothing runs any more; whether that came true in time."""
+        """After `begin_to_stop`: wait until nothing runs and every result is stored; whether that came true in time.
+
+        Results that are not stored by then are told in the log, for an operator to look after their objects.
+        """
         ends = time.monotonic() + timeout_s
-        while self._groups.occupancy().busy and time.monotonic() < ends:
+        while self._is_busy() and time.monotonic() < ends:
             Event().wait(0.05)
-        return not self._groups.occupancy().busy
+        for unsaved in self._checks.unsaved():
+            LOG.error('Not stored when this worker had to end, look after its object: %s', unsaved)
+        return not self._is_busy()
+
+    def _is_busy(self) -> bool:
+        # Nothing begins any more, so what is seen to have ended has ended for good. A thread that was given up does not
+        # count as busy, and may hold a result all the same.
+        return self._groups.occupancy().busy > 0 or bool(self._checks.unsaved())
 
     def leave(self) -> None:
         """Be gone. What is still held here is taken over by others at once."""
-        self._heartbeat.stop()
+        self.heartbeat.stop()
 
     def _left(self, task: Task) -> None:
         self._checks.leave_behind(task, self._cancelled)
 
     def give_up(self) -> None:
         """The others take our work by now: stop it. What we write late is refused by its fence."""
-        self._groups.stop_all(0.0)
+        self._groups.interrupt(self._options.cancel_grace_s)
 
     def reconcile(self) -> None:
-        """See `convergence.worker.upkeep`."""
+        """See `convergence.worker.maintenance`."""
         self._upkeep()
         self._keeping()
 

@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from convergence import concurrency
 from convergence.core.check import begin
-from convergence.core.claim import Assess, Begun, Claim, Worker
+from convergence.core.claim import Claim, StepDecision, Worker
 from convergence.core.effects import Decision
-from convergence.core.finish import End, Parked, Result, abandon, escalate, finish, record, release
+from convergence.core.finish import (
+    End,
+    Failed,
+    NotBegun,
+    Parked,
+    Result,
+    abandon,
+    escalate,
+    finish,
+    record,
+    release,
+)
 from convergence.core.interrupt import NO_NODE, interrupt
-from convergence.core.leftover import Track, keep_track
+from convergence.core.leftover import Tracking, keep_track
 from convergence.core.replace import replacement
+from convergence.core.views import NodeView
+from convergence.db.queries.sweeps import HeldRow
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
-from convergence.db.sweeps import HeldRow
 from convergence.db.transaction import Committed, Transactions
-from convergence.errors import ConvergenceError
+from convergence.errors import Conflict, ConvergenceError
+from convergence.worker.assess import Assessor, Evaluated, Heavy
+from convergence.worker.results import Results, Unsaved
 
 LOG = logging.getLogger(__name__)
 
+ROUNDS = 3
+"""How often what a node wants is evaluated anew because it has changed meanwhile."""
 TRACKING_S = 90
 """For how many seconds the holder of a row is given the chance to find what was made for it."""
+
+NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
+"""Why an action has failed whose result the database refuses for what is in it."""
 
 
 class Steps:
@@ -29,21 +49,36 @@ class Steps:
 
     :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
     :param pause: lets some seconds pass.
+    :ivar results: what is known and not stored yet.
     """
 
     def __init__(
-        self, store: Transactions, worker: Worker, assess: Assess, pause: Callable[[float], None] = concurrency.sleep
+        self, store: Transactions, worker: Worker, assess: Assessor, pause: Callable[[float], None] = concurrency.sleep
     ) -> None:
         self._store = store
         self._worker = worker
         self._assess = assess
         self._pause = pause
+        self.results = Results(pause)
 
-    def begin(self, traversal_id: str, number: int) -> Committed[Begun] | None:
-        """Decide what to do for a node, and claim its row where a plugin has to be called."""
-        return self._store.transact(
-            OneNode(traversal_id, number), lambda view: begin(view, self._worker, self._assess)
-        )
+    def begin(self, traversal_id: str, number: int) -> Committed[StepDecision] | None:
+        """Decide what to do for a node, and claim its row where a plugin has to be called.
+
+        What costs much to evaluate is evaluated between two transactions: while a row is locked everybody else waits.
+
+        :raises Conflict: what there is to evaluate kept changing.
+        """
+        evaluated: Evaluated | None = None
+
+        def decide(view: NodeView) -> Decision[StepDecision]:
+            return begin(view, self._worker, partial(self._assess, evaluated=evaluated))
+
+        for _ in range(ROUNDS):
+            try:
+                return self._store.transact(OneNode(traversal_id, number), decide)
+            except Heavy as heavy:
+                evaluated = self._assess.evaluate(heavy.view)
+        raise Conflict(f'what node {number} of traversal {traversal_id} wants kept changing; it is looked at again')
 
     def replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> Committed[str | None] | None:
         """Make a new row for a node.
@@ -57,13 +92,31 @@ class Steps:
         )
 
     def finish(self, claim: Claim, result: Result) -> Committed[End] | None:
-        """Write what an action has led to and let go of the row."""
+        """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
+
+        :raises Exception: neither the result nor its object alone can be stored, whatever the state of the database.
+        """
         try:
-            return self._store.transact(_held(claim), lambda view: finish(view, claim, result, self._worker))
+            return self._finish(claim, result)
         except Exception:
-            # The result could not be stored. We do not try again ourselves, or we might do so without end.
+            LOG.exception('This result cannot be stored as it is: %s', Unsaved(claim, result.physical_id))
+        try:
+            return self._finish(claim, Failed(NOT_STORABLE, physical_id=result.physical_id))
+        except Exception:
+            LOG.error('Not stored, look after its object by hand: %s', Unsaved(claim, result.physical_id))
             self.give_back(claim)
             raise
+
+    def _finish(self, claim: Claim, result: Result) -> Committed[End] | None:
+        return self.results.store(
+            claim,
+            result.physical_id,
+            lambda: self._store.transact(_held(claim), lambda view: finish(view, claim, result, self._worker)),
+        )
+
+    def not_begun(self, claim: Claim) -> Committed[End] | None:
+        """Let go of a row under whose claim nothing was called."""
+        return self._store.transact(_held(claim), lambda view: finish(view, claim, NotBegun(), self._worker))
 
     def abandon(self, claim: Claim, reason: str) -> Committed[End] | None:
         """Take a row from a task that does not stop."""
@@ -71,18 +124,26 @@ class Steps:
 
     def interrupt(self, row: HeldRow) -> Claim | None:
         """Claim a row that was left in the middle when its stack came to rest; None where there is nothing to do."""
-        scope = HeldResource(row.resource_id, row.traversal_id or '', NO_NODE)
+        scope = HeldResource(row.resource_id, row.traversal_id or '', NO_NODE, row.fence)
         committed = self._store.transact(scope, lambda view: interrupt(view, row.fence, self._worker))
         return committed.verdict if committed is not None else None
 
     def record(self, claim: Claim, known: Parked) -> bool:
         """Write what has become known while an action goes on; False: the row is not held any more."""
-        committed = self._store.transact(_held(claim), lambda view: record(view, claim, known))
+        committed = self.results.store(
+            claim,
+            known.physical_id,
+            lambda: self._store.transact(_held(claim), lambda view: record(view, claim, known)),
+        )
         return committed is not None and committed.verdict
 
     def escalate(self, claim: Claim) -> bool:
         """Write that a repair goes on as an update; False: the row is not held any more."""
-        committed = self._store.transact(_held(claim), lambda view: escalate(view, claim, self._worker))
+        committed = self.results.store(
+            claim,
+            None,
+            lambda: self._store.transact(_held(claim), lambda view: escalate(view, claim, self._worker)),
+        )
         return committed is not None and committed.verdict
 
     def is_wanted(self, claim: Claim) -> bool:
@@ -93,38 +154,37 @@ class Steps:
             return True
         return committed is not None and committed.verdict
 
-    def keep_track(self, claim: Claim, physical_id: str | None) -> Committed[Track] | None:
+    def keep_track(self, claim: Claim, physical_id: str | None) -> Committed[Tracking] | None:
         """The row is somebody else's by now and the result is dropped; what was made must not be forgotten."""
         LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
         if physical_id is None or physical_id == claim.resource.physical_id:
             return None
         committed = None
         for _ in range(TRACKING_S):
-            try:
-                committed = self._store.transact(
+            committed = self.results.store(
+                claim,
+                physical_id,
+                lambda: self._store.transact(
                     WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
-                )
-            except ConvergenceError as error:
-                LOG.warning('%s: that it was made cannot be stored yet: %s', physical_id, error)
-            else:
-                if committed is None or committed.verdict is not Track.HELD:
-                    break
-            self._pause(1.0)
-        if committed is None or committed.verdict is not Track.KNOWN:
-            LOG.error(
-                '%s: %s (%s) was made for stack %s, which does not know of it; remove it by hand',
-                claim.resource.name, physical_id, claim.resource.type, claim.stack.id,
+                ),
             )
+            if committed is None or committed.verdict is not Tracking.HELD:
+                break
+            self._pause(1.0)
+        if committed is None or committed.verdict is not Tracking.KNOWN:
+            LOG.error('Made for a stack that does not know of it, remove it by hand: %s', Unsaved(claim, physical_id))
         return committed
 
     def give_back(self, claim: Claim) -> None:
         """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""
         fence = claim.resource.fence
         try:
-            self._store.transact(HeldResource(claim.resource.id), lambda view: release(view, fence))
+            self._store.transact(
+                HeldResource(claim.resource.id, fence=fence), lambda view: release(view, fence, self._worker)
+            )
         except Exception:  # noqa: BLE001 - whatever keeps it from being stored
             LOG.warning('%s cannot even be given back; it will be when it is missed', claim.resource.name)
 
 
 def _held(claim: Claim) -> HeldResource:
-    return HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number)
+    return HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number, claim.resource.fence)

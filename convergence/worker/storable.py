@@ -8,11 +8,16 @@ from typing import Any
 from convergence import logs
 from convergence.core.model import Json
 from convergence.resources.contract import Answer, Done, FinalFailure, InProgress
+from convergence.template.limits import STANDARD
+
+MOST_BYTES = STANDARD.max_stored_bytes
+"""What a resource may store of each kind where nothing else is configured, as JSON."""
 
 
-def checked(answer: Any) -> Answer:
+def checked(answer: Any, most_bytes: int = MOST_BYTES) -> Answer:
     """The answer, if it is one and can be stored.
 
+    :param most_bytes: as for `carried`.
     :raises FinalFailure: it cannot. Carries the physical id, if the answer has one: the object is there all the same.
     """
     if not isinstance(answer, (Done, InProgress)):
@@ -22,24 +27,30 @@ def checked(answer: Any) -> Answer:
         kind = type(answer.physical_id).__name__
         raise FinalFailure(f'the physical id must be a text without control characters, not {kind}')
     try:
-        carried(answer.data, 'data')
-        carried(answer.kept, 'kept')
+        carried(answer.data, 'data', most_bytes)
+        carried(answer.kept, 'kept', most_bytes)
         if isinstance(answer, InProgress):
-            carried(answer.progress, 'progress')
+            carried(answer.progress, 'progress', most_bytes)
     except FinalFailure as error:
         raise FinalFailure(str(error), physical_id=physical_id) from error
     return answer
 
 
-def carried(value: Any, what: str) -> Json:
+def carried(value: Any, what: str, most_bytes: int = MOST_BYTES) -> Json:
     """The value, if it survives a way through the database.
 
-    :raises FinalFailure: it does not; `what` says what it is.
+    :param most_bytes: how large it may be as JSON: every worker and engine that reads the row pays for it many times.
+    :raises FinalFailure: it does not, or is too large; `what` says what it is.
     """
     try:
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise FinalFailure(f'{what} cannot be stored ({error}); use texts, numbers, lists and maps') from error
+    if size > most_bytes:
+        raise FinalFailure(
+            f'{what}: {size} bytes are more than a resource may store; the limit [limits] max_stored_bytes is '
+            f'{most_bytes}'
+        )
     return value  # type: ignore[no-any-return]
 
 

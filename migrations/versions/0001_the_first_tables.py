@@ -22,6 +22,7 @@ def upgrade() -> None:
         sa.Column('name', sa.String(length=64), nullable=False),
         sa.Column('holder', sa.String(length=36), nullable=True),
         sa.Column('until', sa.Double(), nullable=False),
+        sa.Column('turns', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('name', name=op.f('pk_duty')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -46,6 +47,14 @@ def upgrade() -> None:
         mysql_engine='InnoDB',
     )
     op.create_index('ix_event_stack_id_sequence', 'event', ['stack_id', 'sequence'], unique=False)
+    op.create_table(
+        'project',
+        sa.Column('id', sa.String(length=64), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_project')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
     op.create_table(
         'resource',
         sa.Column('id', sa.String(length=36), nullable=False),
@@ -74,17 +83,20 @@ def upgrade() -> None:
         sa.Column('wake_at', sa.Double(), nullable=True),
         sa.Column('updated_at', sa.Double(), nullable=True),
         sa.Column('began_at', sa.Double(), nullable=True),
-        sa.Column('unsure_until', sa.Double(), nullable=True),
+        sa.Column('search_until', sa.Double(), nullable=True),
         sa.Column('traversal_id', sa.String(length=36), nullable=True),
         sa.Column('retry', LONG_TEXT, nullable=True),
         sa.Column('deadline', sa.Double(), nullable=True),
-        sa.Column('losses', sa.Integer(), nullable=False),
+        sa.Column('crash_count', sa.Integer(), nullable=False),
         sa.Column('events', sa.Integer(), nullable=False),
         sa.Column('heard', sa.Integer(), nullable=False),
         sa.Column('hook', sa.String(length=16)),
-        sa.Column('hook_for', sa.String(length=36)),
+        sa.Column('hook_traversal_id', sa.String(length=36)),
         sa.Column('cleared', sa.String(length=16)),
-        sa.Column('cleared_for', sa.String(length=36)),
+        sa.Column('cleared_traversal_id', sa.String(length=36)),
+        sa.Column('nothing_made', sa.Boolean(), nullable=False),
+        sa.Column('revocations', sa.Integer(), nullable=False),
+        sa.Column('planned', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -104,6 +116,7 @@ def upgrade() -> None:
         sa.Column('lease_s', sa.Double(), nullable=False),
         sa.Column('stopped', sa.Boolean(), nullable=False),
         sa.Column('load', LONG_TEXT, nullable=False),
+        sa.Column('beats', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_service')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -152,15 +165,15 @@ def upgrade() -> None:
         sa.Column('requires', LONG_TEXT, nullable=False),
         sa.Column('required_by', LONG_TEXT, nullable=False),
         sa.Column('output', LONG_TEXT, nullable=True),
-        sa.Column('wakes', sa.Integer(), nullable=True),
-        sa.Column('cast_at', sa.Double(), nullable=True),
+        sa.Column('next_in_backlog', sa.Integer(), nullable=True),
+        sa.Column('notified_at', sa.Double(), nullable=True),
         sa.Column('finished_at', sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint('traversal_id', 'number', name=op.f('pk_sync_point')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
-    op.create_index('ix_sync_point_status_cast_at', 'sync_point', ['status', 'cast_at'], unique=False)
+    op.create_index('ix_sync_point_status_cast_at', 'sync_point', ['status', 'notified_at'], unique=False)
     op.create_index(
         'ix_sync_point_traversal_id_resource_id', 'sync_point', ['traversal_id', 'resource_id'], unique=False
     )
@@ -196,6 +209,7 @@ def upgrade() -> None:
         sa.Column('failed_name', sa.String(length=255), nullable=True),
         sa.Column('stalled_at', sa.Double(), nullable=True),
         sa.Column('retains', sa.Boolean(), nullable=False),
+        sa.Column('cause', LONG_TEXT, nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',
@@ -207,9 +221,7 @@ def upgrade() -> None:
 
     op.create_table(
         'signal',
-        sa.Column(
-            'sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False
-        ),
+        sa.Column('sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
         sa.Column('id', sa.String(length=36), nullable=False),
         sa.Column('stack_id', sa.String(length=36), nullable=False),
         sa.Column('resource_id', sa.String(length=36), nullable=False),
@@ -328,6 +340,7 @@ def downgrade() -> None:
     op.drop_index(op.f('ix_resource_stack_id'), table_name='resource')
     op.drop_index('ix_resource_owner', table_name='resource')
     op.drop_table('resource')
+    op.drop_table('project')
     op.drop_index('ix_event_stack_id_sequence', table_name='event')
     op.drop_table('event')
     op.drop_table('duty')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +119,24 @@ class Api:
 
 
 @contextlib.contextmanager
-def installed(directory: Path) -> Iterator[Api]:
-    """An installation of one process, and somebody who asks it without a server in between."""
-    with Embedded(settings(directory)) as embedded:
+def installed(directory: Path, **changed: Any) -> Iterator[Api]:
+    """An installation of one process, and somebody who asks it without a server in between.
+
+    :param changed: parts of the settings that differ from the usual ones.
+    """
+    with Embedded(replace(settings(directory), **changed)) as embedded:
         yield Api(embedded, client(application(embedded.client)))
+
+
+def verified(api: Api, project: str = 'p', roles: str = 'member', **more: str) -> Any:
+    """Asks as somebody whom keystonemiddleware has verified."""
+    headers = {'X-Identity-Status': 'Confirmed', 'X-Project-Id': project, 'X-User-Id': 'u', 'X-Roles': roles, **more}
+    asked = client(application(api.embedded.client, Authentication.KEYSTONE))
+
+    def ask(method: str, path: str, **arguments: Any) -> testing.Result:
+        return asked.simulate_request(method, path, headers=headers, **arguments)
+
+    return ask
 
 
 def lines(result: testing.Result) -> list[dict[str, Any]]:

@@ -81,9 +81,17 @@ def test_stacks_are_exported_but_not_abandoned_or_adopted_unless_that_is_enabled
     exported = api.ask('GET', f'{path}/export')
     assert exported.status_code == 200
     assert set(exported.json) >= {
-        'name', 'id', 'action', 'status', 'template', 'resources', 'environment', 'files', 'project_id',
+        'name',
+        'id',
+        'action',
+        'status',
+        'template',
+        'resources',
+        'environment',
+        'files',
+        'project_id',
         'stack_user_project_id',
-    }  # fmt: skip
+    }
     abandoned = api.ask('DELETE', f'{path}/abandon')
     assert abandoned.status_code == 400
     assert abandoned.json['error']['message'].startswith('Stack Abandon is not supported.')

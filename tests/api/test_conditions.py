@@ -9,9 +9,11 @@ from tests.api.installation import TEMPLATE
 
 def create(api, name, key, project='keys', **body):
     return api.ask(
-        'POST', f'/v1/{project}/stacks',
-        json={'stack_name': name, 'template': TEMPLATE, **body}, headers={'Idempotency-Key': key},
-    )  # fmt: skip
+        'POST',
+        f'/v1/{project}/stacks',
+        json={'stack_name': name, 'template': TEMPLATE, **body},
+        headers={'Idempotency-Key': key},
+    )
 
 
 def test_a_request_that_is_repeated_makes_one_stack(api):

@@ -46,10 +46,14 @@ def test_svg_is_a_picture_in_which_what_is_needed_stands_above():
 @pytest.mark.parametrize(
     ('status', 'colour'),
     [
-        ('CREATE_COMPLETE', drawing.GREEN), ('UPDATE_FAILED', drawing.RED), ('UPDATE_IN_PROGRESS', drawing.BLUE),
-        ('DELETE_COMPLETE', drawing.ORANGE), ('INIT_COMPLETE', drawing.GREY), (None, drawing.GREY),
+        ('CREATE_COMPLETE', drawing.GREEN),
+        ('UPDATE_FAILED', drawing.RED),
+        ('UPDATE_IN_PROGRESS', drawing.BLUE),
+        ('DELETE_COMPLETE', drawing.ORANGE),
+        ('INIT_COMPLETE', drawing.GREY),
+        (None, drawing.GREY),
     ],
-)  # fmt: skip
+)
 def test_a_state_has_a_colour(status, colour):
     assert drawing.colour(status) == colour
 
@@ -70,8 +74,9 @@ def test_a_stack_is_drawn(api):
     path = api.create('drawn')
     graph = api.ask('GET', f'{path}/graph').json['graph']
     assert [(node['name'], node['status']) for node in graph['nodes']] == [
-        ('first', 'CREATE_COMPLETE'), ('second', 'CREATE_COMPLETE'),
-    ]  # fmt: skip
+        ('first', 'CREATE_COMPLETE'),
+        ('second', 'CREATE_COMPLETE'),
+    ]
     assert graph['edges'] == [{'from': 'second', 'to': 'first'}]
     for name, kind in (('dot', 'text/vnd.graphviz'), ('mermaid', 'text/plain'), ('svg', 'image/svg+xml')):
         drawn = api.ask('GET', f'{path}/graph', query_string=f'format={name}')
@@ -79,8 +84,9 @@ def test_a_stack_is_drawn(api):
         assert 'CREATE_COMPLETE' in drawn.text
     refused = api.ask('GET', f'{path}/graph', query_string='format=oil')
     assert (refused.status_code, refused.json['error']['message']) == (
-        400, 'format must be json, dot, mermaid, svg, not oil',
-    )  # fmt: skip
+        400,
+        'format must be json, dot, mermaid, svg, not oil',
+    )
 
 
 def test_a_stack_is_explained_and_has_a_history(api):

@@ -11,13 +11,32 @@ from convergence.api import faults
 from tests.api.installation import TEMPLATE, application, client
 
 STATUSES = {
-    'Invalid': 400, 'EntityNotFound': 404, 'ResourceNotFound': 404, 'ResourceNotAvailable': 404, 'StackExists': 409,
-    'ActionInProgress': 409, 'NotSupported': 400, 'NotOffered': 501, 'Forbidden': 403, 'RequestLimitExceeded': 400,
-    'StackValidationFailed': 400, 'InvalidTemplateVersion': 400, 'InvalidTemplateSection': 400,
-    'InvalidTemplateReference': 400, 'CircularDependencyException': 400, 'UnknownUserParameter': 400,
-    'UserParameterMissing': 400, 'PreconditionFailed': 412, 'RequestKeyReused': 422, 'MessagingUnavailable': 503,
-    'DatabaseUnavailable': 503, 'ConfigurationError': 500, 'ConvergenceError': 500,
-}  # fmt: skip
+    'Invalid': 400,
+    'EntityNotFound': 404,
+    'ResourceNotFound': 404,
+    'ResourceNotAvailable': 404,
+    'StackExists': 409,
+    'ActionInProgress': 409,
+    'NotSupported': 400,
+    'NotOffered': 501,
+    'Forbidden': 403,
+    'RequestLimitExceeded': 400,
+    'StackValidationFailed': 400,
+    'InvalidTemplateVersion': 400,
+    'InvalidTemplateSection': 400,
+    'InvalidTemplateReference': 400,
+    'CircularDependencyException': 400,
+    'UnknownUserParameter': 400,
+    'UserParameterMissing': 400,
+    'PreconditionFailed': 412,
+    'RequestKeyReused': 422,
+    'MessagingUnavailable': 503,
+    'NoAnswer': 503,
+    'DatabaseUnavailable': 503,
+    'Conflict': 503,
+    'ConfigurationError': 500,
+    'ConvergenceError': 500,
+}
 """What clients of the field expect, by the name of the error; the last ones are ours."""
 
 
@@ -79,6 +98,7 @@ def test_a_body_of_bytes_is_no_body(api):
         ('{"stack_name": "x", "template": {"a": 1}, "disable_rollback": "maybe"}', 'Unrecognized value "maybe"'),
         ('{"stack_name": "9x", "template": {"a": 1}}', "Invalid stack name '9x'"),
         ('[' * 100000, 'nested too deeply'),
+        ('{"stack_name": ' + '[' * 250 + ']' * 250 + '}', 'nested too deeply'),
         ('', 'The body of the request is missing'),
         ('null', 'The body of the request is missing'),
     ],
@@ -151,15 +171,27 @@ class Broken:
         raise self.error
 
 
-def test_without_an_engine_the_api_lives_and_is_not_ready():
-    asked = client(application(Broken(errors.MessagingUnavailable('no engine is listening; start convergence-engine'))))
+@pytest.mark.parametrize(
+    ('error', 'part'),
+    [
+        (errors.MessagingUnavailable, 'No engine can be reached.'),
+        (errors.NoAnswer, 'No engine has answered in time.'),
+        (errors.DatabaseUnavailable, 'The database is out of reach of the engine.'),
+        (errors.OperatorError, 'The engine could not tell.'),
+    ],
+)
+def test_probes_tell_anybody_which_part_is_not_ready_and_the_log_what_is_wrong(error, part, caplog):
+    inside = 'The message broker at rabbit://10.0.0.7:5672/ does not answer. Start it, or correct [transport] url.'
+    asked = client(application(Broken(error(inside))))
     assert asked.simulate_get('/health/live').status_code == 200
     for path in ('/health/ready', '/health/progress'):
+        caplog.clear()
         answer = asked.simulate_get(path)
-        assert answer.status_code == 503
-        assert 'start convergence-engine' in answer.json['reason']
-    services = asked.simulate_get('/v1/p/services')
-    assert (services.status_code, services.json['error']['type']) == (503, 'MessagingUnavailable')
+        assert (answer.status_code, answer.json['reason']) == (503, part)
+        assert inside in caplog.text
+        for secret in ('10.0.0.7', '5672', 'transport', 'rabbit'):
+            assert secret not in answer.text
+    assert asked.simulate_get('/v1/p/services').status_code == (500 if error is errors.OperatorError else 503)
 
 
 def test_a_fault_of_ours_is_logged_and_tells_the_client_nothing(caplog):
@@ -173,3 +205,43 @@ def test_a_fault_of_ours_is_logged_and_tells_the_client_nothing(caplog):
 def test_a_nul_in_the_url_finds_nothing(api):
     assert api.ask('GET', 'stacks/a%00b').status_code == 404
     assert api.ask('GET', 'stacks', query_string='name=a%00b').status_code == 400
+
+
+@pytest.mark.parametrize('name', ['Conflict', 'DatabaseUnavailable', 'MessagingUnavailable'])
+def test_who_cannot_be_served_for_the_moment_is_told_when_to_ask_again(name: str) -> None:
+    """A stack whose rows kept changing is no failure of the server."""
+    assert int(faults.headers_of(getattr(errors, name)('text'))['Retry-After']) > 0
+    assert faults.headers_of(errors.Invalid('text')) == {}
+
+
+INSIDE = 'rabbit://10.1.2.3:5672/ does not answer. Start it, or correct [transport] url.'
+
+
+@pytest.mark.parametrize(
+    ('error', 'method', 'told'),
+    [
+        (errors.MessagingUnavailable(INSIDE), 'POST', faults.UNTOUCHED),
+        (errors.NoAnswer(INSIDE), 'POST', faults.PERHAPS_DONE),
+        (errors.DatabaseUnavailable(INSIDE), 'POST', faults.PERHAPS_DONE),
+        (errors.Conflict(INSIDE), 'POST', faults.CHANGING),
+        (errors.MessagingUnavailable(INSIDE), 'GET', faults.UNREAD),
+        (errors.NoAnswer(INSIDE), 'GET', faults.UNREAD),
+        (errors.DatabaseUnavailable(INSIDE), 'GET', faults.UNREAD),
+    ],
+)
+def test_a_client_is_told_what_it_can_do_and_nothing_of_the_inside(caplog, error, method, told):
+    """The operator reads in the log what is wrong."""
+    asked = client(application(Broken(error)))
+    body = {'stack_name': 's', 'template': TEMPLATE} if method == 'POST' else None
+    answer = asked.simulate_request(method, '/v1/p/stacks', json=body)
+    assert answer.status_code == 503
+    assert answer.json['error']['message'] == told
+    for word in ('10.1.2.3', 'rabbit', '[transport]'):
+        assert word not in answer.text
+    assert INSIDE in caplog.text
+
+
+def test_what_may_have_been_carried_out_says_how_to_find_out():
+    assert 'may have been carried out' in faults.PERHAPS_DONE
+    assert 'Idempotency-Key' in faults.PERHAPS_DONE
+    assert 'stack show' in faults.PERHAPS_DONE

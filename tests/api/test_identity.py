@@ -9,7 +9,7 @@ from oslo_policy.policy import Enforcer
 from convergence.api.application import Application, Options
 from convergence.api.identity import Authentication
 from convergence.api.policy import Policy
-from tests.api.installation import TEMPLATE, application, client, empty_conf
+from tests.api.installation import TEMPLATE, application, client, empty_conf, verified
 
 FORGED = {
     'X-Identity-Status': 'Confirmed',
@@ -17,17 +17,6 @@ FORGED = {
     'X-User-Id': 'mallory',
     'X-Roles': 'admin',
 }
-
-
-def verified(api, project='p', roles='member', **more):
-    """Ask as somebody whom keystonemiddleware has verified."""
-    headers = {'X-Identity-Status': 'Confirmed', 'X-Project-Id': project, 'X-User-Id': 'u', 'X-Roles': roles, **more}
-    asked = client(application(api.embedded.client, Authentication.KEYSTONE))
-
-    def ask(method, path, **arguments):
-        return asked.simulate_request(method, path, headers=headers, **arguments)
-
-    return ask
 
 
 @pytest.mark.parametrize(
@@ -51,6 +40,21 @@ def test_without_keystone_this_machine_is_served(api, host):
 
 def test_without_keystone_another_machine_is_not_served(api):
     assert api.ask('GET', 'stacks', remote_addr='192.0.2.1').status_code == 403
+
+
+@pytest.mark.parametrize('sent', [{}, {'X-Auth-Token': ''}, {'X-Auth-Token': 'x' * 43}, {'X-Auth-Token': '\xe9'}])
+def test_without_keystone_only_who_knows_the_token_is_served(api, sent):
+    """Every account of the machine reaches its loopback address, and could once run programs as the server's."""
+    token = 'secret-canary-' * 3
+    asked = client(application(api.embedded.client, token=token))
+    refused = asked.simulate_get('/v1/p/stacks', headers=sent)
+    assert refused.status_code == 401
+    assert 'token' in refused.json['error']['message'] and 'canary' not in refused.text
+    assert asked.simulate_post('/v1/p/stacks', headers=sent, body=b'{').status_code == 401
+    assert asked.simulate_get('/v1/p/stacks', headers={'X-Auth-Token': token}).status_code == 200
+    assert asked.simulate_get('/health/ready', headers=sent).status_code == 200
+    for elsewhere in ({'Origin': 'http://evil.example'}, {'Host': 'evil.example'}):
+        assert asked.simulate_get('/v1/p/stacks', headers={'X-Auth-Token': token, **elsewhere}).status_code == 403
 
 
 def test_without_keystone_nobody_is_believed_who_names_himself(api):
@@ -95,7 +99,15 @@ def test_a_reader_may_look_and_not_touch(api):
     refused = reader('POST', '/v1/p/stacks', json=body)
     assert refused.status_code == 403
     assert refused.json['error']['message'] == 'You are not authorized to complete this action: stacks:create.'
-    assert reader('POST', '/v1/p/stacks/preview', json=body).status_code == 200
+    for method, path in (
+        ('POST', '/v1/p/stacks/preview'),
+        ('PUT', '/v1/p/stacks/any/id/preview'),
+        ('PATCH', '/v1/p/stacks/any/id/preview'),
+        ('GET', '/v1/p/stacks/any/id/export'),
+    ):
+        # Whoever has a template evaluated with stored values, or sees private data, could as well update the stack.
+        assert reader(method, path, json=body).status_code == 403
+        assert member(method, path, json=body).status_code in (200, 404)
     assert reader('POST', '/v1/p/validate', json={'template': TEMPLATE}).status_code == 200
     assert nobody('GET', '/v1/p/stacks').status_code == 403
     assert member('GET', '/v1/p/services').status_code == 403

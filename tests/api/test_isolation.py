@@ -23,9 +23,14 @@ def foreign(api):
     _, name, stack_id = path.split('/')
     event = api.ask('GET', f'/v1/other/{path}/resources/first/events').json['events'][0]
     return {
-        'stack_name': name, 'stack_id': stack_id, 'resource_name': 'first', 'event_id': event['id'],
-        'output_key': 'shown', 'snapshot_id': 'e3a1', 'whole': json.dumps(api.ask('GET', f'/v1/other/{path}').json),
-    }  # fmt: skip
+        'stack_name': name,
+        'stack_id': stack_id,
+        'resource_name': 'first',
+        'event_id': event['id'],
+        'output_key': 'shown',
+        'snapshot_id': 'e3a1',
+        'whole': json.dumps(api.ask('GET', f'/v1/other/{path}').json),
+    }
 
 
 def label(route: Route) -> str:

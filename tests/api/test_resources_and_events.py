@@ -10,8 +10,9 @@ def test_resources_are_listed_with_what_they_are_needed_by(api):
     first, second = api.ask('GET', f'{path}/resources').json['resources']
     url = f'{BASE}/p/{path}'
     assert first['links'] == [
-        {'href': f'{url}/resources/first', 'rel': 'self'}, {'href': url, 'rel': 'stack'},
-    ]  # fmt: skip
+        {'href': f'{url}/resources/first', 'rel': 'self'},
+        {'href': url, 'rel': 'stack'},
+    ]
     assert (first['resource_name'], first['logical_resource_id']) == ('first', 'first')
     assert (first['resource_status'], first['required_by']) == ('CREATE_COMPLETE', ['second'])
     assert second['resource_type'] == 'OS::Heat::Value'
@@ -53,9 +54,13 @@ def test_events_are_listed_in_pages_and_by_filters(api):
     events = api.ask('GET', f'{path}/events').json['events']
     url = f'{BASE}/p/{path}'
     assert [(each['resource_name'], each['resource_status']) for each in events] == [
-        ('events', 'CREATE_IN_PROGRESS'), ('first', 'CREATE_IN_PROGRESS'), ('first', 'CREATE_COMPLETE'),
-        ('second', 'CREATE_IN_PROGRESS'), ('second', 'CREATE_COMPLETE'), ('events', 'CREATE_COMPLETE'),
-    ]  # fmt: skip
+        ('events', 'CREATE_IN_PROGRESS'),
+        ('first', 'CREATE_IN_PROGRESS'),
+        ('first', 'CREATE_COMPLETE'),
+        ('second', 'CREATE_IN_PROGRESS'),
+        ('second', 'CREATE_COMPLETE'),
+        ('events', 'CREATE_COMPLETE'),
+    ]
     assert events[1]['links'] == [
         {'href': f'{url}/resources/first/events/{events[1]["id"]}', 'rel': 'self'},
         {'href': f'{url}/resources/first', 'rel': 'resource'},
@@ -103,8 +108,10 @@ def test_what_concerns_no_stack(api):
     assert build['api'] == build['engine']
     services = api.ask('GET', 'services').json['services']
     assert sorted(each['binary'] for each in services) == [
-        'convergence-engine', 'convergence-worker', 'convergence-worker',
-    ]  # fmt: skip
+        'convergence-engine',
+        'convergence-worker',
+        'convergence-worker',
+    ]
     assert {each['status'] for each in services} == {'up'}
     types = api.ask('GET', 'resource_types', query_string='name=OS::Heat::V').json['resource_types']
     assert types == ['OS::Heat::Value']
@@ -117,9 +124,10 @@ def test_what_concerns_no_stack(api):
 
 def test_a_template_is_validated(api):
     source = {
-        'heat_template_version': '2018-08-31', 'description': 'd',
+        'heat_template_version': '2018-08-31',
+        'description': 'd',
         'parameters': {'size': {'type': 'number', 'default': 3, 'constraints': [{'range': {'min': 1}}]}},
-    }  # fmt: skip
+    }
     checked = api.ask('POST', 'validate', json={'template': source})
     assert checked.status_code == 200
     assert checked.json['Description'] == 'd'

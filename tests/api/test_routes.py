@@ -15,7 +15,7 @@ from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
 from convergence.api import openapi, policy
-from convergence.api.routes import ROUTES
+from convergence.api.routes import ROUTES, Access
 from convergence.rpc.operations import OPERATIONS
 from tests.api.installation import TEMPLATE, application
 
@@ -47,11 +47,16 @@ def test_every_endpoint_of_the_version_is_there():
 
 def test_every_route_has_a_rule_and_every_rule_a_use():
     rules = {rule.name for rule in policy.list_rules()}
-    assert {route.rule for route in ROUTES} <= rules
-    asked_further = {rule for rule in rules if rule.startswith('actions:') or rule.endswith(':global_index')}
+    assert {route.rule for route in ROUTES if route.access is Access.TOKEN} <= rules
+    assert {route.rule for route in ROUTES if route.access is Access.SIGNATURE} == {''}
+    asked_further = {
+        rule for rule in rules if rule.startswith(('actions:', policy.TYPES)) or rule.endswith(':global_index')
+    }
     assert rules - {route.rule for route in ROUTES} - asked_further == {
-        policy.ADMIN, policy.MEMBER, policy.READER,
-    }  # fmt: skip
+        policy.ADMIN,
+        policy.MEMBER,
+        policy.READER,
+    }
 
 
 def test_every_route_asks_for_an_operation_that_exists():

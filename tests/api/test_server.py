@@ -61,6 +61,16 @@ def test_events_arrive_while_the_operation_goes_on(api, serve):
         assert any('DELETE_COMPLETE' in line for line in told)
 
 
+def test_probes_have_a_port_of_their_own_that_serves_nothing_else(serve):
+    process = serve(replace(SETTINGS, health_port=0))
+    for path in ('/health/live', '/health/ready', '/health/progress', '/healthcheck'):
+        assert requests.get(f'{process.health_address}{path}', timeout=LONG_S).status_code == 200
+    assert requests.get(f'{process.health_address}/v1/p/stacks', timeout=LONG_S).status_code == 404
+    assert process.stop()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f'{process.health_address}/health/live', timeout=LONG_S)
+
+
 def test_those_who_follow_are_let_go_when_the_server_stops(api, serve):
     process = serve()
     path = api.create('abandoned', waiting(600), wait=False)

@@ -43,15 +43,18 @@ def test_a_stack_is_shown_whole(api):
         'stack_user_project_id': None,
         'tags': ['one', 'two'],
         'parameters': {
-            'OS::project_id': 'p', 'OS::stack_id': stack_id, 'OS::stack_name': 'shown',
-            'secret': '******', 'text': 'hello',
+            'OS::project_id': 'p',
+            'OS::stack_id': stack_id,
+            'OS::stack_name': 'shown',
+            'secret': '******',
+            'text': 'hello',
         },
         'outputs': [{'output_key': 'shown', 'description': 'what was said', 'output_value': 'hello'}],
         'disable_rollback': True,
         'timeout_mins': 7,
         'capabilities': [],
         'notification_topics': [],
-    }  # fmt: skip
+    }
     assert 'outputs' not in api.ask('GET', path, query_string='resolve_outputs=false').json['stack']
 
 
@@ -161,9 +164,12 @@ def test_an_environment_may_be_a_map_or_a_text_and_parameters_win(api):
         assert api.ask('GET', path).json['stack']['parameters']['text'] == 'far'
         api.create(f'{name}-2', environment=form, parameters={'text': 'near'})
         shown = api.ask('GET', path.replace(name, f'{name}-2').rsplit('/', 1)[0])
-        assert api.ask('GET', shown.headers['location'][len('http://localhost:8004'):]).json['stack']['parameters'][
-            'text'
-        ] == 'near'  # fmt: skip
+        assert (
+            api.ask('GET', shown.headers['location'][len('http://localhost:8004') :]).json['stack']['parameters'][
+                'text'
+            ]
+            == 'near'
+        )
     broken = api.ask('POST', 'stacks', json={'stack_name': 'e', 'template': TEMPLATE, 'environment': '[1'})
     assert broken.status_code == 400
     assert 'environment, line' in broken.json['error']['message']
@@ -250,8 +256,9 @@ def test_a_preview_shows_the_stack_and_makes_none(api):
     assert stack['parameters']['secret'] == '******'
     assert 'stack_status' not in stack
     assert {each['resource_name']: each['resource_type'] for each in stack['resources']} == {
-        'first': 'OS::Heat::TestResource', 'second': 'OS::Heat::Value',
-    }  # fmt: skip
+        'first': 'OS::Heat::TestResource',
+        'second': 'OS::Heat::Value',
+    }
     assert api.ask('GET', 'stacks/previewed').status_code == 404
 
 

@@ -21,12 +21,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import cancelling, loss, storm
+from tests.chaos import cancelling, clusters, drains, kinds, loss, outages, storm
 from tests.chaos.crash_sweep import CrashSweep, table
 from tests.chaos.installation import Broken, installed
+from tests.chaos.servers import CannotStart, Unavailable
 from tests.services import SERVICES, Missing
 
-PARTS = ('crashes', 'messages', 'cancel', 'storm')
+PARTS = ('crashes', 'kinds', 'drains', 'outages', 'messages', 'cancel', 'storm', 'clusters')
 DATABASES = ('postgresql', 'mariadb')
 INTERRUPTED = 130
 GRACE_AND_SWEEP_S = 2.5
@@ -73,11 +74,48 @@ def crashes(run: Run, database: str) -> None:
         for each in outcomes:
             run.failed(f'{each.place}, {each.operation}', each.problem)
         run.figures[f'crashes {database}'] = {
-            'places': len({each.place for each in outcomes}), 'trials': len(trials), 'run': len(outcomes),
-            'killed': sum(each.fired for each in outcomes), 'not reached': sum(not each.fired for each in outcomes),
-            'longest_delay_s': round(max(delays, default=0.0), 1), 'deaths': dict(installation.deaths),
+            'places': len({each.place for each in outcomes}),
+            'trials': len(trials),
+            'run': len(outcomes),
+            'killed': sum(each.fired for each in outcomes),
+            'not reached': sum(not each.fired for each in outcomes),
+            'longest_delay_s': round(max(delays, default=0.0), 1),
+            'deaths': dict(installation.deaths),
             'median_delay_s': round(sorted(delays)[len(delays) // 2], 1) if delays else 0.0,
-        }  # fmt: skip
+        }
+
+
+def lost_creations(run: Run, database: str) -> None:
+    """Types of every sort lose what a creation has made."""
+    with installed(run.directory / f'kinds-{database}', database) as installation:
+        installation.start(engines=2, workers=5)
+        cases = list(kinds.CASES)
+        random.Random(run.options.seed).shuffle(cases)
+        ends = time.monotonic() + run.options.time if run.options.time else None
+        found = kinds.run(installation, run.say, cases, ends)
+        for problem in found.problems:
+            run.failed('kinds', problem)
+        run.figures[f'kinds {database}'] = {**vars(found), 'of': len(cases)}
+
+
+def drain(run: Run, database: str) -> None:
+    """Workers are told to stop, again and again, in the middle of a backlog."""
+    with installed(run.directory / f'drains-{database}', database, threads=4) as installation:
+        installation.start(engines=1, workers=2)
+        found = drains.run(installation, run.say)
+        for problem in found.problems:
+            run.failed('drains', problem)
+        run.figures[f'drains {database}'] = asdict(found)
+
+
+def outage(run: Run, database: str) -> None:
+    """Servers are away, and workers frozen, while results are at hand."""
+    with storm.surroundings(run.directory / f'outages-{database}', database, run.say) as around:
+        around.installation.start(engines=2, workers=3)
+        found = outages.run(around, run.say)
+        for problem in found.problems:
+            run.failed('outages', problem)
+        run.figures[f'outages {database}'] = asdict(found)
 
 
 def messages(run: Run, database: str) -> None:
@@ -119,9 +157,36 @@ def blow(run: Run, database: str) -> None:
         )
 
 
+def cluster(run: Run, database: str) -> None:
+    """Clusters: Galera for MariaDB; a primary with a standby, and one of RabbitMQ, for PostgreSQL.
+
+    Where programs are missing the part is skipped. Where they are there and a cluster does not start, it has failed.
+    """
+    for part in clusters.PARTS[database]:
+        name = f'clusters {database}, {part.__name__}'
+        try:
+            found = part(run.directory / f'clusters-{database}-{part.__name__}', run.say)
+        except CannotStart as broken:
+            run.failed(name, str(broken))
+        except Unavailable as missing:
+            print(f'SKIPPED  {name}: {missing}', file=sys.stderr, flush=True)
+            run.figures[name] = f'skipped: {missing}'
+        else:
+            for problem in found.problems:
+                run.failed(name, problem)
+            run.figures[name] = asdict(found)
+
+
 RUNS: dict[str, Callable[[Run, str], None]] = {
-    'crashes': crashes, 'messages': messages, 'cancel': cancel, 'storm': blow,
-}  # fmt: skip
+    'crashes': crashes,
+    'kinds': lost_creations,
+    'drains': drain,
+    'outages': outage,
+    'messages': messages,
+    'cancel': cancel,
+    'storm': blow,
+    'clusters': cluster,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,9 +229,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='parts to run')
     parser.add_argument('--database', nargs='+', choices=DATABASES, default=DATABASES)
     parser.add_argument(
-        '--time', type=float, metavar='SECONDS',
-        help='length of each storm (120), and of each sweep of crashes: a choice of places by the seed (all of them)',
-    )  # fmt: skip
+        '--time',
+        type=float,
+        metavar='SECONDS',
+        help='length of each storm (120), and of each sweep of crashes and of kinds: a choice by the seed (all of them)',
+    )
     parser.add_argument('--seed', type=int, default=random.randrange(1_000_000), help='of all choices (any)')
     parser.add_argument('--size', type=int, default=1000, metavar='N', help='resources of the large stack in a storm')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')

@@ -195,4 +195,3 @@ def _cell(outcome: Outcome | None, baseline: float) -> str:
     if outcome.problem:
         return 'BROKEN'
     return f'same {max(0.0, outcome.seconds - baseline):.1f}' if outcome.fired else 'not reached'
-

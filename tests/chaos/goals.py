@@ -20,7 +20,11 @@ def template(goal: Goal, tag: str = '') -> str:
     resources = {}
     for name, properties in goal.items():
         given = {key: value for key, value in properties.items() if key != 'after'}
-        resources[name] = {'type': 'Test::Counted', 'properties': given, 'depends_on': list(properties.get('after', []))}
+        resources[name] = {
+            'type': 'Test::Counted',
+            'properties': given,
+            'depends_on': list(properties.get('after', [])),
+        }
     return json.dumps({'heat_template_version': '2018-08-31', 'description': tag, 'resources': resources})
 
 

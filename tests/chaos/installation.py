@@ -16,26 +16,32 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import update
-
 from convergence import errors
 from convergence.cmd.failpoints import VARIABLE, Rule
 from convergence.core.rows import Resource
 from convergence.core.rows import Stack as Row
-from convergence.db.columns import database_now
-from convergence.db.connection import connect
-from convergence.db.models import RESOURCE
-from convergence.db.queries import Reader
-from convergence.db.store import Store
+from convergence.db.queries.stacks import Reader
+from convergence.db.statements.connection import connect
+from convergence.db.statements.store import Store
 from tests.functional.cluster import Cluster, Process
 from tests.services import SERVICES, unique_name
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 """For how long a stack that ought to end is waited for."""
+
+STARTS_S = 300.0
+"""For how long processes that were started are waited for: all at once, on a machine that is busy with other things."""
 
 CALL_S = 3.0
 SEARCH_S = 2.0
-SHORT = {'heartbeat_interval_s': 0.5, 'lease_s': 2, 'cancel_grace_s': 2, 'park_after_s': 1, 'call_timeout_s': CALL_S}
+SHORT = {
+    'heartbeat_interval_s': 0.5,
+    'lease_s': 2,
+    'creation_settles_s': SEARCH_S,
+    'cancel_grace_s': 2,
+    'park_after_s': 1,
+    'call_timeout_s': CALL_S,
+}
 """Intervals with which a recovery takes seconds. `Cluster` sweeps every half second."""
 
 AWAY = (errors.MessagingUnavailable, errors.DatabaseUnavailable, errors.Conflict)
@@ -129,16 +135,11 @@ class Supervised:
 
     :param directory: for everything that is written.
     :param urls: of the database and the broker.
-    :param shortens: whether a search for what an interrupted creation has made is cut down from a minute to
-        `SEARCH_S`. In that minute nothing is wrong, but everything waits.
     :param seen: URL by which this run looks into the database, where that is another one.
     :param options: of `Cluster`, beyond `SHORT`.
     """
 
-    def __init__(
-        self, directory: Path, urls: tuple[str, str], *, shortens: bool = True, seen: str = '', **options: Any
-    ) -> None:
-        self._shortens = shortens
+    def __init__(self, directory: Path, urls: tuple[str, str], *, seen: str = '', **options: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         exchange = unique_name()
         database_url, rabbit_url = urls
@@ -160,10 +161,15 @@ class Supervised:
         self._supervisor = threading.Thread(target=self._supervise, daemon=True)
 
     def start(self, engines: int = 2, workers: int = 2) -> None:
-        """Have so many engines and workers at work, from now to the end."""
+        """Have so many engines and workers at work, from now to the end.
+
+        :raises Broken: they do not get there.
+        """
         self._counts = {'engine': engines, 'worker': workers}
-        self.cluster.fill(engines, workers)
+        self.cluster.engines += [self.cluster.launch('engine') for _ in range(engines)]
+        self.cluster.workers += [self.cluster.launch('worker') for _ in range(workers)]
         self._supervisor.start()
+        self.complete()
 
     def add_worker(self) -> Process:
         """One worker more, at work."""
@@ -171,7 +177,7 @@ class Supervised:
             process = self.cluster.launch('worker')
             self.cluster.workers.append(process)
             self._counts['worker'] += 1
-        process.ready()
+        until(lambda: 'is at work' in process.text(), 'the worker is at work', STARTS_S)
         return process
 
     def processes(self) -> list[Process]:
@@ -186,7 +192,7 @@ class Supervised:
             running = self.processes()
             return len(running) == sum(self._counts.values()) and all('is at work' in each.text() for each in running)
 
-        until(look, 'all processes are at work')
+        until(look, 'all processes are at work', STARTS_S)
 
     def close(self) -> None:
         """End everything."""
@@ -205,11 +211,7 @@ class Supervised:
         self._store.engine.dispose()
 
     def _supervise(self) -> None:
-        shortened = 0.0
         while not self._stopping.wait(0.05):
-            if self._shortens and time.monotonic() > shortened + 1.0:
-                shortened = time.monotonic()
-                self._shorten_searches()
             with self._lock:
                 for module, processes in (('engine', self.cluster.engines), ('worker', self.cluster.workers)):
                     dead = [each for each in processes if not each.running()]
@@ -218,14 +220,6 @@ class Supervised:
                         processes.remove(process)
                         self.cluster.gone.append(process)
                         processes.append(self.cluster.launch(module))
-
-    def _shorten_searches(self) -> None:
-        """Have time pass for those who look for what an interrupted creation may still have made."""
-        least = database_now() + SEARCH_S
-        shorter = update(RESOURCE).where(RESOURCE.c.unsure_until > least).values(unsure_until=least)
-        with contextlib.suppress(*AWAY), self._store.writing() as connection:
-            connection.execute(shorter)
-            connection.commit()
 
 
 class Installation(Supervised):
@@ -280,7 +274,9 @@ class Installation(Supervised):
             self.ask(
                 stack_id,
                 lambda context, identity: self.cluster.client.stack_cancel_update(context, identity, rollback),
-                lambda: (self.row(stack_id).traversal_id, self.state(stack_id)) != (before.traversal_id, _state(before)),
+                lambda: (
+                    (self.row(stack_id).traversal_id, self.state(stack_id)) != (before.traversal_id, _state(before))
+                ),
             )
 
     def row(self, stack_id: str) -> Row:

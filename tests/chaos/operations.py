@@ -91,14 +91,22 @@ OPERATIONS = (
     Operation('cancel with rollback', _cancel(rollback=True), 'ROLLBACK_COMPLETE', twelve()),
     Operation('lateness', _late, 'UPDATE_FAILED', None, mend=changed()),
     Operation(
-        'create without messages', _create, 'CREATE_COMPLETE', twelve(), exists=False,
+        'create without messages',
+        _create,
+        'CREATE_COMPLETE',
+        twelve(),
+        exists=False,
         rules=(Rule('all-are-lost', 'before send of *', Do.LOSE),),
     ),
     Operation(
-        'create with a death', _create, 'CREATE_COMPLETE', twelve(), exists=False,
+        'create with a death',
+        _create,
+        'CREATE_COMPLETE',
+        twelve(),
+        exists=False,
         rules=(Rule('DEATH', 'after commit of Steps.begin:CREATE', Do.KILL, at=2),),
     ),
-)  # fmt: skip
+)
 """The four of everyday life, and six in which more has gone wrong already when a process dies."""
 
 REQUIRED = {

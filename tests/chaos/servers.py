@@ -19,7 +19,11 @@ START_S = 90.0
 
 
 class Unavailable(Exception):
-    """A server cannot be started here. The text says why."""
+    """A server cannot be had here: a program is not installed. The text says which."""
+
+
+class CannotStart(Unavailable):
+    """All programs are installed, and the server does not start, or not come back. The text says why."""
 
 
 class Server(Protocol):
@@ -58,28 +62,45 @@ class _Owned:
     def run(self, *command: str, **environment: str) -> None:
         """Run a program to its end.
 
-        :raises Unavailable: it failed.
+        :raises CannotStart: it failed.
         """
         done = subprocess.run(
-            command, cwd=self.directory, user=self._account, group=self._account, capture_output=True, text=True,
-            check=False, timeout=START_S, env=os.environ | environment,
-        )  # fmt: skip
+            command,
+            cwd=self.directory,
+            user=self._account,
+            group=self._account,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=START_S,
+            env=os.environ | environment,
+        )
         if done.returncode:
             last = (done.stderr.strip() or done.stdout.strip() or 'no reason given').splitlines()[-1]
-            raise Unavailable(f'{command[0]}: {last}')
+            raise CannotStart(f'{command[0]}: {last}')
 
     def begin(self, *command: str, **environment: str) -> None:
-        """Start the server and wait until it listens."""
+        """Start the server and wait until it listens.
+
+        :raises CannotStart: it does not.
+        """
         with (self.directory / 'log').open('ab') as log:
             self._process = subprocess.Popen(
-                command, cwd=self.directory, user=self._account, group=self._account, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, env=os.environ | environment, start_new_session=True,
-            )  # fmt: skip
+                command,
+                cwd=self.directory,
+                user=self._account,
+                group=self._account,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=os.environ | environment,
+                start_new_session=True,
+            )
         ends = time.monotonic() + START_S
         while not _listens(self.port):
             if self._process.poll() is not None or time.monotonic() > ends:
                 said = (self.directory / 'log').read_text(errors='replace').strip().splitlines()[-1:]
-                raise Unavailable(f'{command[0]} does not start: {said}')
+                raise CannotStart(f'{command[0]} does not start: {said}')
             time.sleep(0.1)
 
     def end(self, number: signal.Signals) -> None:
@@ -113,9 +134,20 @@ class PostgreSQL(_Owned):
 
     def _start(self) -> None:
         self.begin(
-            str(self._programs / 'postgres'), '-D', str(self._data), '-p', str(self.port), '-k', str(self.directory),
-            '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300', '-c', 'fsync=on',
-        )  # fmt: skip
+            str(self._programs / 'postgres'),
+            '-D',
+            str(self._data),
+            '-p',
+            str(self.port),
+            '-k',
+            str(self.directory),
+            '-c',
+            'listen_addresses=127.0.0.1',
+            '-c',
+            'max_connections=300',
+            '-c',
+            'fsync=on',
+        )
 
     def restart(self) -> None:
         """As with ``pg_ctl restart -m immediate``: connections break, the log is replayed."""
@@ -140,18 +172,27 @@ class MariaDB(_Owned):
         self._program = program
         self._data = directory / 'data'
         self.run(
-            'mariadb-install-db', '--no-defaults', f'--datadir={self._data}', '--auth-root-authentication-method=normal',
+            'mariadb-install-db',
+            '--no-defaults',
+            f'--datadir={self._data}',
+            '--auth-root-authentication-method=normal',
             '--skip-test-db',
-        )  # fmt: skip
+        )
         self._start()
         self.url = f'mysql://root@127.0.0.1:{self.port}/'
 
     def _start(self) -> None:
         self.begin(
-            self._program, '--no-defaults', f'--datadir={self._data}', f'--port={self.port}',
-            f'--socket={self.directory / "socket"}', f'--pid-file={self.directory / "pid"}', '--bind-address=127.0.0.1',
-            '--max-connections=300', '--skip-name-resolve',
-        )  # fmt: skip
+            self._program,
+            '--no-defaults',
+            f'--datadir={self._data}',
+            f'--port={self.port}',
+            f'--socket={self.directory / "socket"}',
+            f'--pid-file={self.directory / "pid"}',
+            '--bind-address=127.0.0.1',
+            '--max-connections=300',
+            '--skip-name-resolve',
+        )
 
     def restart(self) -> None:
         """It is killed, as in a crash of its machine, and recovers from its log."""

@@ -20,9 +20,15 @@ from tests.db.proxy import Proxy
 from tests.services import SERVICES
 
 FAULTS = {
-    'kill worker': 6, 'kill engine': 3, 'freeze worker': 3, 'freeze engine': 1, 'cut database': 3, 'cut broker': 2,
-    'restart database': 1, 'restart broker': 1,
-}  # fmt: skip
+    'kill worker': 6,
+    'kill engine': 3,
+    'freeze worker': 3,
+    'freeze engine': 1,
+    'cut database': 3,
+    'cut broker': 2,
+    'restart database': 1,
+    'restart broker': 1,
+}
 """What is done, and how often in proportion."""
 
 END_S = 600.0
@@ -51,7 +57,7 @@ class Storm:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class WorkerPort:
     """An installation whose servers can be hurt.
 
     :param servers: those of its own, by kind; without one that server is not restarted.
@@ -64,7 +70,7 @@ class Surroundings:
 
 
 @contextlib.contextmanager
-def surroundings(directory: Path, database: str, say: Callable[[str], object], **options: int) -> Iterator[Surroundings]:
+def surroundings(directory: Path, database: str, say: Callable[[str], object], **options: int) -> Iterator[WorkerPort]:
     """An installation with servers of its own, where they can be started, behind proxies."""
     with contextlib.ExitStack() as stack:
         servers: dict[str, Server] = {}
@@ -90,7 +96,7 @@ def surroundings(directory: Path, database: str, say: Callable[[str], object], *
             directory / 'installation', (given['database'], given['broker']), seen=direct, **options
         )
         stack.callback(installation.close)
-        yield Surroundings(installation, servers, proxies)
+        yield WorkerPort(installation, servers, proxies)
 
 
 def _database(kind: str, direct: str, proxied: str) -> tuple[str, str]:
@@ -105,7 +111,7 @@ def _database(kind: str, direct: str, proxied: str) -> tuple[str, str]:
 class Weather:
     """Injects faults until it is stopped."""
 
-    def __init__(self, around: Surroundings, seed: int, pace_s: float, say: Callable[[str], object]) -> None:
+    def __init__(self, around: WorkerPort, seed: int, pace_s: float, say: Callable[[str], object]) -> None:
         self._around = around
         self._random = random.Random(seed)
         self._pace_s = pace_s
@@ -184,7 +190,7 @@ def goal_of(size: int, chance: random.Random, generation: int) -> Goal:
 
 
 def run(
-    around: Surroundings, say: Callable[[str], object], *, seed: int, seconds: float, size: int, pace_s: float = 1.5
+    around: WorkerPort, say: Callable[[str], object], *, seed: int, seconds: float, size: int, pace_s: float = 1.5
 ) -> Storm:
     """Have it blow for so many seconds, then see that all comes to rest."""
     installation, chance, result = around.installation, random.Random(seed), Storm(seed)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.chaos import cancelling, loss, storm
+from tests.chaos import cancelling, kinds, loss, storm
 from tests.chaos.crash_sweep import CrashSweep
-from tests.chaos.installation import installed
+from tests.chaos.installation import Installation, installed
 from tests.chaos.operations import OPERATIONS
 from tests.services import service
 
@@ -27,34 +28,45 @@ def database() -> str:
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> list[str]:
+def logs() -> list[str]:
     """What goes on; shown where a test fails."""
     return []
 
 
-def test_a_process_may_die_at_any_place(tmp_path, database, logs):
+@pytest.fixture(scope='module')
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Engines and workers for all of these tests, each of which has stacks of its own: to start them takes longest."""
+    service('postgresql')
+    service('rabbit')
+    with installed(tmp_path_factory.mktemp('chaos') / 'installation', 'postgresql', threads=5) as made:
+        made.start(engines=2, workers=2)
+        yield made
+
+
+def test_a_process_may_die_at_any_place(installation, logs):
     """At some of all places, always the same ones; ``make chaos`` tries all."""
-    with installed(tmp_path / 'installation', database) as installation:
-        installation.start()
-        sweep = CrashSweep(installation, logs.append, seed=1)
-        trials = sweep.record([each for each in OPERATIONS if each.name in EVERYDAY])
-        chosen = random.Random(1).sample(sorted(trials, key=lambda trial: (trial[1], trial[0].name)), SAMPLE)
-        outcomes = sweep.run(chosen)
+    sweep = CrashSweep(installation, logs.append, seed=1)
+    trials = sweep.record([each for each in OPERATIONS if each.name in EVERYDAY])
+    chosen = random.Random(1).sample(sorted(trials, key=lambda trial: (trial[1], trial[0].name)), SAMPLE)
+    outcomes = sweep.run(chosen)
     assert [each for each in outcomes if each.problem] == [], '\n'.join(logs)
     assert sum(each.fired for each in outcomes) > SAMPLE // 2, '\n'.join(logs)
 
 
-def test_a_stack_gets_done_without_any_message(tmp_path, database, logs):
-    with installed(tmp_path / 'installation', database) as installation:
-        installation.start(engines=1, workers=2)
-        found = loss.run(installation, logs.append, size=10, shares=[1.0])
+def test_what_a_lost_creation_has_made_is_found_or_told(installation, logs):
+    """A type of each sort; ``make chaos`` tries all of them with everything that may be asked for next."""
+    found = kinds.run(installation, logs.append, kinds.sample(1, len(kinds.KINDS)))
+    assert (found.problems, found.doubles, found.orphans) == ([], 0, 0), '\n'.join(logs)
+    assert found.struck == len(kinds.KINDS)
+
+
+def test_a_stack_gets_done_without_any_message(installation, logs):
+    found = loss.run(installation, logs.append, size=10, shares=[1.0])
     assert [each.problem for each in found] == ['', '', ''], '\n'.join(logs)
 
 
-def test_a_cancel_ends_what_hears_nothing_and_disturbs_nobody_else(tmp_path, database, logs):
-    with installed(tmp_path / 'installation', database, threads=5) as installation:
-        installation.start(engines=1, workers=2)
-        found = cancelling.run(installation, logs.append, size=10)
+def test_a_cancel_ends_what_hears_nothing_and_disturbs_nobody_else(installation, logs):
+    found = cancelling.run(installation, logs.append, size=10)
     assert (found.problem, found.replaced) == ('', 0), '\n'.join(logs)
 
 

@@ -153,8 +153,15 @@ def test_files_are_collected_and_missing_ones_named(run, tmp_path):
     assert code == 2 and 'word.txt cannot be read' in err and 'file.yaml:6:' in err
 
 
-@pytest.mark.parametrize('arguments', [('stack', 'create', 'x', '-t', 'nowhere.yaml'), ('stack', 'list', '-c', 'x'),
-                                       ('stack', 'create', 'x', '-t', 'simple.yaml', '-P', 'x'), ('stack',  'bogus')])  # fmt: skip
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ('stack', 'create', 'x', '-t', 'nowhere.yaml'),
+        ('stack', 'list', '-c', 'x'),
+        ('stack', 'create', 'x', '-t', 'simple.yaml', '-P', 'x'),
+        ('stack', 'bogus'),
+    ],
+)
 def test_a_wrong_command_line_is_told_apart(run, arguments):
     assert run(*arguments)[0] == 2
 

@@ -131,6 +131,10 @@ def test_a_resource_with_the_name_of_its_stack_is_not_the_stack():
 def test_a_preview_says_the_same_in_its_own_words():
     one = {key: [resource(key, '1')] for key in ('unchanged', 'updated', 'replaced', 'added', 'deleted')}
     assert list(announced(one).values()) == [
-        Change.KEPT, Change.UPDATED, Change.REPLACED, Change.ADDED, Change.REMOVED,
-    ]  # fmt: skip
+        Change.KEPT,
+        Change.UPDATED,
+        Change.REPLACED,
+        Change.ADDED,
+        Change.REMOVED,
+    ]
     assert announced({'updated': []}) == {}

@@ -6,10 +6,12 @@ import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from convergence.cli import notices
+from convergence.cli import local_token, notices
+from convergence.errors import ConfigurationError
 from tests.api.installation import waiting
 
 COMMAND = (sys.executable, '-m', 'convergence.cmd.convergence')
@@ -81,13 +83,121 @@ def test_the_notice_of_a_server_that_died_is_not_believed(tmp_path):
     assert notices.find(tmp_path, tmp_path / 'none') == []
 
 
+ASK = """
+import encodings.idna, os, sys, urllib.error, urllib.request
+if len(sys.argv) > 4:
+    os.setgroups([]); os.setgid(int(sys.argv[4])); os.setuid(int(sys.argv[4]))
+    assert os.getresuid() == (int(sys.argv[4]),) * 3
+request = urllib.request.Request(sys.argv[1] + '/v1/p/stacks', headers={'X-Auth-Token': sys.argv[2]})
+try:
+    print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+try:
+    print(len(open(sys.argv[3]).read()) > 32)
+except PermissionError as error:
+    print(error.strerror)
+"""
+NOBODY = 65534
+
+
+def test_another_account_of_the_machine_is_not_served(environment, tmp_path, served):
+    """It reaches the port; it once became the user who had started the server."""
+    notice = notices.alive(tmp_path / 'convergence-data')
+    token_file = tmp_path / 'convergence-data' / 'token'
+    assert (notice.token_file, token_file.stat().st_mode & 0o777) == (str(token_file), 0o600)
+    arguments = [sys.executable, '-c', ASK, notice.url]
+    own = subprocess.run([*arguments, notice.token(), token_file], capture_output=True, text=True, check=True)
+    assert own.stdout == '200\nTrue\n'
+    guess = subprocess.run([*arguments, 'guessed' * 6, token_file], capture_output=True, text=True, check=True)
+    assert guess.stdout == '401\nTrue\n'
+    if os.geteuid() != 0:
+        pytest.skip('only root can act as another account; the rest was tested')
+    for directory in (*token_file.parents,):  # what lies around the file is not what protects it here
+        if directory.is_relative_to(tmp_path.parents[1]):
+            directory.chmod(0o755)
+    other = subprocess.run(
+        [*arguments, '', token_file, str(NOBODY)], capture_output=True, text=True, check=False, cwd='/'
+    )
+    assert (other.stdout, other.stderr) == ('401\nPermission denied\n', '')
+
+
+def test_a_command_finds_the_token_of_the_server_that_it_is_told_to_use(environment, tmp_path, served):
+    url = notices.alive(tmp_path / 'convergence-data').url
+    for told in ({'CONVERGENCE_ENDPOINT': url}, {'OS_ENDPOINT': f'{url}/v1/p', 'OS_AUTH_TYPE': 'none'}):
+        assert run(environment | told, '/', 'stack', 'list', '-f', 'json').stdout == '[]\n'
+    assert run(environment, '/', 'stack', 'list', '-f', 'json', '--endpoint', url).stdout == '[]\n'
+    refused = run(environment | {'CONVERGENCE_TOKEN': 'wrong'}, '/', 'stack', 'list', '--endpoint', url)
+    assert refused.returncode == 4 and 'token' in refused.stderr
+    missing = run(environment | {'XDG_STATE_HOME': '/nowhere'}, '/', 'stack', 'list', '--endpoint', url)
+    assert missing.returncode == 4 and 'OS_TOKEN' in missing.stderr
+
+
+def test_an_insecure_server_says_so_and_asks_for_nothing(environment, tmp_path):
+    with subprocess.Popen(
+        [*COMMAND, 'serve', '--port', '0', '--insecure'],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        said = [server.stdout.readline() for _ in range(4)]
+        try:
+            url = notices.alive(tmp_path / 'convergence-data').url
+            answer = subprocess.run(
+                [sys.executable, '-c', ASK, url, '', '/dev/null'], capture_output=True, text=True, check=True
+            )
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(LONG_S) == 0
+    assert any('INSECURE' in line for line in said)
+    assert answer.stdout.startswith('200\n')
+    assert 'asks for no token' in (tmp_path / 'convergence-data' / 'serve.log').read_text()
+    assert not (tmp_path / 'convergence-data' / 'token').exists()
+
+
+def test_the_notice_of_another_account_is_not_believed(tmp_path, monkeypatch):
+    """It would lead the templates of this account, with all their secrets, to a server of the other one."""
+    data = tmp_path / 'convergence-data'
+    left = notices.Notice('http://127.0.0.1:9', 1, str(data), '1')
+    with notices.claimed(data), notices.posted(left, tmp_path / 'copies'):
+        assert notices.find(tmp_path, tmp_path / 'copies') == [left]
+        owner = os.geteuid()
+        monkeypatch.setattr(os, 'geteuid', lambda: owner + 1)
+        assert notices.find(tmp_path, tmp_path / 'copies') == []
+
+
+@pytest.mark.parametrize('wrong', ['empty', 'short', 'readable', 'link', 'directory', 'pipe'])
+def test_a_token_that_others_know_or_guess_is_refused(tmp_path, wrong):
+    path = tmp_path / 'state' / 'token'
+    token = local_token.made(path)
+    assert local_token.made(path) == token == local_token.known(path)
+    if wrong in ('empty', 'short'):
+        path.write_text('' if wrong == 'empty' else 'secret')
+    elif wrong == 'readable':
+        path.chmod(0o640)
+    else:
+        path.rename(tmp_path / 'elsewhere')
+        if wrong == 'link':
+            path.symlink_to(tmp_path / 'elsewhere')
+        elif wrong == 'directory':
+            path.mkdir()
+        else:
+            os.mkfifo(path, 0o600)
+    with pytest.raises(ConfigurationError, match='token'):
+        local_token.made(path)
+
+
 def test_ctrl_c_leaves_the_operation_running_and_says_how_to_follow_it(environment, tmp_path, served):
     (tmp_path / 'slow.json').write_text(json.dumps(waiting(600)))
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
-        os.execve(COMMAND[0], [*COMMAND, 'stack', 'create', 'slow', '-t', 'slow.json', '--wait'],
-                  environment | {'TERM': 'xterm', 'COLUMNS': '120'})  # fmt: skip
+        os.execve(
+            COMMAND[0],
+            [*COMMAND, 'stack', 'create', 'slow', '-t', 'slow.json', '--wait'],
+            environment | {'TERM': 'xterm', 'COLUMNS': '120'},
+        )
     shown = b''
     while b'slow' not in shown or b'CREATE_IN_PROGRESS' not in shown:
         shown += os.read(terminal, 4096)
@@ -104,3 +214,21 @@ def test_ctrl_c_leaves_the_operation_running_and_says_how_to_follow_it(environme
     state = run(environment, tmp_path, 'stack', 'show', 'slow', '-f', 'value', '-c', 'stack_status').stdout
     assert state == 'CREATE_IN_PROGRESS\n'
     assert run(environment, tmp_path, 'stack', 'cancel', 'slow', '--wait').returncode == 0
+
+
+EXAMPLE = Path(__file__).parents[2] / 'examples' / 'wait.yaml'
+
+
+def test_a_program_without_a_token_completes_a_wait_condition(environment, tmp_path, served):
+    """It is given an address at which it can signal; see examples/wait.yaml. No page of the server shows that address."""
+    made = run(environment, tmp_path, 'stack', 'create', 'wait', '-t', str(EXAMPLE), '--wait', '--wait-timeout', '100')
+    assert made.returncode == 0, (
+        made.stdout + made.stderr + run(environment, tmp_path, 'stack', 'explain', 'wait').stdout
+    )
+    outputs = json.loads(run(environment, tmp_path, 'stack', 'show', 'wait', '-f', 'json').stdout)['outputs']
+    assert json.loads({each['output_key']: each['output_value'] for each in outputs}['answer']) == {'work': 45}
+    log = (tmp_path / 'convergence-data' / 'serve.log').read_text()
+    assert '/signals/' in log
+    assert 'cvsig_' not in log
+    gone = run(environment, tmp_path, 'stack', 'delete', 'wait', '--yes', '--wait')
+    assert gone.returncode == 0, gone.stderr

@@ -61,8 +61,10 @@ def test_every_problem_has_its_place_a_caret_and_a_hint(write):
     done = run('validate', 'web.yaml')
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
-        ('web.yaml:3:16: error: The type of the parameter size must be one of string, number, comma_delimited_list, '
-        'json, boolean. Did you mean "number"?'),
+        (
+            'web.yaml:3:16: error: The type of the parameter size must be one of string, number, comma_delimited_list, '
+            'json, boolean. Did you mean "number"?'
+        ),
         '    3 |   size: {type: nubmer}',
         '      |                ^',
         '    in parameters.size.type',
@@ -78,8 +80,10 @@ def test_every_problem_has_its_place_a_caret_and_a_hint(write):
         '    9 |   thing: {type: Foreign::Thing}',
         '      |                 ^',
         '    in resources.thing.type',
-        ('web.yaml:11:7: error: The Referenced Attribute (text valu) does not exist: OS::Heat::RandomString has no '
-        'attribute valu. Did you mean value?'),
+        (
+            'web.yaml:11:7: error: The Referenced Attribute (text valu) does not exist: OS::Heat::RandomString has no '
+            'attribute valu. Did you mean value?'
+        ),
         '    11 |   o: {value: {get_attr: [text, valu]}}',
         '       |       ^',
         '    in outputs.o.value',
@@ -289,8 +293,10 @@ def test_versions_and_functions_are_listed():
     listed = json.loads(run('versions', '--format', 'json').stdout)
     assert listed[0]['version'] == '2013-05-23'
     assert {each['key'] for each in listed} == {
-        'heat_template_version', 'AWSTemplateFormatVersion', 'HeatTemplateFormatVersion',
-    }  # fmt: skip
+        'heat_template_version',
+        'AWSTemplateFormatVersion',
+        'HeatTemplateFormatVersion',
+    }
     old = {each['function'] for each in json.loads(run('functions', '2015-04-30', '--format', 'json').stdout)}
     assert 'repeat' in old
     assert 'map_merge' not in old

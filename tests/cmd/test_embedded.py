@@ -62,8 +62,10 @@ def test_a_stack_lives_in_it(tmp_path):
         assert (tmp_path / 'local' / 'f').read_text() == 'one'
         services = embedded.client.list_services(context)
         assert sorted(each['binary'] for each in services) == [
-            'convergence-engine', 'convergence-worker', 'convergence-worker',
-        ]  # fmt: skip
+            'convergence-engine',
+            'convergence-worker',
+            'convergence-worker',
+        ]
         embedded.client.delete_stack(context, identity)
         assert embedded.wait(identity, LONG_S)['stack_action'] == 'DELETE'
         assert not (tmp_path / 'local' / 'f').exists()

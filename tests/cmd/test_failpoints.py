@@ -10,7 +10,7 @@ import pytest
 
 from convergence.cmd import failpoints
 from convergence.cmd.failpoints import Do, Failpoints, Injected, Rule
-from convergence.core.claim import Begun, Step
+from convergence.core.claim import Step, StepDecision
 from convergence.errors import ConfigurationError
 
 
@@ -109,5 +109,5 @@ def test_rules_are_read_again_when_they_change(tmp_path, points, deaths):
 
 def test_a_commit_is_named_after_who_decided_and_what():
     assert failpoints.name_of(DECIDED, None) == PLACE
-    assert failpoints.name_of(DECIDED, Begun(Step.WAIT, 'stack', 'resource')) == f'{PLACE}:WAIT'
+    assert failpoints.name_of(DECIDED, StepDecision(Step.WAIT, 'stack', 'resource')) == f'{PLACE}:WAIT'
     assert failpoints.name_of(DECIDED, 'anything else') == PLACE

@@ -12,11 +12,11 @@ import sqlalchemy
 
 from convergence.cmd.assembly import new_id
 from convergence.cmd.manage import main, parser
-from convergence.db import migration
-from convergence.db.connection import connect
-from convergence.db.models import SERVICE
-from convergence.db.roster import Roster
-from convergence.db.store import Store
+from convergence.db.queries.roster import Roster
+from convergence.db.schema import migration
+from convergence.db.schema.models import SERVICE
+from convergence.db.statements.connection import connect
+from convergence.db.statements.store import Store
 
 LONG_S = 60
 
@@ -54,8 +54,12 @@ def program(tmp_path, database_url):
         return subprocess.run(
             [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(path), *arguments],
             env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'HOME': str(tmp_path)},
-            cwd=tmp_path, capture_output=True, text=True, timeout=LONG_S, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=LONG_S,
+            check=False,
+        )
 
     return run
 

@@ -58,8 +58,12 @@ def run(tmp_path):
         started.append(
             subprocess.Popen(
                 [sys.executable, '-c', script],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                cwd=tmp_path, env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=tmp_path,
+                env=environment,
             )
         )
         return started[-1]

@@ -54,11 +54,16 @@ class Running:
 
     def __init__(self, work: str, count: int, stop_s: float) -> None:
         self.popen = subprocess.Popen(
-            [sys.executable, '-c', SCRIPT.replace('{work}', work).replace('{count}', str(count))
-             .replace('{stop_s}', str(stop_s))],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                '-c',
+                SCRIPT.replace('{work}', work).replace('{count}', str(count)).replace('{stop_s}', str(stop_s)),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'PYTHONUNBUFFERED': '1'},
-        )  # fmt: skip
+        )
 
     def line(self) -> tuple[str, int]:
         """The next line: a word, and the id of the process that said it."""

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from convergence.db.memory import MemoryStore
-from convergence.db.memory_queries import MemoryRoster, MemorySweeps
-from convergence.db.memory_reader import MemoryReader
-from convergence.db.models import DUTY, METADATA
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.memory.queries import MemoryRoster, MemorySweeps
+from convergence.db.memory.reader import MemoryReader
+from convergence.db.memory.store import MemoryStore
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.schema.models import DUTY, METADATA
+from convergence.db.statements.store import Store
 from tests.contract.rows import Backend
 from tests.harness import database
 from tests.services import service

@@ -19,24 +19,64 @@ from convergence.core.rows import Event, Node, Pending, Resource, Stack, Templat
 from convergence.db.scopes import NewStack, OneNode
 
 STACK = Stack(
-    id='S', name='stack', project_id='p', action=Action.UPDATE, status=Status.IN_PROGRESS, status_reason='why',
-    template_id='T1', last_good_template_id='T0', traversal_id='V', timeout_mins=60, disable_rollback=False,
-    created_at=1.25, updated_at=2.5, tags=('one', 'two'),
+    id='S',
+    name='stack',
+    project_id='p',
+    action=Action.UPDATE,
+    status=Status.IN_PROGRESS,
+    status_reason='why',
+    template_id='T1',
+    last_good_template_id='T0',
+    traversal_id='V',
+    timeout_mins=60,
+    disable_rollback=False,
+    created_at=1.25,
+    updated_at=2.5,
+    tags=('one', 'two'),
 )
 TEMPLATE = Template('T1', 'S', {'template': {'a': [1, None, 'x']}, 'environment': {}, 'files': {}})
 TRAVERSAL = Traversal(
-    id='V', stack_id='S', action=Action.UPDATE, status=TraversalStatus.RUNNING, template_id='T1',
-    rollback_on_failure=True, started_at=3.5, deadline=4e9, node_count=5, complete_number=4, unchanged=2,
+    id='V',
+    stack_id='S',
+    action=Action.UPDATE,
+    status=TraversalStatus.RUNNING,
+    template_id='T1',
+    rollback_on_failure=True,
+    started_at=3.5,
+    deadline=4e9,
+    node_count=5,
+    complete_number=4,
+    unchanged=2,
     request_id='req',
 )
 DEFINITION = Definition('r', 'Type', {'p': [1, 2.5, None, True]}, {'m': {}}, ('q',), uses={'q': ('x',)})
 OUTPUT = Output('R', 'phys', {'x': {'deep': [1]}}, {'y': 'unreadable'})
 RESOURCE = Resource(
-    id='R', stack_id='S', name='r', type='Type', action=Action.UPDATE, status=Status.IN_PROGRESS, created_at=5.5,
-    status_reason='reason', physical_id='phys', definition=DEFINITION, properties={'p': 1},
-    pending=Pending(DEFINITION, {'p': 2}, ('Q',), 'T1', 'digest', {'m': 1}), data={'secret': 'x'}, output=OUTPUT,
-    digest='d' * 64, requires=('Q', 'Z'), replaces='OLD', replaced_by='NEW', template_id='T1', owner='W', fence=7,
-    token='token', progress={'round': 1}, wake_at=6.5, updated_at=7.5,
+    id='R',
+    stack_id='S',
+    name='r',
+    type='Type',
+    action=Action.UPDATE,
+    status=Status.IN_PROGRESS,
+    created_at=5.5,
+    status_reason='reason',
+    physical_id='phys',
+    definition=DEFINITION,
+    properties={'p': 1},
+    pending=Pending(DEFINITION, {'p': 2}, ('Q',), 'T1', 'digest', {'m': 1}),
+    data={'secret': 'x'},
+    output=OUTPUT,
+    digest='d' * 64,
+    requires=('Q', 'Z'),
+    replaces='OLD',
+    replaced_by='NEW',
+    template_id='T1',
+    owner='W',
+    fence=7,
+    token='token',
+    progress={'round': 1},
+    wake_at=6.5,
+    updated_at=7.5,
 )
 FREE = replace(RESOURCE, owner=None, replaced_by=None, progress=None, wake_at=None, status=Status.COMPLETE, fence=1)
 
@@ -77,8 +117,14 @@ class Backend:
         committed = self.store.transact(scope, lambda view: Decision(view))
         return committed.verdict if committed is not None else None
 
-    def fill(self, *, stack: Stack = STACK, traversal: Traversal = TRAVERSAL, nodes: tuple[Node, ...] = NODES,
-             resources: tuple[Resource, ...] = (FREE,)) -> None:
+    def fill(
+        self,
+        *,
+        stack: Stack = STACK,
+        traversal: Traversal = TRAVERSAL,
+        nodes: tuple[Node, ...] = NODES,
+        resources: tuple[Resource, ...] = (FREE,),
+    ) -> None:
         """A stack in the middle of an update."""
         self.write(
             InsertStack(stack), InsertTemplate(TEMPLATE), InsertTraversal(traversal, nodes), InsertResources(resources)
@@ -99,8 +145,13 @@ class Backend:
     def everything(self) -> Any:
         """All that is stored of the stack."""
         return (
-            self.reader.stack('S'), self.reader.template('T1'), self.reader.traversals('S'), self.reader.nodes('V'),
-            self.reader.resources('S'), self.reader.events('S'), self.look(OneNode('V', 0)) is None,
+            self.reader.stack('S'),
+            self.reader.template('T1'),
+            self.reader.traversals('S'),
+            self.reader.nodes('V'),
+            self.reader.resources('S'),
+            self.reader.events('S'),
+            self.look(OneNode('V', 0)) is None,
         )
 
 

@@ -57,8 +57,13 @@ LONG = {
 def test_texts_come_back_whatever_is_in_them(backend, text):
     """F026, F136."""
     written = replace(
-        RESOURCE, status_reason=text, physical_id=text, properties={text[:100]: [text]}, data={'x': text},
-        output=replace(OUTPUT, attributes={'x': text}), progress={'x': text},
+        RESOURCE,
+        status_reason=text,
+        physical_id=text,
+        properties={text[:100]: [text]},
+        data={'x': text},
+        output=replace(OUTPUT, attributes={'x': text}),
+        progress={'x': text},
     )
     stack = replace(STACK, status_reason=text, tags=(text[:80],))
     backend.fill(resources=(written,), stack=stack, traversal=replace(TRAVERSAL, reason=text))
@@ -152,7 +157,11 @@ def test_of_two_ends_of_a_traversal_the_first_counts(backend):
     backend.write(EndTraversal('V', TraversalStatus.COMPLETE, 10.5, 'second'))
     ended = backend.reader.traversal('V')
     assert (ended.status, ended.reason, ended.finished_at, ended.failed_phase) == (
-        TraversalStatus.FAILED, 'first', 9.5, Phase.UPDATE)
+        TraversalStatus.FAILED,
+        'first',
+        9.5,
+        Phase.UPDATE,
+    )
     backend.write(EndTraversal('V', TraversalStatus.CANCELLED, 11.5, 'third', expected=TraversalStatus.FAILED))
     assert backend.reader.traversal('V').status is TraversalStatus.CANCELLED
 
@@ -193,13 +202,38 @@ def test_a_row_that_is_gone_is_a_conflict(backend):
 def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
     backend.fill(resources=(RESOURCE,))
     changes = {
-        'action': Action.DELETE, 'status': Status.FAILED, 'status_reason': 'n', 'physical_id': None,
-        'definition': replace(DEFINITION, type='New'), 'properties': {}, 'pending': None, 'data': {}, 'output': None,
-        'digest': None, 'requires': (), 'replaced_by': None, 'template_id': None, 'owner': None, 'fence': 8,
-        'token': None, 'progress': None, 'wake_at': None, 'updated_at': 1e9,
-        'began_at': 2e9, 'unsure_until': 3e9, 'traversal_id': 'V9',
-        'retry': Retry(3, 'quota', clean=True), 'deadline': 4e9, 'losses': 2, 'events': 5, 'heard': 4,
-        'hook': Hook.PRE_UPDATE, 'hook_for': 'V9', 'cleared': Hook.PRE_DELETE, 'cleared_for': 'V8',
+        'action': Action.DELETE,
+        'status': Status.FAILED,
+        'status_reason': 'n',
+        'physical_id': None,
+        'definition': replace(DEFINITION, type='New'),
+        'properties': {},
+        'pending': None,
+        'data': {},
+        'output': None,
+        'digest': None,
+        'requires': (),
+        'replaced_by': None,
+        'template_id': None,
+        'owner': None,
+        'fence': 8,
+        'token': None,
+        'progress': None,
+        'wake_at': None,
+        'updated_at': 1e9,
+        'began_at': 2e9,
+        'search_until': 3e9,
+        'traversal_id': 'V9',
+        'retry': Retry(3, 'quota', clean=True),
+        'deadline': 4e9,
+        'crash_count': 2,
+        'events': 5,
+        'heard': 4,
+        'hook': Hook.PRE_UPDATE,
+        'hook_traversal_id': 'V9',
+        'cleared': Hook.PRE_DELETE,
+        'cleared_traversal_id': 'V8',
+        'nothing_made': True,
     }
     present = RESOURCE
     for name, value in changes.items():
@@ -207,7 +241,13 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         present = replace(present, **{name: value})
         assert backend.resource() == present
     assert {field.name for field in fields(present)} - set(changes) == {
-        'id', 'stack_id', 'name', 'type', 'created_at', 'replaces'}
+        'id',
+        'stack_id',
+        'name',
+        'type',
+        'created_at',
+        'replaces',
+    }
     backend.write(DeleteResource('R', None, 8))
     assert backend.resource() is None
 
@@ -270,7 +310,7 @@ def test_successors_beyond_the_window_are_chained(backend):
     backend.fill(nodes=nodes)
     done = backend.write(FinishNode('V', 0, tuple(range(1, 8)), window=3))
     assert done.cast == (('V', 1), ('V', 2), ('V', 3))
-    assert [backend.node(number).wakes for number in range(1, 8)] == [4, 5, 6, 7, None, None, None]
+    assert [backend.node(number).next_in_backlog for number in range(1, 8)] == [4, 5, 6, 7, None, None, None]
     assert {backend.node(number).status for number in range(1, 8)} == {NodeStatus.READY}
 
 
@@ -359,6 +399,7 @@ def test_what_came_before_a_conflict_did_not_happen(backend, effect):
 
 def test_an_error_of_the_decision_comes_through_and_leaves_nothing(backend):
     """F034."""
+
     class Refused(Exception):
         pass
 

@@ -97,6 +97,7 @@ def behave(harness, verb, behaviour):
 
 def check(name='r', phase='UPDATE', before=lambda harness: None):
     """A step: a worker looks at a node."""
+
     def prepare(harness, stack, worker):
         before(harness)
         address = harness.node(stack, name, phase)
@@ -107,6 +108,7 @@ def check(name='r', phase='UPDATE', before=lambda harness: None):
 
 def asked(operation):
     """A step: a user asks for something; being refused is fine."""
+
     def prepare(harness, stack, worker):
         def run():
             try:
@@ -162,14 +164,19 @@ def meet(harness, wanted, first, second, transaction):
     assert problems == []
     store.thread = None
     harness.run()
-    harness.ready = settled(harness, stack, 'deletes' in (first, second))
+    steps = {first, second}
+    harness.ready = settled(harness, stack, 'deletes' in steps, steps & {'cancels', 'rolls back'})
 
 
-def settled(harness, stack, deleted):
+def settled(harness, stack, deleted, cancelled):
     """It has come to an end by itself; then it comes to the one that is asked for, and can be used again."""
     harness.assert_quiet()
     assert not harness.state(stack).endswith('IN_PROGRESS'), harness.stack(stack)
     if deleted:
+        if cancelled and harness.state(stack) == 'DELETE_FAILED':
+            # The cancel came after the delete and ended it; it is asked for again.
+            harness.delete(stack)
+            harness.run()
         harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
         return None
     harness.reality.once.clear()

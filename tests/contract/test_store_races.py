@@ -14,6 +14,7 @@ from tests.contract.rows import FREE, RESOURCE, STACK, TEMPLATE, at_once, node
 
 def test_of_ten_simultaneous_creates_of_a_name_one_wins(backend):
     """F135: and the others leave nothing."""
+
     def create(number):
         stack, template = replace(STACK, id=f'S{number}'), replace(TEMPLATE, id=f'T{number}', stack_id=f'S{number}')
         return lambda: backend.write(InsertStack(stack), InsertTemplate(template))
@@ -26,14 +27,33 @@ def test_of_ten_simultaneous_creates_of_a_name_one_wins(backend):
     assert len(stored) == 1
 
 
+@pytest.mark.parametrize('most', [1, 3])
+def test_of_creates_at_the_same_moment_no_more_are_let_through_than_a_project_may_have(backend, most):
+    """Each counts what the others have stored, in a project that nobody has used before, and in one that is known."""
+
+    def create(project, number):
+        def decide(view):
+            if view.stack_count >= most:
+                return Decision(False)
+            name = f'{project}-{number}'
+            return Decision(True, (InsertStack(replace(STACK, id=name, name=name, project_id=project)),))
+
+        return lambda: backend.store.transact(NewStack(project), decide).verdict
+
+    for project in ('new', 'other'):
+        results = at_once(*(create(project, number) for number in range(8)))
+        assert sorted(results) == [False] * (8 - most) + [True] * most
+        assert at_once(*(create(project, number) for number in range(8, 12))) == [False] * 4
+
+
 @pytest.mark.parametrize('count', [2, 7, 16])
 def test_of_many_predecessors_the_last_one_makes_the_node_ready(backend, count):
     """F043: and only the last one, whoever that is."""
     nodes = (*(node(number, resource_id=None, required_by=(count,)) for number in range(count)), node(count, count))
     backend.fill(nodes=nodes)
-    results = at_once(*(
-        lambda number=number: backend.write(FinishNode('V', number, (count,))) for number in range(count)
-    ))
+    results = at_once(
+        *(lambda number=number: backend.write(FinishNode('V', number, (count,))) for number in range(count))
+    )
     assert sorted(result.cast for result in results) == [*[()] * (count - 1), (('V', count),)]
     assert (backend.node(count).status, backend.node(count).waiting) == (NodeStatus.READY, 0)
 
@@ -47,9 +67,9 @@ def test_many_predecessors_of_many_nodes_lose_no_arrival_and_do_not_lock_each_ot
         *(node(number, width) for number in below),
     )
     backend.fill(nodes=nodes)
-    results = at_once(*(
-        lambda number=number: backend.write(FinishNode('V', number, below[::-1])) for number in range(width)
-    ))
+    results = at_once(
+        *(lambda number=number: backend.write(FinishNode('V', number, below[::-1])) for number in range(width))
+    )
     assert sorted(address for result in results for address in result.cast) == [('V', number) for number in below]
     assert {backend.node(number).waiting for number in below} == {0}
 
@@ -130,9 +150,7 @@ def test_whoever_lets_go_sees_who_came_or_is_seen(backend, rounds):
             backend.store.transact(WholeStack('S'), supersede)
             return backend.store.transact(OneNode(traversal, 0), look).verdict
 
-        looked, ended = at_once(
-            plan_and_look, lambda: backend.store.transact(HeldResource('R', 'V', 0), let_go)
-        )
+        looked, ended = at_once(plan_and_look, lambda: backend.store.transact(HeldResource('R', 'V', 0), let_go))
         assert looked is Step.CREATE or ended.cast == ((traversal, 0),), (looked, ended)
 
 
@@ -146,10 +164,18 @@ def test_readers_and_writers_of_different_stacks_do_not_wait_for_each_other(back
             backend.write(InsertStack(stack))
             for number in range(5):
                 present = f'V{number}'
-                backend.store.transact(WholeStack(name), lambda view, present=present: Decision(
-                    None, (UpdateStack(name, view.stack.traversal_id, {'traversal_id': present}),)))
-            done = backend.store.transact(StackAlone(name), lambda view: Decision(
-                view.stack.traversal_id, (UpdateStack(name, view.stack.traversal_id, {'status': Status.COMPLETE}),)))
+                backend.store.transact(
+                    WholeStack(name),
+                    lambda view, present=present: Decision(
+                        None, (UpdateStack(name, view.stack.traversal_id, {'traversal_id': present}),)
+                    ),
+                )
+            done = backend.store.transact(
+                StackAlone(name),
+                lambda view: Decision(
+                    view.stack.traversal_id, (UpdateStack(name, view.stack.traversal_id, {'status': Status.COMPLETE}),)
+                ),
+            )
             return done.verdict
 
         return run

@@ -70,7 +70,8 @@ def test_a_node_without_a_row_is_seen_without_one(backend):
 def test_a_cleanup_node_knows_whether_its_row_is_in_service(backend):
     """F054: the row of an update node is; what that node has been pointed away from is not."""
     cleanups = (
-        node(5, phase=Phase.CLEANUP, resource_id='R'), node(6, phase=Phase.CLEANUP, resource_id='Q'),
+        node(5, phase=Phase.CLEANUP, resource_id='R'),
+        node(6, phase=Phase.CLEANUP, resource_id='Q'),
         node(7, phase=Phase.CLEANUP, resource_id='OLD'),
     )
     rows = tuple(replace(FREE, id=key) for key in ('R', 'Q', 'OLD'))
@@ -113,7 +114,12 @@ def test_a_held_row_comes_with_the_node_that_it_is_held_for(backend):
     backend.fill(resources=(RESOURCE,))
     view = backend.look(HeldResource('R', 'V', 0))
     assert (view.resource, view.node, view.traversal, view.stack, view.waiting) == (
-        RESOURCE, NODES[0], TRAVERSAL, STACK, ())
+        RESOURCE,
+        NODES[0],
+        TRAVERSAL,
+        STACK,
+        (),
+    )
     assert view.is_running
 
 
@@ -121,8 +127,13 @@ def test_a_held_row_of_a_superseded_traversal_tells_who_waits_for_it_now(backend
     """F001, F009: nodes of the current traversal for this row that are ready; update or cleanup."""
     current = tuple(
         replace(each, traversal_id='V2')
-        for each in (node(0), node(1, 1), node(2, resource_id='Q'), node(3, phase=Phase.CLEANUP),
-                     node(4, status=NodeStatus.DONE))
+        for each in (
+            node(0),
+            node(1, 1),
+            node(2, resource_id='Q'),
+            node(3, phase=Phase.CLEANUP),
+            node(4, status=NodeStatus.DONE),
+        )
     )
     backend.fill(stack=replace(STACK, traversal_id='V2'), resources=(RESOURCE,))
     backend.fill_more(replace(TRAVERSAL, id='V2'), current)
@@ -152,10 +163,18 @@ def test_a_held_row_that_is_gone_is_nothing(backend):
     assert backend.look(HeldResource('R', 'V', 0)).resource is None
 
 
-@pytest.mark.parametrize('scope', [
-    WholeStack('NO'), StackAlone('NO'), OneNode('NO', 0), OneNode('V', 99), LastNode('NO', 0),
-    OneReplacement('NO', 0, 'S', 'R'),
-], ids=str)
+@pytest.mark.parametrize(
+    'scope',
+    [
+        WholeStack('NO'),
+        StackAlone('NO'),
+        OneNode('NO', 0),
+        OneNode('V', 99),
+        LastNode('NO', 0),
+        OneReplacement('NO', 0, 'S', 'R'),
+    ],
+    ids=str,
+)
 def test_what_is_not_there_is_nothing(backend, scope):
     backend.fill()
     assert backend.look(scope) is None
@@ -172,7 +191,8 @@ def test_many_inputs_are_all_seen(backend):
     backend.fill(nodes=(*outputs, last))
     inputs = backend.look(OneNode('V', count)).inputs
     assert {name: output.resource_id for name, output in inputs.items()} == {
-        f'n{number}': str(number) for number in range(count)}
+        f'n{number}': str(number) for number in range(count)
+    }
 
 
 def test_the_clock_moves_on_inside_a_transaction(backend):

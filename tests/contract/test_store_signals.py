@@ -9,7 +9,7 @@ from convergence.db.scopes import SignalledResource
 from tests.contract.rows import FREE, NODES, RESOURCE, STACK, TRAVERSAL
 
 OLD = -1e6
-PAUSED = replace(FREE, hook=Hook.PRE_UPDATE, hook_for='V')
+PAUSED = replace(FREE, hook=Hook.PRE_UPDATE, hook_traversal_id='V')
 
 
 def signal(number, resource_id='R', details=None):
@@ -24,8 +24,13 @@ def test_a_signal_sees_the_row_and_what_is_built_on_it_and_is_not_done(backend):
     assert (view.stack, view.traversal, view.resource) == (STACK, TRAVERSAL, RESOURCE)
     assert (view.dependents, view.ready) == (('Z',), (('V', 0, 'R'),))
     done = replace(NODES[2], status=NodeStatus.DONE, waiting=0)
-    backend.fill_more(replace(TRAVERSAL, id='V2'), tuple(replace(each, traversal_id='V2') for each in (
-        replace(NODES[0], status=NodeStatus.DONE), NODES[1], done, NODES[3], NODES[4])))
+    backend.fill_more(
+        replace(TRAVERSAL, id='V2'),
+        tuple(
+            replace(each, traversal_id='V2')
+            for each in (replace(NODES[0], status=NodeStatus.DONE), NODES[1], done, NODES[3], NODES[4])
+        ),
+    )
     backend.write(UpdateStack('S', 'V', {'traversal_id': 'V2'}))
     view = backend.look(SignalledResource('S', 'R'))
     assert (view.dependents, view.ready) == ((), ())
@@ -45,7 +50,11 @@ def test_signals_keep_their_order_and_change_nothing_of_a_held_row(backend):
     assert backend.resource() == replace(RESOURCE, events=RESOURCE.events + 3)
     found = backend.reader.signals(['R', 'Z', 'NO'])
     assert [(name, each.id, each.details) for name, each in found] == [
-        ('r', 'I0', None), ('r', 'I1', {'a': [1]}), ('r', 'I2', 'text'), ('z', 'I9', None)]
+        ('r', 'I0', None),
+        ('r', 'I1', {'a': [1]}),
+        ('r', 'I2', 'text'),
+        ('z', 'I9', None),
+    ]
     assert [each.id for _, each in backend.reader.signals(['Z'])] == ['I9']
 
 
@@ -59,7 +68,7 @@ def test_signals_go_with_their_row(backend):
 def test_a_hook_is_cleared_without_touching_whoever_holds_the_row(backend):
     backend.fill(resources=(RESOURCE,))
     backend.write(ClearHook('R', Hook.POST_UPDATE, 'V'))
-    assert backend.resource() == replace(RESOURCE, cleared=Hook.POST_UPDATE, cleared_for='V')
+    assert backend.resource() == replace(RESOURCE, cleared=Hook.POST_UPDATE, cleared_traversal_id='V')
     backend.write(ClearHook('NO', Hook.POST_UPDATE, 'V'))
 
 
@@ -78,5 +87,5 @@ def test_a_paused_row_needs_nobody_until_its_hook_is_cleared_or_another_traversa
 
 
 def test_a_pause_for_an_older_traversal_holds_nobody_back(backend):
-    backend.fill(resources=(replace(PAUSED, hook_for='V0'),), nodes=(NODES[0],))
+    backend.fill(resources=(replace(PAUSED, hook_traversal_id='V0'),), nodes=(NODES[0],))
     assert [each.number for each in backend.sweeps.unattended(OLD, 10)] == [0]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.effects import (
-    MUCH_SAID,
+    MAX_LISTED,
     DeleteSnapshots,
     EndTraversal,
     InsertSnapshot,
@@ -15,8 +15,8 @@ from convergence.core.effects import (
 )
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.rows import Snapshot, SnapshotItem
-from convergence.db.snapshots import SnapshotRows
-from convergence.db.store import Store
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.statements.store import Store
 from tests.contract.rows import FREE, Backend
 
 SNAPSHOT = Snapshot('V', 'S', None, Status.IN_PROGRESS, '', 1.5, {'template': {'a': [1]}, 'resources': {}})
@@ -76,7 +76,7 @@ def test_failures_that_a_traversal_goes_on_after_add_up_to_a_bound(backend):
     traversal = backend.reader.traversal('V')
     assert (traversal.reason, traversal.failed_name) == ('first; second', 'a')
     assert traversal.status is TraversalStatus.RUNNING
-    backend.write(NoteFailure('V', 'c', 'x' * (MUCH_SAID + 1)))
+    backend.write(NoteFailure('V', 'c', 'x' * (MAX_LISTED + 1)))
     backend.write(NoteFailure('V', 'd', 'not any more'))
     assert 'not any more' not in backend.reader.traversal('V').reason
     backend.write(EndTraversal('V', TraversalStatus.CANCELLED, 9.0, 'stopped'))

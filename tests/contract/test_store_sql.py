@@ -6,18 +6,18 @@ from sqlalchemy import event, func, inspect, select, text
 
 from convergence import errors
 from convergence.core.effects import Decision
-from convergence.db import migration
-from convergence.db.connection import connect, normalise
-from convergence.db.models import DUTY, METADATA, STACK
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.schema import migration
+from convergence.db.schema.models import DUTY, METADATA, STACK
 from convergence.db.scopes import NewStack, OneNode
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.statements.connection import connect, normalise
+from convergence.db.statements.store import Store
 from tests.contract.rows import Backend
 from tests.contract.test_store_effects import GOOD
 
-MOVING = ('cast_at', 'finished_at', 'sequence')
+MOVING = ('notified_at', 'finished_at', 'sequence')
 """Columns that differ from run to run."""
 
 
@@ -48,9 +48,9 @@ class Trouble:
             raise self.error
 
 
-def backend_on(engine):
+def backend_on(engine, patience_s=30.0):
     """A store without pauses."""
-    store = Store(engine, interval_s=0.0)
+    store = Store(engine, interval_s=0.0, patience_s=patience_s)
     return Backend('sql', store, Reader(store), Roster(store), Sweeps(store))
 
 
@@ -101,20 +101,23 @@ def empty(engine):
         connection.commit()
 
 
-@pytest.mark.parametrize(('error', 'raised'), [
-    (db_exception.DBDeadlock(), errors.Conflict),
-    (db_exception.DBConnectionError(), errors.DatabaseUnavailable),
-])
-def test_what_never_ends_is_told_after_a_bounded_number_of_attempts(engine, error, raised):
+@pytest.mark.parametrize(
+    ('error', 'raised'),
+    [
+        (db_exception.DBDeadlock(), errors.Conflict),
+        (db_exception.DBConnectionError(), errors.DatabaseUnavailable),
+    ],
+)
+def test_what_never_ends_is_told_after_a_bounded_time(engine, error, raised):
     """F131, F133: the text names what it was about."""
-    backend = backend_on(engine)
+    backend = backend_on(engine, patience_s=0.5)
     backend.fill()
     before = backend_rows(engine)
     with Trouble(engine, error, always=True) as trouble:
         trouble.at(1)
         with pytest.raises(raised):
             backend.write(GOOD['events'], scope=OneNode('V', 0))
-        assert trouble.raised == 12
+        assert trouble.raised > 1
     assert backend_rows(engine) == before
 
 
@@ -141,10 +144,12 @@ def cut_all(engine, kind):
     other = connect(engine.url.render_as_string(hide_password=False))
     with other.connect() as connection:
         if kind == 'postgresql':
-            connection.execute(text(
-                'SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
-                'WHERE datname = current_database() AND pid <> pg_backend_pid()'
-            ))
+            connection.execute(
+                text(
+                    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+                    'WHERE datname = current_database() AND pid <> pg_backend_pid()'
+                )
+            )
         else:
             mine = connection.execute(text('SELECT connection_id()')).scalar_one()
             found = connection.execute(text('SELECT id FROM information_schema.processlist WHERE db = database()'))
@@ -237,10 +242,16 @@ def test_a_migrated_schema_does_what_the_tables_of_the_code_do(database_url):
 # --- the way there ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(('url', 'driver'), [
-    ('postgresql://h/d', 'postgresql+psycopg2'), ('mysql://h/d', 'mysql+pymysql'), ('mariadb://h/d', 'mysql+pymysql'),
-    ('mysql+pymysql://h/d', 'mysql+pymysql'), ('sqlite:///a.db', 'sqlite'),
-])
+@pytest.mark.parametrize(
+    ('url', 'driver'),
+    [
+        ('postgresql://h/d', 'postgresql+psycopg2'),
+        ('mysql://h/d', 'mysql+pymysql'),
+        ('mariadb://h/d', 'mysql+pymysql'),
+        ('mysql+pymysql://h/d', 'mysql+pymysql'),
+        ('sqlite:///a.db', 'sqlite'),
+    ],
+)
 def test_short_names_of_databases_get_their_drivers(url, driver):
     assert normalise(url).drivername == driver
 

@@ -52,9 +52,15 @@ def test_who_was_told_a_moment_ago_is_not_told_again(backend):
     assert numbers(backend.sweeps.unattended(OLD, 10)) == [1, 3]
 
 
-@pytest.mark.parametrize('resource', [
-    RESOURCE, replace(FREE, wake_at=4e9), replace(FREE, owner='W', wake_at=1.0),
-], ids=['held', 'asleep', 'held and due'])
+@pytest.mark.parametrize(
+    'resource',
+    [
+        RESOURCE,
+        replace(FREE, wake_at=4e9),
+        replace(FREE, owner='W', wake_at=1.0),
+    ],
+    ids=['held', 'asleep', 'held and due'],
+)
 def test_a_node_whose_row_is_held_or_asleep_is_attended_to(backend, resource):
     backend.fill(resources=(resource,))
     assert numbers(backend.sweeps.unattended(OLD, 10)) == [1]
@@ -84,8 +90,10 @@ def test_no_more_are_found_than_were_asked_for_the_longest_ready_first(backend):
 
 def test_rows_of_workers_without_a_lease_are_orphans(backend):
     """F022, F023: not registered, or the lease has run out; by the store's clock."""
-    rows = tuple(replace(RESOURCE, id=key, owner=owner) for key, owner in
-                 (('A', 'alive'), ('B', 'late'), ('C', 'unknown'), ('D', None)))
+    rows = tuple(
+        replace(RESOURCE, id=key, owner=owner)
+        for key, owner in (('A', 'alive'), ('B', 'late'), ('C', 'unknown'), ('D', None))
+    )
     backend.fill(resources=rows)
     backend.roster.register('alive', 'worker', 'host', '1', FOR_EVER)
     backend.roster.register('late', 'worker', 'host', '1', -1.0)
@@ -114,9 +122,14 @@ def test_long_actions_of_a_stack_at_rest_are_left_to_the_workers_for_a_while(bac
 
 def test_rows_that_nobody_ends_at_their_deadline_are_found(backend):
     late = replace(RESOURCE, id='A', deadline=5.0)
-    backend.fill(resources=(
-        late, replace(late, id='B', owner=None), replace(late, id='C', deadline=None), replace(late, id='D', deadline=4e9),
-    ))  # fmt: skip
+    backend.fill(
+        resources=(
+            late,
+            replace(late, id='B', owner=None),
+            replace(late, id='C', deadline=None),
+            replace(late, id='D', deadline=4e9),
+        )
+    )
     assert [row.resource_id for row in backend.sweeps.neglected(10, 60.0)] == ['A']
     assert backend.sweeps.neglected(10, 3e9) == []
 

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from convergence.core.claim import Claim, Step, Unwantable, Wanted, Worker
+from convergence.core.claim import Claim, Desired, Step, Undesirable, Worker
 from convergence.core.model import (
     Action,
     Change,
@@ -24,21 +24,46 @@ from convergence.core.views import FinishView, NodeView, PlanView
 
 NOW = 1000.0
 STACK = Stack(
-    id='S', name='stack', project_id='p', action=Action.CREATE, status=Status.COMPLETE, status_reason='',
-    template_id='T0', last_good_template_id='T0', traversal_id='V0', timeout_mins=60, disable_rollback=True,
+    id='S',
+    name='stack',
+    project_id='p',
+    action=Action.CREATE,
+    status=Status.COMPLETE,
+    status_reason='',
+    template_id='T0',
+    last_good_template_id='T0',
+    traversal_id='V0',
+    timeout_mins=60,
+    disable_rollback=True,
     created_at=1.0,
 )
 RUNNING = replace(STACK, action=Action.UPDATE, status=Status.IN_PROGRESS, template_id='T1', traversal_id='V1')
 TRAVERSAL = Traversal(
-    id='V1', stack_id='S', action=Action.UPDATE, status=TraversalStatus.RUNNING, template_id='T1',
-    rollback_on_failure=False, started_at=900.0, deadline=5000.0, node_count=10, complete_number=9,
+    id='V1',
+    stack_id='S',
+    action=Action.UPDATE,
+    status=TraversalStatus.RUNNING,
+    template_id='T1',
+    rollback_on_failure=False,
+    started_at=900.0,
+    deadline=5000.0,
+    node_count=10,
+    complete_number=9,
 )
 DEFINITION = Definition('r', 'Type', {'p': 1})
 OUTPUT = Output('R', 'phys')
 FRESH = Resource('R', 'S', 'r', 'Type', Action.INIT, Status.COMPLETE, 500.0, template_id='T1')
 MADE = replace(
-    FRESH, action=Action.CREATE, physical_id='phys', definition=DEFINITION, properties={'p': 1}, output=OUTPUT,
-    digest='d', template_id='T0', token='token', fence=1,
+    FRESH,
+    action=Action.CREATE,
+    physical_id='phys',
+    definition=DEFINITION,
+    properties={'p': 1},
+    output=OUTPUT,
+    digest='d',
+    template_id='T0',
+    token='token',
+    fence=1,
 )
 NODE = Node('V1', 3, Phase.UPDATE, NodeStatus.READY, 'r', 'R', DEFINITION, required_by=(7,))
 CLEANUP = Node('V1', 4, Phase.CLEANUP, NodeStatus.READY, 'r', 'R', required_by=(9,))
@@ -70,19 +95,24 @@ def row(row_id: str, name: str = '', *requires: str, **changes: Any) -> Resource
     """A complete row; its name is its id in small letters without digits, unless given."""
     name = name or row_id.rstrip('0123456789').lower()
     made = replace(
-        MADE, id=row_id, name=name, requires=tuple(requires), physical_id=f'phys-{row_id}', output=Output(row_id, row_id),
+        MADE,
+        id=row_id,
+        name=name,
+        requires=tuple(requires),
+        physical_id=f'phys-{row_id}',
+        output=Output(row_id, row_id),
         definition=definition(name),
     )
     return replace(made, **changes)
 
 
-def request(goal: Goal | dict[str, Definition] | None = None, action: Action = Action.UPDATE, **changes: Any) -> Request:
+def request(
+    goal: Goal | dict[str, Definition] | None = None, action: Action = Action.UPDATE, **changes: Any
+) -> Request:
     """A request for a new template ``T1``."""
     whole = goal if isinstance(goal, Goal) else Goal(goal or {})
     template = Template('T1', 'S', {}) if whole.definitions else None
-    return replace(
-        Request(action, whole, 'V1', ids(), template, is_new_template=template is not None), **changes
-    )
+    return replace(Request(action, whole, 'V1', ids(), template, is_new_template=template is not None), **changes)
 
 
 def plan_view(*rows: Resource, stack: Stack | None = STACK, traversal: Traversal | None = None) -> PlanView:
@@ -120,17 +150,17 @@ def superseded(view: Any, *waiting: tuple[str, int]) -> Any:
     return replace(changed, waiting=waiting) if isinstance(view, FinishView) else changed
 
 
-def wants(change: Change) -> Any:
+def wants(change: Change, *, is_renewed: bool = False) -> Any:
     """An assessment: the properties are as given, and this is what it takes."""
-    return lambda view: Wanted({'p': 2}, change)
+    return lambda view: Desired({'p': 2}, change, is_renewed=is_renewed)
 
 
-def cannot(view: NodeView) -> Unwantable:
+def cannot(view: NodeView) -> Undesirable:
     """An assessment: it cannot be had."""
-    return Unwantable('no such value')
+    return Undesirable('no such value')
 
 
-def never(view: NodeView) -> Wanted:
+def never(view: NodeView) -> Desired:
     """An assessment that must not be asked for."""
     raise AssertionError('nobody should ask')
 

@@ -14,8 +14,8 @@ from convergence.core.effects import (
     FailNode,
     FinishNode,
     InsertResources,
+    NotifyNode,
     PointNode,
-    TellNode,
     UpdateResource,
 )
 from convergence.core.model import Action, Change, DeletionPolicy, Hook, NodeStatus, Output, Status, TraversalStatus
@@ -70,16 +70,19 @@ def test_what_nobody_waits_for_is_dropped_without_a_write(case):
 @pytest.mark.parametrize('node', [NODE, CLEANUP], ids=['update', 'cleanup'])
 def test_a_row_that_somebody_holds_is_waited_for(node):
     """Whoever holds it wakes us; but whom we were to wake must not wait for that."""
-    view = node_view(replace(node, wakes=5), replace(MADE, owner='other'))
+    view = node_view(replace(node, next_in_backlog=5), replace(MADE, owner='other'))
     decision = begin(view, worker(), never)
     assert (decision.verdict.step, decision.wake) == (Step.WAIT, (('V1', 5),))
-    assert decision.effects == (TellNode('V1', 5),)
+    assert decision.effects == (NotifyNode('V1', 5),)
 
 
-@pytest.mark.parametrize('resource', [
-    replace(MADE, status=Status.IN_PROGRESS, wake_at=NOW + 5, pending=PENDING, traversal_id='V1'),
-    replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, wake_at=NOW + 5, traversal_id='V1'),
-])
+@pytest.mark.parametrize(
+    'resource',
+    [
+        replace(MADE, status=Status.IN_PROGRESS, wake_at=NOW + 5, pending=PENDING, traversal_id='V1'),
+        replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, wake_at=NOW + 5, traversal_id='V1'),
+    ],
+)
 def test_a_row_that_this_traversal_has_parked_sleeps_until_its_time(resource):
     """F017: a message that comes early is a double."""
     node = CLEANUP if resource.action is Action.DELETE else NODE
@@ -98,7 +101,13 @@ def test_a_row_never_begun_is_created():
     update = only(decision, UpdateResource)
     assert (update.owner, update.fence) == (None, 0)
     assert {key: update.changes[key] for key in ('owner', 'fence', 'action', 'status', 'token', 'properties')} == {
-        'owner': 'W', 'fence': 1, 'action': 'CREATE', 'status': 'IN_PROGRESS', 'token': 'new-1', 'properties': {'p': 2}}
+        'owner': 'W',
+        'fence': 1,
+        'action': 'CREATE',
+        'status': 'IN_PROGRESS',
+        'token': 'new-1',
+        'properties': {'p': 2},
+    }
     assert claim.resource.fence == 1
     assert events(decision) == ['CREATE_IN_PROGRESS']
 
@@ -132,11 +141,15 @@ def test_a_change_is_made_in_place_under_a_claim():
     assert 'properties' not in changes
 
 
-@pytest.mark.parametrize('view', [
-    node_view(resource=replace(MADE, type='Other')),
-    node_view(resource=replace(MADE, action=Action.DELETE)),
-    node_view(resource=replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, progress={})),
-], ids=['type', 'being deleted', 'deletion in progress'])
+@pytest.mark.parametrize(
+    'view',
+    [
+        node_view(resource=replace(MADE, type='Other')),
+        node_view(resource=replace(MADE, action=Action.DELETE)),
+        node_view(resource=replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS, progress={})),
+    ],
+    ids=['type', 'being deleted', 'deletion in progress'],
+)
 def test_a_row_that_cannot_be_used_is_replaced(view):
     decision = begin(view, worker(), wants(Change.IN_PLACE))
     assert (decision.verdict.step, decision.verdict.resource_id, decision.effects) == (Step.REPLACE, 'R', ())
@@ -158,7 +171,9 @@ def test_an_output_that_lacks_something_is_read(output):
     view = node_view(replace(NODE, asked=('x',)), replace(MADE, output=output))
     decision = begin(view, worker(), SAME)
     assert (decision.verdict.step, decision.verdict.claim.action) == (Step.READ, 'CREATE')
-    assert not {'action', 'status', 'definition', 'properties', 'requires'} & set(only(decision, UpdateResource).changes)
+    assert not {'action', 'status', 'definition', 'properties', 'requires'} & set(
+        only(decision, UpdateResource).changes
+    )
 
 
 PARKED = replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, progress={'x': 1})
@@ -166,13 +181,16 @@ STOPPED = replace(MADE, status=Status.FAILED, progress={'x': 1})
 CANCELLING = replace(TRAVERSAL, cancels=True)
 
 
-@pytest.mark.parametrize(('resource', 'state', 'same'), [
-    (replace(MADE, status=Status.IN_PROGRESS), None, True),
-    (replace(MADE, status=Status.IN_PROGRESS), None, False),
-    (PARKED, None, True),
-    (PARKED, None, False),
-    (STOPPED, 'IN_PROGRESS', True),
-])
+@pytest.mark.parametrize(
+    ('resource', 'state', 'same'),
+    [
+        (replace(MADE, status=Status.IN_PROGRESS), None, True),
+        (replace(MADE, status=Status.IN_PROGRESS), None, False),
+        (PARKED, None, True),
+        (PARKED, None, False),
+        (STOPPED, 'IN_PROGRESS', True),
+    ],
+)
 def test_an_action_left_in_the_middle_is_brought_to_its_end_first(resource, state, same):
     """It finishes the node only where its end is what the node wants."""
     pending = replace(PENDING, template_id='T0', digest=digest(DEFINITION, {}) if same else 'another')
@@ -199,11 +217,14 @@ def test_what_a_cancelled_traversal_has_left_is_stopped_not_waited_for(node):
     assert step(node_view(resource=wanted, traversal=CANCELLING)) is Step.RESUME
 
 
-@pytest.mark.parametrize(('resource', 'action'), [
-    (FRESH, 'CREATE'),
-    (replace(FRESH, action=Action.CREATE, status=Status.FAILED), 'CREATE'),
-    (MADE, 'UPDATE'),
-])
+@pytest.mark.parametrize(
+    ('resource', 'action'),
+    [
+        (FRESH, 'CREATE'),
+        (replace(FRESH, action=Action.CREATE, status=Status.FAILED), 'CREATE'),
+        (MADE, 'UPDATE'),
+    ],
+)
 def test_what_cannot_be_had_fails_the_node_and_leaves_what_works(resource, action):
     """F035, F081."""
     decision = begin(node_view(resource=resource), worker(), cannot)
@@ -251,12 +272,15 @@ def test_a_retained_row_goes_and_its_object_stays():
     assert events(decision) == ['DELETE_COMPLETE']
 
 
-@pytest.mark.parametrize('resource', [
-    MADE,
-    replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'x': 1}),
-    replace(MADE, action=Action.UPDATE, status=Status.FAILED),
-    replace(MADE, action=Action.DELETE, status=Status.FAILED, progress={'x': 1}),
-])
+@pytest.mark.parametrize(
+    'resource',
+    [
+        MADE,
+        replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'x': 1}),
+        replace(MADE, action=Action.UPDATE, status=Status.FAILED),
+        replace(MADE, action=Action.DELETE, status=Status.FAILED, progress={'x': 1}),
+    ],
+)
 def test_a_leftover_is_deleted_from_every_state(resource):
     decision = begin(node_view(CLEANUP, resource), worker(), never)
     claim = decision.verdict.claim
@@ -286,7 +310,8 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         Step.READ: (node_view(resource=replace(MADE, output=None)), SAME),
         Step.RESUME: (node_view(resource=replace(MADE, status=Status.IN_PROGRESS)), never),
         Step.PAUSE: (
-            node_view(replace(NODE, definition=replace(DEFINITION, hooks=(Hook.PRE_UPDATE,)))), wants(Change.IN_PLACE)
+            node_view(replace(NODE, definition=replace(DEFINITION, hooks=(Hook.PRE_UPDATE,)))),
+            wants(Change.IN_PLACE),
         ),
         Step.PERFORM: (node_view(traversal=replace(TRAVERSAL, action=Action.CHECK)), never),
         Step.CANCEL: (node_view(CLEANUP, PARKED, traversal=CANCELLING), never),
@@ -307,7 +332,14 @@ def test_a_replacement_is_a_new_row_that_the_node_points_to():
     decision = replacement(node_view(has_cleanup=True), worker(), 'R')
     (new,) = only(decision, InsertResources).resources
     assert (decision.verdict, new.id, new.name, new.type, new.action, new.replaces, new.template_id) == (
-        'new-1', 'new-1', 'r', 'Type', 'INIT', 'R', 'T1')
+        'new-1',
+        'new-1',
+        'r',
+        'Type',
+        'INIT',
+        'R',
+        'T1',
+    )
     update = only(decision, UpdateResource)
     assert (update.resource_id, update.owner, update.fence, update.changes) == ('R', None, 1, {'replaced_by': 'new-1'})
     assert only(decision, PointNode).resource_id == 'new-1'

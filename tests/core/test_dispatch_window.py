@@ -37,7 +37,7 @@ def test_each_ready_node_is_attended_to_at_once_or_woken_by_another_that_is():
     while found:
         node = by_number[found.pop()]
         reached.add(node.number)
-        found += [node.wakes] if node.wakes is not None else []
+        found += [node.next_in_backlog] if node.next_in_backlog is not None else []
     assert reached == ready
 
 
@@ -47,4 +47,4 @@ def test_a_node_that_needs_no_worker_is_not_left_to_be_woken():
     (in_service,) = (node for node in nodes if node.phase is Phase.IN_SERVICE)
     assert in_service.status is NodeStatus.READY
     assert in_service.number in [node.number for node in verdict.ready]
-    assert in_service.number not in [node.wakes for node in nodes]
+    assert in_service.number not in [node.next_in_backlog for node in nodes]

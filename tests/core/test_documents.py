@@ -45,9 +45,7 @@ _PENDING = (
     f'{{"definition": {_DEFINITION}, "properties": {{"port": 80}}, "requires": ["row-2", "row-3"],'
     ' "template_id": "template-1", "digest": "f00d", "metadata": {"tier": "front"}}'
 )
-_PLAIN_PENDING = (
-    f'{{"definition": {_PLAIN}, "properties": {{}}, "requires": [], "template_id": null, "digest": "", "metadata": {{}}}}'
-)
+_PLAIN_PENDING = f'{{"definition": {_PLAIN}, "properties": {{}}, "requires": [], "template_id": null, "digest": "", "metadata": {{}}}}'
 
 FROZEN = [
     (DEFINITION, _DEFINITION),

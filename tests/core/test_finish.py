@@ -15,18 +15,17 @@ from convergence.core.effects import (
     UpdateResource,
 )
 from convergence.core.finish import (
-    SEARCH_S,
     End,
     Failed,
+    NeedsReplacement,
     Parked,
     Succeeded,
-    Unsuitable,
     escalate,
     finish,
     record,
     release,
 )
-from convergence.core.leftover import Track, keep_track
+from convergence.core.leftover import Tracking, keep_track
 from convergence.core.model import Action, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.views import FinishView
 from tests.core.build import (
@@ -58,7 +57,7 @@ RESULTS = {
     'succeeded': Succeeded(NEW, 'new-phys', {'k': 1}),
     'failed': Failed('broken', 'new-phys', {'k': 1}),
     'parked': Parked({'round': 1}, 5.0, 'new-phys', {'k': 1}),
-    'unsuitable': Unsuitable('of no use', 'new-phys', {'k': 1}),
+    'unsuitable': NeedsReplacement('of no use', 'new-phys', {'k': 1}),
 }
 FAILED = replace(TRAVERSAL, status=TraversalStatus.FAILED)
 CURRENT = finish_view(CLAIM)
@@ -111,16 +110,26 @@ def test_every_end_frees_the_row_stores_what_is_known_and_wakes_whoever_waits(re
     update = only(decision, UpdateResource)
     assert (update.owner, update.fence) == ('W', CREATING.fence)
     assert (update.changes['owner'], update.changes['physical_id'], update.changes['data']) == (
-        None, 'new-phys', {'k': 1})
+        None,
+        'new-phys',
+        {'k': 1},
+    )
     assert {key: update.changes[key] for key in STATES[result]} == STATES[result]
     assert bool(of_kind(decision, FinishNode)) == (effect == 'finished')
     assert bool(of_kind(decision, EndTraversal)) == bool(of_kind(decision, FailNode)) == (effect == 'failed')
 
 
 @pytest.mark.parametrize('result', RESULTS)
-@pytest.mark.parametrize('resource', [
-    None, replace(CREATING, owner=None), replace(CREATING, owner='other'), replace(CREATING, fence=7),
-], ids=['gone', 'free', 'held by another', 'another fence'])
+@pytest.mark.parametrize(
+    'resource',
+    [
+        None,
+        replace(CREATING, owner=None),
+        replace(CREATING, owner='other'),
+        replace(CREATING, fence=7),
+    ],
+    ids=['gone', 'free', 'held by another', 'another fence'],
+)
 def test_whoever_has_lost_the_row_writes_nothing(result, resource):
     """I2, F021."""
     decision = finish(replace(CURRENT, resource=resource), CLAIM, RESULTS[result], worker())
@@ -131,9 +140,16 @@ def test_whoever_has_lost_the_row_writes_nothing(result, resource):
 
 def test_a_success_makes_true_what_was_pending():
     changes = only(finish(CURRENT, CLAIM, RESULTS['succeeded'], worker()), UpdateResource).changes
-    assert {key: changes[key] for key in ('definition', 'properties', 'requires', 'template_id', 'digest', 'pending')} == {
-        'definition': PENDING.definition, 'properties': PENDING.properties, 'requires': (), 'template_id': 'T1',
-        'digest': 'digest', 'pending': None}
+    assert {
+        key: changes[key] for key in ('definition', 'properties', 'requires', 'template_id', 'digest', 'pending')
+    } == {
+        'definition': PENDING.definition,
+        'properties': PENDING.properties,
+        'requires': (),
+        'template_id': 'T1',
+        'digest': 'digest',
+        'pending': None,
+    }
 
 
 def test_what_is_not_known_any_more_does_not_overwrite_what_was():
@@ -167,7 +183,7 @@ def test_a_leftover_of_an_older_traversal_that_ends_has_its_node_checked_again()
 
 
 def test_a_node_that_is_attended_to_wakes_the_one_chained_to_it():
-    chained = replace(NODE, wakes=6)
+    chained = replace(NODE, next_in_backlog=6)
     claimed = replace(CLAIM, node=chained)
     view = replace(CURRENT, node=chained)
     assert finish(view, claimed, RESULTS['succeeded'], worker()).wake == (('V1', 6),)
@@ -184,6 +200,17 @@ def test_a_failed_resource_found_in_good_order_is_complete_again_without_an_even
     assert (changes['action'], changes['status']) == ('CREATE', 'COMPLETE')
 
 
+def test_an_update_that_was_begun_and_then_refused_has_changed_the_object():
+    """Its row is FAILED, and keeps all that it may refer to: whoever wants the old object back has to put it right."""
+    resource = held(replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, requires=('NEW', 'OLD')))
+    claimed = claim(Step.UPDATE, Action.UPDATE, resource)
+    decision = finish(finish_view(claimed), claimed, RESULTS['unsuitable'], worker())
+    changes = only(decision, UpdateResource).changes
+    assert (changes['action'], changes['status']) == ('UPDATE', 'FAILED')
+    assert not {'requires', 'pending', 'properties', 'template_id'} & changes.keys()
+    assert events(decision) == ['UPDATE_FAILED']
+
+
 def test_reading_an_output_is_no_change_of_state():
     claimed = claim(Step.READ, Action.CREATE, held())
     decision = finish(finish_view(claimed), claimed, Succeeded(NEW), worker())
@@ -195,7 +222,10 @@ def test_what_becomes_known_on_the_way_is_stored_at_once():
     """F027."""
     decision = record(CURRENT, CLAIM, RESULTS['parked'])
     assert only(decision, UpdateResource).changes == {
-        'physical_id': 'new-phys', 'data': {'k': 1}, 'progress': {'round': 1}}
+        'physical_id': 'new-phys',
+        'data': {'k': 1},
+        'progress': {'round': 1},
+    }
     assert decision.verdict
 
 
@@ -211,15 +241,19 @@ def test_a_repair_that_becomes_an_update_says_so():
 def test_a_row_is_taken_from_an_owner_that_is_gone_under_a_new_fence():
     """F021, F023: its action stays in the middle, and whoever waits is woken."""
     view = FinishView(NOW, CREATING, None, None, RUNNING, (('V1', 3),))
-    decision = release(view, CREATING.fence)
+    decision = release(view, CREATING.fence, worker())
     assert (decision.verdict, decision.wake) == (End.RELEASED, (('V1', 3),))
     assert only(decision, UpdateResource).changes == {
-        'owner': None, 'fence': 3, 'wake_at': None, 'unsure_until': NOW + SEARCH_S}
+        'owner': None,
+        'fence': 3,
+        'wake_at': None,
+        'search_until': NOW + 60.0,
+    }
 
 
 @pytest.mark.parametrize('resource', [None, MADE, replace(CREATING, fence=9)])
 def test_a_row_that_is_free_or_held_anew_is_not_taken(resource):
-    decision = release(FinishView(NOW, resource, None, None, RUNNING), CREATING.fence)
+    decision = release(FinishView(NOW, resource, None, None, RUNNING), CREATING.fence, worker())
     assert (decision.verdict, decision.effects) == (End.FENCED, ())
 
 
@@ -239,12 +273,19 @@ def test_a_late_object_becomes_a_leftover_that_nobody_chooses_first(rows):
     """F021: the row is gone, or has found another object."""
     (made,) = only(keep_track(plan_view(*rows), CLAIM, 'late', ids()), InsertResources).resources
     assert (made.physical_id, made.action, made.status, made.owner, made.template_id) == (
-        'late', 'CREATE', 'FAILED', None, None)
+        'late',
+        'CREATE',
+        'FAILED',
+        None,
+        None,
+    )
     assert (made.definition, made.token, made.created_at) == (CREATING.definition, 'token', NOW)
 
 
 def test_a_leftover_is_cleaned_up_before_what_it_was_built_on():
-    decision = keep_track(plan_view(traversal=TRAVERSAL), replace(CLAIM, resource=replace(CREATING, requires=('Q',))), 'late', ids())
+    decision = keep_track(
+        plan_view(traversal=TRAVERSAL), replace(CLAIM, resource=replace(CREATING, requires=('Q',))), 'late', ids()
+    )
     append = only(decision, AppendCleanup)
     assert (append.after, append.rows_after, append.node.status) == (None, ('Q',), NodeStatus.READY)
 
@@ -252,10 +293,10 @@ def test_a_leftover_is_cleaned_up_before_what_it_was_built_on():
 def test_an_object_that_is_known_needs_nothing_and_one_that_is_looked_for_is_waited_for():
     known = keep_track(plan_view(row('X1', physical_id='late')), CLAIM, 'late', ids())
     looked_for = keep_track(plan_view(replace(CREATING, owner='other', fence=9)), CLAIM, 'late', ids())
-    assert (known.verdict, known.effects) == (Track.KNOWN, ())
-    assert (looked_for.verdict, looked_for.effects) == (Track.HELD, ())
+    assert (known.verdict, known.effects) == (Tracking.KNOWN, ())
+    assert (looked_for.verdict, looked_for.effects) == (Tracking.HELD, ())
 
 
 @pytest.mark.parametrize('stack', [None, replace(STACK, deleted_at=5.0)])
 def test_an_object_of_a_stack_that_is_gone_can_only_be_reported(stack):
-    assert keep_track(plan_view(stack=stack), CLAIM, 'late', ids()).verdict is Track.LOST
+    assert keep_track(plan_view(stack=stack), CLAIM, 'late', ids()).verdict is Tracking.LOST

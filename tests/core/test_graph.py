@@ -31,14 +31,18 @@ def whole(wanted, *rows):
 
 def test_updates_follow_the_template():
     assert edges(graph.build(definitions(a='', b='a', c='ab'), ())) == [
-        'update b after update a', 'update c after update a', 'update c after update b',
+        'update b after update a',
+        'update c after update a',
+        'update c after update b',
     ]
 
 
 def test_cleanups_follow_the_rows_reversed_and_come_after_the_update_of_their_name():
     built = graph.build(definitions(a=''), [row('A1'), row('B1', '', 'A1'), row('C1', '', 'B1')])
     assert edges(built) == [
-        'cleanup A1 after cleanup B1', 'cleanup A1 after update a', 'cleanup B1 after cleanup C1',
+        'cleanup A1 after cleanup B1',
+        'cleanup A1 after update a',
+        'cleanup B1 after cleanup C1',
     ]
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.check import begin
-from convergence.core.claim import MOST_LOSSES, Step, Worker
+from convergence.core.claim import MAX_CRASHES, Step, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import EndTraversal, InsertResources, UpdateResource
-from convergence.core.finish import End, Failed, Parked, Postponed, Succeeded, Unsuitable, finish, release
+from convergence.core.finish import End, Failed, NeedsReplacement, Parked, Postponed, Succeeded, finish, release
 from convergence.core.interrupt import NO_NODE, give_up, interrupt
 from convergence.core.model import Action, Change, Output, Status, TraversalStatus
 from convergence.core.replace import replacement
@@ -39,8 +39,15 @@ from tests.core.build import (
 
 WANTED = replace(PENDING, digest=digest(DEFINITION, {}))
 BACKING_OFF = replace(
-    FRESH, action=Action.CREATE, status=Status.IN_PROGRESS, token='token', definition=DEFINITION, pending=WANTED,
-    retry=Retry(2, 'quota', clean=True), wake_at=NOW - 1.0, traversal_id='V1',
+    FRESH,
+    action=Action.CREATE,
+    status=Status.IN_PROGRESS,
+    token='token',
+    definition=DEFINITION,
+    pending=WANTED,
+    retry=Retry(2, 'quota', clean=True),
+    wake_at=NOW - 1.0,
+    traversal_id='V1',
 )
 ANOTHER = replace(NODE, definition=replace(DEFINITION, properties={'p': 2}))
 LIMITED = replace(DEFINITION, time_limits={Action.CREATE: 60.0, Action.DELETE: 5.0})
@@ -94,21 +101,32 @@ def test_an_update_that_backs_off_is_given_up_for_another_one():
     assert (begun.step, begun.claim.action) == (Step.REPAIR, Action.UPDATE)
 
 
-@pytest.mark.parametrize('result', [
-    Succeeded(Output('R', 'phys'), 'phys'), Failed('broken'), Parked({}, 1.0),
-])
+@pytest.mark.parametrize(
+    'result',
+    [
+        Succeeded(Output('R', 'phys'), 'phys'),
+        Failed('broken'),
+        Parked({}, 1.0),
+    ],
+)
 def test_any_other_end_forgets_the_attempts(result):
-    made = claim(Step.RESUME, Action.CREATE, held(replace(BACKING_OFF, losses=2)))
+    made = claim(Step.RESUME, Action.CREATE, held(replace(BACKING_OFF, crash_count=2)))
     row = changes(finish(finish_view(made), made, result, worker()))
-    assert (row['retry'], row['losses']) == (None, 0)
+    assert (row['retry'], row['crash_count']) == (None, 0)
 
 
 # --- limits ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(('limited', 'by_type', 'deadline'), [
-    (LIMITED, None, NOW + 60.0), (LIMITED, 3.0, NOW + 60.0), (DEFINITION, 3.0, NOW + 3.0), (DEFINITION, None, None),
-])
+@pytest.mark.parametrize(
+    ('limited', 'by_type', 'deadline'),
+    [
+        (LIMITED, None, NOW + 60.0),
+        (LIMITED, 3.0, NOW + 60.0),
+        (DEFINITION, 3.0, NOW + 3.0),
+        (DEFINITION, None, None),
+    ],
+)
 def test_the_template_limits_an_action_or_else_the_type(limited, by_type, deadline):
     limiting = Worker('W', ids(), 64, lambda name, action: by_type)
     view = node_view(replace(NODE, definition=limited), FRESH)
@@ -133,62 +151,69 @@ def test_an_action_that_is_resumed_or_parked_keeps_its_limit():
 
 
 def test_each_worker_that_dies_in_the_middle_is_counted_and_one_that_lives_is_not():
-    row = held(replace(BACKING_OFF, losses=1))
+    row = held(replace(BACKING_OFF, crash_count=1))
     view = finish_view(claim(Step.RESUME, Action.CREATE, row))
-    assert changes(release(view, row.fence, lost=True))['losses'] == 2
-    assert 'losses' not in changes(release(view, row.fence))
+    assert changes(release(view, row.fence, worker(), lost=True))['crash_count'] == 2
+    assert 'crash_count' not in changes(release(view, row.fence, worker()))
 
 
 @pytest.mark.parametrize(('node', 'action'), [(NODE, Action.CREATE), (NODE, Action.UPDATE), (CLEANUP, Action.DELETE)])
 def test_what_kills_every_worker_fails_before_it_has_killed_them_all(node, action):
-    lethal = replace(MADE, action=action, status=Status.IN_PROGRESS, losses=MOST_LOSSES)
+    lethal = replace(MADE, action=action, status=Status.IN_PROGRESS, crash_count=MAX_CRASHES)
     decision = begin(node_view(node, lethal), worker(), never)
     assert decision.verdict.step is Step.FAIL
-    assert (changes(decision)['status'], changes(decision)['losses']) == (Status.FAILED, 0)
+    assert (changes(decision)['status'], changes(decision)['crash_count']) == (Status.FAILED, 0)
     end = only(decision, EndTraversal)
     assert (end.status, end.failed_name) == (TraversalStatus.FAILED, 'r')
-    assert f'{MOST_LOSSES} workers in a row have died in the middle of {action}' in end.reason
+    assert f'{MAX_CRASHES} workers in a row have died in the middle of {action}' in end.reason
     # One less, and it is tried again.
-    assert begin(node_view(node, replace(lethal, losses=MOST_LOSSES - 1)), worker(), never).verdict.step is Step.RESUME
+    assert (
+        begin(node_view(node, replace(lethal, crash_count=MAX_CRASHES - 1)), worker(), never).verdict.step
+        is Step.RESUME
+    )
 
 
 def test_what_kills_every_worker_that_looks_at_a_resource_fails_too():
     """No action of the resource: it stays what it is, and is looked at again by the next operation."""
-    unread = replace(MADE, output=None, losses=MOST_LOSSES)
-    failed = replace(MADE, status=Status.FAILED, losses=MOST_LOSSES)
+    unread = replace(MADE, output=None, crash_count=MAX_CRASHES)
+    failed = replace(MADE, status=Status.FAILED, crash_count=MAX_CRASHES)
     for row, doing in ((unread, 'reading its attributes'), (failed, 'looking at it')):
         decision = begin(node_view(resource=row), worker(), wants(Change.NONE))
         assert decision.verdict.step is Step.FAIL
-        assert changes(decision) == {'losses': 0}
-        assert f'{MOST_LOSSES} workers in a row have died in the middle of {doing}' in only(decision, EndTraversal).reason
-        again = begin(node_view(resource=replace(row, losses=0)), worker(), wants(Change.NONE))
+        assert changes(decision) == {'crash_count': 0}
+        assert (
+            f'{MAX_CRASHES} workers in a row have died in the middle of {doing}' in only(decision, EndTraversal).reason
+        )
+        again = begin(node_view(resource=replace(row, crash_count=0)), worker(), wants(Change.NONE))
         assert again.verdict.step in (Step.READ, Step.REPAIR)
 
 
 def test_the_deaths_during_creations_that_nobody_can_find_are_counted_from_row_to_row():
     """Each is replaced by another row, and the next worker dies of that."""
-    made = claim(Step.RESUME, Action.CREATE, held(replace(BACKING_OFF, retry=None, losses=3)))
-    given_back = changes(finish(finish_view(made), made, Unsuitable('nothing was found'), worker()))
-    assert (given_back['retry'], given_back['losses']) == (None, 3)
+    made = claim(Step.RESUME, Action.CREATE, held(replace(BACKING_OFF, retry=None, crash_count=3)))
+    given_back = changes(finish(finish_view(made), made, NeedsReplacement('nothing was found'), worker()))
+    assert (given_back['retry'], given_back['crash_count']) == (None, 3)
     old = replace(made.resource, **given_back)
     (new,) = only(replacement(node_view(resource=old), worker(), old.id), InsertResources).resources
     begun = begin(node_view(resource=new), worker(), wants(Change.IN_PLACE)).verdict
-    assert (begun.step, begun.claim.resource.losses) == (Step.CREATE, 3)
-    last = begin(node_view(resource=replace(new, losses=MOST_LOSSES)), worker(), wants(Change.IN_PLACE))
+    assert (begun.step, begun.claim.resource.crash_count) == (Step.CREATE, 3)
+    last = begin(node_view(resource=replace(new, crash_count=MAX_CRASHES)), worker(), wants(Change.IN_PLACE))
     assert last.verdict.step is Step.FAIL
-    assert (changes(last)['action'], changes(last)['status'], changes(last)['losses']) == (
-        Action.CREATE, Status.FAILED, 0
+    assert (changes(last)['action'], changes(last)['status'], changes(last)['crash_count']) == (
+        Action.CREATE,
+        Status.FAILED,
+        0,
     )
-    assert f'{MOST_LOSSES} workers in a row have died in the middle of CREATE' in only(last, EndTraversal).reason
+    assert f'{MAX_CRASHES} workers in a row have died in the middle of CREATE' in only(last, EndTraversal).reason
 
 
 def test_what_kills_every_worker_that_cancels_it_is_deleted_without_that():
-    parked = replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'n': 1}, losses=MOST_LOSSES)
+    parked = replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'n': 1}, crash_count=MAX_CRASHES)
     cancelling = replace(TRAVERSAL, cancels=True)
-    told = begin(node_view(CLEANUP, replace(parked, losses=0), traversal=cancelling), worker(), never).verdict
+    told = begin(node_view(CLEANUP, replace(parked, crash_count=0), traversal=cancelling), worker(), never).verdict
     untold = begin(node_view(CLEANUP, parked, traversal=cancelling), worker(), never)
     assert (told.step, untold.verdict.step) == (Step.CANCEL, Step.DELETE)
-    assert changes(untold)['losses'] == 0
+    assert changes(untold)['crash_count'] == 0
 
 
 # --- events ---------------------------------------------------------------------------------------------------
@@ -234,13 +259,16 @@ def test_a_long_action_of_a_stack_at_rest_is_claimed_to_be_interrupted():
 
 
 @pytest.mark.parametrize('decide', [interrupt, give_up])
-@pytest.mark.parametrize('view', [
-    left_view(held(LEFT)),
-    left_view(replace(LEFT, fence=8)),
-    left_view(replace(LEFT, status=Status.COMPLETE)),
-    left_view(stack=replace(STACK, status=Status.IN_PROGRESS)),
-    left_view(resource=None),
-])
+@pytest.mark.parametrize(
+    'view',
+    [
+        left_view(held(LEFT)),
+        left_view(replace(LEFT, fence=8)),
+        left_view(replace(LEFT, status=Status.COMPLETE)),
+        left_view(stack=replace(STACK, status=Status.IN_PROGRESS)),
+        left_view(resource=None),
+    ],
+)
 def test_it_is_left_to_whoever_sees_to_it(decide, view):
     decision = decide(view, 7, worker())
     assert not decision.verdict

@@ -162,6 +162,7 @@ def test_what_is_done_forwards_has_one_node_for_each_resource(action):
 def test_suspending_goes_backwards_and_leaves_leftovers_alone():
     nodes = planned(Action.SUSPEND)
     assert [(node.phase, node.resource_id) for node in nodes if node.name] == [
-        (Phase.CLEANUP, 'B'), (Phase.CLEANUP, 'A')
-    ]  # fmt: skip
+        (Phase.CLEANUP, 'B'),
+        (Phase.CLEANUP, 'A'),
+    ]
     assert graph.COMPLETE.phase is nodes[-1].phase

@@ -59,7 +59,10 @@ def test_a_change_that_the_table_does_not_have_is_a_defect():
     with pytest.raises(AssertionError, match='r: CREATE_COMPLETE to CREATE_FAILED'):
         resource_state(MADE, Action.CREATE, Status.FAILED)
     assert resource_state(MADE, Action.UPDATE, Status.IN_PROGRESS, 'why') == {
-        'action': 'UPDATE', 'status': 'IN_PROGRESS', 'status_reason': 'why'}
+        'action': 'UPDATE',
+        'status': 'IN_PROGRESS',
+        'status_reason': 'why',
+    }
 
 
 # --- failure ----------------------------------------------------------------------------------------------------
@@ -70,10 +73,15 @@ OUTCOMES = {
     'too late, with rollback': (RUNNING, replace(WITH_ROLLBACK, failed_phase=None), Outcome.ROLL_BACK),
     'in cleanup': (RUNNING, replace(WITH_ROLLBACK, failed_phase=Phase.CLEANUP), Outcome.FAIL),
     'too late, all in service': (
-        replace(RUNNING, last_good_template_id='T1'), replace(WITH_ROLLBACK, failed_phase=None), Outcome.FAIL),
+        replace(RUNNING, last_good_template_id='T1'),
+        replace(WITH_ROLLBACK, failed_phase=None),
+        Outcome.FAIL,
+    ),
     'a delete, too late': (
         replace(RUNNING, last_good_template_id=None, action=Action.DELETE),
-        replace(FAILED, template_id=None, failed_phase=None, action=Action.DELETE), Outcome.FAIL),
+        replace(FAILED, template_id=None, failed_phase=None, action=Action.DELETE),
+        Outcome.FAIL,
+    ),
     'a create, never good': (replace(RUNNING, last_good_template_id=None), WITH_ROLLBACK, Outcome.ROLL_BACK),
     'still running': (RUNNING, TRAVERSAL, Outcome.NOTHING),
     'superseded': (replace(RUNNING, traversal_id='V2'), WITH_ROLLBACK, Outcome.NOTHING),
@@ -155,7 +163,9 @@ def test_complete_is_the_end_of_stack_traversal_and_old_templates():
 
 def test_the_end_of_a_delete_is_the_end_of_the_stack():
     view = node_view(
-        COMPLETE, None, stack=replace(RUNNING, action=Action.DELETE),
+        COMPLETE,
+        None,
+        stack=replace(RUNNING, action=Action.DELETE),
         traversal=replace(TRAVERSAL, action=Action.DELETE, template_id=None),
     )
     assert only(conclude(view, ids()), UpdateStack).changes['deleted_at'] == NOW
@@ -187,18 +197,22 @@ def test_a_digest_does_not_depend_on_the_order_of_keys():
     assert len(digest(one, {})) == 64
 
 
-@pytest.mark.parametrize('changed', [
-    (replace(USER, properties={'p': 2}), INPUT),
-    (replace(USER, properties={'p': True}), INPUT),
-    (replace(USER, type='Other'), INPUT),
-    (replace(USER, metadata={'m': 1}), INPUT),
-    (replace(USER, uses={}), INPUT),
-    (USER, replace(INPUT, resource_id='R2')),
-    (USER, replace(INPUT, reference='other')),
-    (USER, replace(INPUT, attributes={'x': 2})),
-    (USER, replace(INPUT, attributes={})),
-    (USER, replace(INPUT, attributes={}, errors={'x': 'unreadable'})),
-], ids=range(10))
+@pytest.mark.parametrize(
+    'changed',
+    [
+        (replace(USER, properties={'p': 2}), INPUT),
+        (replace(USER, properties={'p': True}), INPUT),
+        (replace(USER, type='Other'), INPUT),
+        (replace(USER, metadata={'m': 1}), INPUT),
+        (replace(USER, uses={}), INPUT),
+        (USER, replace(INPUT, resource_id='R2')),
+        (USER, replace(INPUT, reference='other')),
+        (USER, replace(INPUT, attributes={'x': 2})),
+        (USER, replace(INPUT, attributes={})),
+        (USER, replace(INPUT, attributes={}, errors={'x': 'unreadable'})),
+    ],
+    ids=range(10),
+)
 def test_a_digest_tells_apart_what_makes_a_difference(changed):
     assert digest(changed[0], {'r': changed[1]}) != digest(USER, {'r': INPUT})
 

@@ -9,11 +9,11 @@ from convergence import concurrency, errors
 from convergence.core.effects import Decision, InsertStack, UpdateStack
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
 from convergence.db.scopes import NewStack, StackAlone
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.statements.store import Store
 from tests.db.proxy import proxied
 from tests.harness import database
 
@@ -81,8 +81,7 @@ def test_a_restart_is_waited_for_and_an_end_is_told(away, pauses):
     proxy.close()
     with pytest.raises(errors.DatabaseUnavailable):
         store.transact(StackAlone('S'), rename)
-    assert 18.0 <= sum(pauses) <= 30.0
-    assert len(pauses) == 11
+    assert 30.0 <= sum(pauses) <= 34.0
     assert pauses[0] < 0.2
     assert max(pauses) <= 4.0
 
@@ -95,8 +94,8 @@ def test_a_conflict_is_tried_again_quickly(away, pauses):
 
     with pytest.raises(errors.Conflict):
         store.transact(StackAlone('S'), decide)
-    assert len(pauses) == 11
-    assert sum(pauses) < 6.0
+    assert sum(pauses[:11]) < 6.0
+    assert 30.0 <= sum(pauses) < 31.0
 
 
 QUESTIONS = {

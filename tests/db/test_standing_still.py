@@ -7,12 +7,12 @@ from sqlalchemy import text
 
 from convergence import errors
 from convergence.core.effects import Decision, InsertStack, UpdateStack
-from convergence.db.connection import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
-from convergence.db.models import RESOURCE, SERVICE, STACK
-from convergence.db.queries import Reader
-from convergence.db.roster import Roster
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.stacks import Reader
+from convergence.db.schema.models import RESOURCE, SERVICE, STACK
 from convergence.db.scopes import NewStack, StackAlone
-from convergence.db.store import Store
+from convergence.db.statements.connection import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
+from convergence.db.statements.store import Store
 from tests.db.test_outages import STACK as STORED
 from tests.harness import Harness, database
 from tests.services import service
@@ -64,10 +64,10 @@ def test_a_transaction_in_which_nothing_happens_is_undone_and_the_others_go_on(o
     assert Reader(still).stack('S').status_reason == 'renamed'
 
 
-def test_a_lock_that_is_not_to_be_had_is_waited_for_a_bounded_number_of_times(open_store):
+def test_a_lock_that_is_not_to_be_had_is_waited_for_for_a_bounded_time(open_store):
     """And then the request is refused in words that say whether to repeat it; other rows are not concerned."""
     holder = open_store(Timeouts())
-    waiting = open_store(Timeouts(lock_s=1), attempts=2)
+    waiting = open_store(Timeouts(lock_s=1), patience_s=1.5)
     tried = []
     with holder.writing() as connection:
         connection.execute(STACK.update().values(status_reason='held'))
@@ -81,9 +81,9 @@ def test_a_lock_that_is_not_to_be_had_is_waited_for_a_bounded_number_of_times(op
 
 
 def test_patience_bounds_the_waiting_for_locks_too(open_store):
-    """Whatever the number of attempts: no caller waits for twelve lock timeouts, one after the other."""
+    """No caller waits for one lock timeout after the other for longer than that."""
     holder = open_store(Timeouts())
-    waiting = open_store(Timeouts(lock_s=1), attempts=1000, patience_s=0.5)
+    waiting = open_store(Timeouts(lock_s=1), patience_s=0.5)
     with holder.writing() as connection:
         connection.execute(STACK.update().values(status_reason='held'))
         with pytest.raises(errors.Conflict):
@@ -96,7 +96,7 @@ def test_a_sweeper_goes_on_to_what_is_not_held(url):
     engine, holder = connect(url, timeouts=Timeouts(lock_s=1)), Store(connect(url))
     try:
         harness = Harness(engine)
-        harness.store._attempts = 2
+        harness.store._patience_s = 1.5
         stacks = [harness.create({'r': 'x'}, name) for name in 'ab']
         for address in harness.messages.checks:
             harness.workers[0]._checks._steps.begin(*address)
@@ -117,7 +117,7 @@ def test_a_sweeper_goes_on_to_what_is_not_held(url):
 
 
 def test_what_is_written_without_a_transaction_of_the_store_is_refused_in_the_same_words(open_store):
-    holder, waiting = open_store(Timeouts()), open_store(Timeouts(lock_s=1))
+    holder, waiting = open_store(Timeouts()), open_store(Timeouts(lock_s=1), patience_s=0.5)
     Roster(holder).register('W', 'worker', 'host', '1', 60.0)
     with holder.writing() as connection:
         connection.execute(SERVICE.update().values(version='2'))
@@ -149,10 +149,14 @@ def test_the_limits_hold_in_every_connection_and_after_a_transaction_was_undone(
         engine.dispose()
 
 
-@pytest.mark.parametrize(('url', 'wanted'), [
-    ('postgresql', {'connect_timeout': '10', 'tcp_user_timeout': '60000', 'keepalives': '1'}),
-    ('mariadb', {'connect_timeout': '10', 'read_timeout': '60', 'write_timeout': '60'}),
-], indirect=['url'])
+@pytest.mark.parametrize(
+    ('url', 'wanted'),
+    [
+        ('postgresql', {'connect_timeout': '10', 'tcp_user_timeout': '60000', 'keepalives': '1'}),
+        ('mariadb', {'connect_timeout': '10', 'read_timeout': '60', 'write_timeout': '60'}),
+    ],
+    indirect=['url'],
+)
 def test_a_server_that_says_nothing_any_more_is_not_waited_for_for_ever(url, wanted):
     engine = connect(url)
     assert wanted.items() <= dict(engine.url.query).items()
@@ -163,10 +167,11 @@ def test_a_server_that_says_nothing_any_more_is_not_waited_for_for_ever(url, wan
 
 
 class Server:
-    """Takes every statement but those that set one variable, as a server does that has no such variable."""
+    """Takes every statement but those that name some variables, as a server does that has no such variables."""
 
-    def __init__(self, unknown):
+    def __init__(self, *unknown):
         self.unknown, self.taken = unknown, []
+        self.info = {}
 
     def cursor(self):
         """Itself."""
@@ -180,12 +185,25 @@ class Server:
 
     def execute(self, statement, values=()):
         """Take a statement or refuse it."""
-        if self.unknown in statement:
-            raise OSError(UNKNOWN_VARIABLE, f"Unknown system variable '{self.unknown}'")
+        for name in self.unknown:
+            if name in statement:
+                raise OSError(UNKNOWN_VARIABLE, f"Unknown system variable '{name}'")
         self.taken.append(statement.replace('%s', '{}').format(*values))
+
+    def fetchone(self):
+        """Every variable that there is, is on."""
+        return (1,)
 
 
 def test_a_server_without_a_limit_for_idle_transactions_limits_idle_sessions():
-    server = Server('idle_transaction_timeout')
-    _prepare_mysql(Timeouts(), server, None)
+    server = Server('idle_transaction_timeout', 'wsrep_on')
+    _prepare_mysql(Timeouts(), server, server)
     assert server.taken[-1] == 'SET SESSION wait_timeout = 60'
+    assert server.info == {}
+
+
+def test_a_server_of_a_galera_cluster_applies_what_the_others_have_committed_before_it_answers():
+    server = Server()
+    _prepare_mysql(Timeouts(), server, server)
+    assert server.taken[-1] == 'SET SESSION wsrep_sync_wait = @@GLOBAL.wsrep_sync_wait | 3'
+    assert server.info == {'galera': True}

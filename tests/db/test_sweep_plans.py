@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import event, insert, text
 
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.db.apply import _values
-from convergence.db.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.purges import Keep
-from convergence.db.store import Store
-from convergence.db.sweeps import Sweeps
+from convergence.db.queries.purges import Keep
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.statements.apply import _values
+from convergence.db.statements.store import Store
 from tests.contract import rows
 from tests.harness import database
 from tests.services import service
@@ -44,22 +44,41 @@ def fill(engine: Any) -> None:
     for number in range(FINISHED + 5):
         over = number < FINISHED
         status = Status.COMPLETE if over else Status.IN_PROGRESS
-        stack = replace(rows.STACK, id=f'S{number}', name=f's{number}', status=status, traversal_id=f'V{number}',
-                        deleted_at=4e9 if over and number % 2 else None)
+        stack = replace(
+            rows.STACK,
+            id=f'S{number}',
+            name=f's{number}',
+            status=status,
+            traversal_id=f'V{number}',
+            deleted_at=4e9 if over and number % 2 else None,
+        )
         stacks.append({**_values(stack), 'live_name': stack.name})
         ended = TraversalStatus.COMPLETE if over else TraversalStatus.RUNNING
         traversal = replace(rows.TRAVERSAL, id=f'V{number}', stack_id=stack.id, status=ended)
         traversals.append({**_values(traversal), 'swept': over})
         for index, key in enumerate('abc'):
-            resources.append(_values(replace(
-                rows.FREE, id=f'R{number}{key}', stack_id=stack.id, name=key, action=Action.CREATE, status=status,
-                traversal_id=traversal.id,
-            )))
-            node = replace(
-                rows.NODES[0], traversal_id=traversal.id, number=index, phase=Phase.UPDATE,
-                status=NodeStatus.DONE if over else NodeStatus.READY, resource_id=f'R{number}{key}',
+            resources.append(
+                _values(
+                    replace(
+                        rows.FREE,
+                        id=f'R{number}{key}',
+                        stack_id=stack.id,
+                        name=key,
+                        action=Action.CREATE,
+                        status=status,
+                        traversal_id=traversal.id,
+                    )
+                )
             )
-            nodes.append({**_values(node), 'cast_at': 5.0})
+            node = replace(
+                rows.NODES[0],
+                traversal_id=traversal.id,
+                number=index,
+                phase=Phase.UPDATE,
+                status=NodeStatus.DONE if over else NodeStatus.READY,
+                resource_id=f'R{number}{key}',
+            )
+            nodes.append({**_values(node), 'notified_at': 5.0})
     with engine.connect() as connection:
         for table, values in ((STACK, stacks), (TRAVERSAL, traversals), (RESOURCE, resources), (SYNC_POINT, nodes)):
             for start in range(0, len(values), 2000):

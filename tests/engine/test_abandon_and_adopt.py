@@ -5,8 +5,8 @@ import json
 import pytest
 
 from convergence import errors
-from convergence.engine.abandonment import Abandonment
-from convergence.engine.stacks import StackLimits, Stacks
+from convergence.engine.operations.abandonment import Abandonment
+from convergence.engine.operations.stacks import StackLimits, Stacks
 from convergence.resources.contract import FinalFailure
 from tests.harness import hot
 from tests.reality import fails, meanwhile, starts

@@ -5,9 +5,11 @@ from datetime import datetime
 import pytest
 
 from convergence import errors
-from convergence.engine.goals import Submission
-from convergence.engine.preview import Previews
-from tests.harness import hot
+from convergence.engine.operations.goals import Submission
+from convergence.engine.preview.preview import Previews
+from convergence.resources.contract import FinalFailure
+from tests.harness import Crash, hot
+from tests.reality import fails, makes_then
 
 TYPES = {'resource_registry': {'My::Thing': 'Test::Thing'}}
 
@@ -17,9 +19,7 @@ def source(value, type_='My::Thing', **more):
 
 
 def create(harness, template, environment=None, files=None, environment_files=None, **args):
-    identity = harness.stacks.create_stack(
-        harness.context, 's', template, environment, files, args, environment_files
-    )
+    identity = harness.stacks.create_stack(harness.context, 's', template, environment, files, args, environment_files)
     return identity['stack_id']
 
 
@@ -108,6 +108,22 @@ def test_a_preview_tells_what_is_restricted(harness):
     assert [resource['resource_name'] for resource in unchanged] == ['a']
 
 
+def test_a_preview_refuses_what_the_update_refuses_after_a_failed_snapshot(harness):
+    """The preview once announced an update there."""
+    stack = create(harness, source('x', 'Test::Kept'))
+    harness.run()
+    harness.reality.once['snapshot', 'a'] = [fails(FinalFailure('no'))]
+    harness.snapshots.stack_snapshot(harness.context, {'stack_id': stack}, 'first')
+    harness.run()
+    assert harness.row(stack, 'a').status == 'FAILED'
+    preview = Previews(harness.reader, harness.registry, harness.stacks).preview_update_stack
+    with pytest.raises(errors.StackValidationFailed, match=r'update is restricted for resource\.'):
+        preview(harness.context, {'stack_id': stack}, source('x', 'Test::Kept'), restricted('update'))
+    update(harness, stack, source('x', 'Test::Kept'), restricted('update'))
+    harness.run()
+    assert 'update is restricted for resource.' in harness.stack(stack).status_reason
+
+
 def test_a_restriction_holds_nobody_back_who_changes_nothing_or_deletes(harness):
     stack = create(harness, source('x', 'Test::Thing'))
     harness.run()
@@ -165,8 +181,9 @@ def test_environment_files_are_merged_and_stored(harness):
     assert Submission.from_content(harness.reader.template(harness.stack(stack).template_id).content) == Submission(
         template, {'parameters': {'name': 'ab'}}, {}
     )
-    update(harness, stack, None, {'parameters': {}}, {'three.yaml': 'parameters: {name: c}'}, ['three.yaml'],
-           existing=True)
+    update(
+        harness, stack, None, {'parameters': {}}, {'three.yaml': 'parameters: {name: c}'}, ['three.yaml'], existing=True
+    )
     harness.run()
     harness.assert_converged(stack, {'a': 'c'}, 'UPDATE_COMPLETE')
     update(harness, stack, None, existing=True)
@@ -199,6 +216,33 @@ resources: {a: {type: Test::Thing, properties: {value: {get_param: until}}}}
     update(harness, stack, failing, disable_rollback=False)
     harness.run()
     harness.assert_converged(stack, {'a': future}, 'ROLLBACK_COMPLETE')
+
+
+@pytest.mark.parametrize('made', [True, False])
+def test_a_creation_that_was_interrupted_is_begun_again_although_nothing_may_be_replaced(harness, made):
+    """What the restriction protects is in use; this never was."""
+
+    def killed(call):
+        harness.store.dead = True
+        raise Crash
+
+    harness.reality.once['create', 'a'] = [makes_then(harness.reality, lambda: killed(None)) if made else killed]
+    stack = create(harness, source('x', 'Test::Thing'), restricted('replace'))
+    with pytest.raises(Crash):
+        harness.run()
+    harness.restart()
+    harness.recover()
+    harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')
+
+
+def test_what_was_never_made_is_made_in_another_way_although_nothing_may_be_replaced(harness):
+    harness.reality.once['create', 'a'] = [fails(FinalFailure('no'))]
+    stack = create(harness, source('x', 'Test::Thing'), restricted('replace'))
+    harness.run()
+    assert harness.state(stack) == 'CREATE_FAILED'
+    update(harness, stack, source('y', 'Test::Thing', key='another'), restricted('replace'))
+    harness.run()
+    harness.assert_converged(stack, {'a': 'y'}, 'UPDATE_COMPLETE')
 
 
 def test_a_failed_resource_that_may_not_be_replaced_fails_again_and_can_be_released(harness):

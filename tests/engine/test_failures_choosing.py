@@ -160,8 +160,14 @@ def test_a_changed_type_replaces(harness):
 def test_what_is_removed_from_the_template_goes_by_its_own_last_definition(harness):
     """F065: its deletion policy is the one it had, also when only that was changed last."""
     stack = harness.created({'kept': {'value': 'x', 'deletion_policy': 'Retain'}, 'gone': 'x', 'late': 'x'})
-    harness.update(stack, {'kept': {'value': 'x', 'deletion_policy': 'Retain'}, 'gone': 'x',
-                           'late': {'value': 'x', 'deletion_policy': 'retain'}})
+    harness.update(
+        stack,
+        {
+            'kept': {'value': 'x', 'deletion_policy': 'Retain'},
+            'gone': 'x',
+            'late': {'value': 'x', 'deletion_policy': 'retain'},
+        },
+    )
     harness.run()
     assert harness.state(stack) == 'UPDATE_COMPLETE'
     harness.delete(stack)
@@ -187,6 +193,7 @@ def test_a_replacement_that_is_asked_for_late_happens(harness):
 
 def test_a_failed_resource_whose_object_is_fine_is_kept(harness):
     """F069, F082: reality is asked before anything is thrown away."""
+
     def made_and_failed(call):
         raise FinalFailure('slow', physical_id=harness.reality.make(call))
 

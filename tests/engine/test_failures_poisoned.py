@@ -8,12 +8,12 @@ import pytest
 from convergence import errors
 from convergence.core.claim import Worker
 from convergence.core.model import Phase
-from convergence.db.queries import Reader
+from convergence.db.backoff import LONGEST, Backoff
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, LastNode
-from convergence.db.setbacks import LONGEST, Setbacks
-from convergence.db.sweeps import Sweeps
-from convergence.engine.chores import SweepOptions
-from convergence.engine.sweeper import Sweeper
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure
 from tests.harness import Harness, things
 from tests.reality import fails, meanwhile
@@ -185,9 +185,14 @@ def test_an_engine_answers_while_its_sweeper_is_held_up(engine):
 
     harness.sweeps.orphaned = held_up
     sweeper = Sweeper(
-        harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals,
-        SweepOptions(interval_s=0.01), make_sweeper(harness)._worker,
-    )  # fmt: skip
+        harness.store,
+        harness.sweeps,
+        harness.roster,
+        harness.dispatcher,
+        harness.traversals,
+        SweepOptions(interval_s=0.01),
+        make_sweeper(harness)._worker,
+    )
     harness.sweeps.overdue = lambda limit: ended.set() or []
     sweeper.start()
     assert entered.wait(60.0)
@@ -215,14 +220,14 @@ def rounds_in_which_it_is_tried(setbacks, rounds):
 
 
 def test_what_fails_again_and_again_is_tried_less_and_less_often_but_for_ever():
-    tried = rounds_in_which_it_is_tried(Setbacks(), 300)
+    tried = rounds_in_which_it_is_tried(Backoff(), 300)
     pauses = [later - earlier - 1 for earlier, later in pairwise(tried)]
     assert pauses[:5] == [0, 1, 2, 4, 8]
     assert set(pauses[8:]) == {LONGEST}
 
 
 def test_what_has_succeeded_begins_anew():
-    setbacks = Setbacks()
+    setbacks = Backoff()
     rounds_in_which_it_is_tried(setbacks, 10)
     setbacks.succeeded('item')
     assert len(setbacks) == 0
@@ -230,7 +235,7 @@ def test_what_has_succeeded_begins_anew():
 
 
 def test_no_more_is_remembered_than_is_allowed_nor_for_longer_than_it_matters():
-    setbacks = Setbacks(most=3)
+    setbacks = Backoff(most=3)
     setbacks.begin()
     for number in range(5):
         setbacks.failed(number)

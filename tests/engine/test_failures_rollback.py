@@ -3,7 +3,7 @@
 import pytest
 
 from convergence.resources.contract import FinalFailure, InProgress
-from convergence.worker.course import Pace
+from convergence.worker.attempt import Pace
 from tests.harness import Harness, hot
 from tests.reality import fails, goes_on, meanwhile, starts
 
@@ -155,6 +155,7 @@ def test_the_first_failure_is_the_root_cause(harness):
 @pytest.mark.parametrize('generations', [1, 2])
 def test_a_crash_in_the_middle_of_an_update_leaves_nothing_behind_after_a_delete(harness, generations):
     """F084: both generations are removed, dependents first."""
+
     def template(key):
         return {'a': {'value': 'x', 'key': key}, 'b': {'key': key, 'link': {'get_resource': 'a'}}}
 
@@ -180,6 +181,7 @@ def test_a_cancel_stops_what_runs_and_tells_the_type(engine, rollback):
     """F097, F102, F106: the action in progress ends, the type is told once, nothing else starts."""
     harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
     stack = harness.created({'r': 'v0', 's': {'value': 'x', 'after': ['r']}})
+
     def cancelled(call):
         harness.cancel(stack, rollback=rollback)
         harness.deliver_cancels()

@@ -4,8 +4,8 @@ import pytest
 
 from convergence import errors
 from convergence.core.model import TraversalStatus
-from convergence.db.load import load
 from convergence.db.scopes import NewStack, StackAlone, WholeStack
+from convergence.db.statements.load import load
 from tests.harness import Harness, database
 
 OLD, NEW = {'r': 'old'}, {'r': 'new'}
@@ -66,8 +66,11 @@ def test_an_update_is_accepted_once(harness):
     harness.assert_converged(stack, NEW, 'UPDATE_COMPLETE')
     assert len(harness.reader.traversals(stack)) == 2
     assert harness.events(stack) == [
-        'CREATE_IN_PROGRESS', 'CREATE_COMPLETE', 'UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE',
-    ]  # fmt: skip
+        'CREATE_IN_PROGRESS',
+        'CREATE_COMPLETE',
+        'UPDATE_IN_PROGRESS',
+        'UPDATE_COMPLETE',
+    ]
 
 
 def test_an_update_that_was_accepted_and_superseded_at_once_is_not_accepted_again(harness):

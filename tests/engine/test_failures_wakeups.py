@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from convergence.db.queries import StackQuery
+from convergence.db.queries.stacks import StackQuery
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.resources.contract import FinalFailure
-from convergence.worker.course import Pace
+from convergence.worker.attempt import Pace
 from tests.harness import Crash, Harness, database
 from tests.reality import fails, goes_on, meanwhile, starts
 
@@ -56,6 +56,7 @@ def test_a_superseded_failure_wakes_the_new_traversal(harness, creating):
 
 def test_a_superseded_failure_that_left_an_object_is_repaired_or_removed(harness, creating):
     """F002: whatever the failed create had made."""
+
     def makes_and_fails(call):
         raise FinalFailure('half made', physical_id=harness.reality.make(call))
 
@@ -102,8 +103,11 @@ def test_an_update_that_begins_between_a_cancel_and_its_effect_is_woken(engine):
 @pytest.mark.parametrize('goal', ['old', 'new', 'other'])
 def test_a_replacement_that_is_overtaken_leaves_one_object(harness, moment, goal):
     """F005, F006, F007, F012, F030: a new update, just before or just after the new row is made."""
-    goals = {'old': ({'value': 'v', 'key': '1'}, 'v'), 'new': ({'value': 'v', 'key': '2'}, 'v'),
-             'other': ({'value': 'w', 'key': '3'}, 'w')}
+    goals = {
+        'old': ({'value': 'v', 'key': '1'}, 'v'),
+        'new': ({'value': 'v', 'key': '2'}, 'v'),
+        'other': ({'value': 'w', 'key': '3'}, 'w'),
+    }
     stack = harness.created({'r': goals['old'][0]})
     watch = harness.store.before if moment == 'before' else harness.store.after
     watch(OneReplacement, lambda: (harness.update(stack, {'r': goals[goal][0]}), harness.run()))
@@ -131,9 +135,7 @@ def test_a_replacement_that_is_rolled_back_does_not_disturb_later_updates(harnes
 def test_a_deletion_in_progress_wakes_the_traversal_that_wants_the_name_again(harness):
     """F009, F062, F071: a cleanup node before, an update node now."""
     stack = harness.created({'r': OLD, 'q': OLD})
-    harness.reality.once['delete', 'r'] = [
-        meanwhile(lambda: harness.update(stack, {'r': NEW, 'q': OLD}), harness.run)
-    ]
+    harness.reality.once['delete', 'r'] = [meanwhile(lambda: harness.update(stack, {'r': NEW, 'q': OLD}), harness.run)]
     harness.update(stack, {'q': OLD})
     harness.run()
     harness.assert_converged(stack, {'r': 'new', 'q': 'old'}, 'UPDATE_COMPLETE')
@@ -212,8 +214,11 @@ def test_a_crash_after_any_commit_is_made_good(tmp_path):
         harness = Harness(database(f'sqlite:///{tmp_path / f"{number}.sqlite"}'))
         harness.store.crash_after = number
         life = whole_life(harness)
-        expected = [({'a': 'x', 'b': 'x', 'gone': 'x'}, 'CREATE_COMPLETE'), ({'a': 'y', 'b': 'y', 'c': 'z'},
-                    'UPDATE_COMPLETE'), ({}, 'DELETE_COMPLETE')]
+        expected = [
+            ({'a': 'x', 'b': 'x', 'gone': 'x'}, 'CREATE_COMPLETE'),
+            ({'a': 'y', 'b': 'y', 'c': 'z'}, 'UPDATE_COMPLETE'),
+            ({}, 'DELETE_COMPLETE'),
+        ]
         try:
             for _ in life:
                 expected.pop(0)
@@ -261,8 +266,15 @@ def test_messages_doubled_and_in_any_order_change_nothing(harness, seed):
     harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
     counts = {key: count for key, count in harness.reality.calls.items() if key[0] in ('create', 'update', 'delete')}
     assert counts == {
-        ('create', 'a'): 1, ('create', 'b'): 2, ('create', 'gone'): 1, ('create', 'c'): 1, ('update', 'a'): 1,
-        ('delete', 'a'): 1, ('delete', 'b'): 2, ('delete', 'gone'): 1, ('delete', 'c'): 1,
+        ('create', 'a'): 1,
+        ('create', 'b'): 2,
+        ('create', 'gone'): 1,
+        ('create', 'c'): 1,
+        ('update', 'a'): 1,
+        ('delete', 'a'): 1,
+        ('delete', 'b'): 2,
+        ('delete', 'gone'): 1,
+        ('delete', 'c'): 1,
     }
 
 

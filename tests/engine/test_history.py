@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from convergence.db.overview import Operations
-from convergence.engine.goals import Submission
-from convergence.engine.history import ProgressReads
-from convergence.engine.requests import RequestMark, require_traversal
+from convergence.db.queries.overview import Operations
+from convergence.engine.operations.goals import Submission
+from convergence.engine.operations.requests import RequestMark, require_traversal
+from convergence.engine.reads.history import ProgressReads
 from convergence.errors import PreconditionFailed, RequestKeyReused
 
 
@@ -27,7 +27,7 @@ def test_an_installation_without_work_needs_no_workers():
 @pytest.mark.parametrize(
     ('operations', 'kinds', 'said'),
     [
-        (Operations(2, 0, 0), ('engine',), 'start convergence-worker'),
+        (Operations(2, 0, 0), ('engine',), 'no worker is up'),
         (Operations(2, 1, 0), ('engine', 'worker'), '1 operations make no progress'),
         (Operations(2, 0, 2), ('worker',), 'past their deadline'),
     ],

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import event
 
 from convergence import errors
-from convergence.db.models import DUTY
-from convergence.engine.stacks import StackLimits, Stacks
+from convergence.db.schema.models import DUTY
+from convergence.engine.operations.stacks import StackLimits, Stacks
 from tests.harness import Context, Harness, things
 from tests.reality import goes_on, starts
 
@@ -162,9 +162,7 @@ def test_any_sequence_of_templates_ends_as_the_last_one_says(harness, seed):
                 harness.deliver(chance.randrange(len(harness.messages.checks)), worker=chance.randrange(2))
     harness.run(shuffle=chance)
     action = 'UPDATE'
-    harness.assert_converged(
-        stack, {name: wanted['value'] for name, wanted in resources.items()}, f'{action}_COMPLETE'
-    )
+    harness.assert_converged(stack, {name: wanted['value'] for name, wanted in resources.items()}, f'{action}_COMPLETE')
     for name, wanted in resources.items():
         made = harness.reality.objects[harness.row(stack, name).physical_id]
         assert made['key'] == wanted['key']
@@ -201,10 +199,20 @@ def test_a_name_that_cannot_be_used_is_refused(harness, name):
         harness.create({'r': 'x'}, name=name)
 
 
-@pytest.mark.parametrize('args', [
-    {'timeout_mins': 'soon'}, {'timeout_mins': -1}, {'disable_rollback': 'perhaps'}, {'tags': ['a,b']},
-    {'tags': ['x' * 81]}, {'tags': 7}, {'clear_parameters': 'size'}, {'clear_parameters': [1]}, {'colour': None},
-])
+@pytest.mark.parametrize(
+    'args',
+    [
+        {'timeout_mins': 'soon'},
+        {'timeout_mins': -1},
+        {'disable_rollback': 'perhaps'},
+        {'tags': ['a,b']},
+        {'tags': ['x' * 81]},
+        {'tags': 7},
+        {'clear_parameters': 'size'},
+        {'clear_parameters': [1]},
+        {'colour': None},
+    ],
+)
 def test_an_argument_that_is_wrong_is_named(harness, args):
     """Both for create and for update."""
     stack = harness.created({'r': 'x'})
@@ -239,13 +247,16 @@ def test_a_project_has_no_more_stacks_than_it_may(harness):
     harness.created({'r': 'y'}, name='second')
 
 
-@pytest.mark.parametrize('resources', [
-    {'r': {'type': 'No::Such::Type'}},
-    {'r': {'nonsense': 1}},
-    {'r': {'after': ['missing']}},
-    {'r': {'link': {'get_attr': ['r2', 'no_such_attribute']}}, 'r2': 'x'},
-    {'r': {'after': ['s']}, 's': {'after': ['r']}},
-])
+@pytest.mark.parametrize(
+    'resources',
+    [
+        {'r': {'type': 'No::Such::Type'}},
+        {'r': {'nonsense': 1}},
+        {'r': {'after': ['missing']}},
+        {'r': {'link': {'get_attr': ['r2', 'no_such_attribute']}}, 'r2': 'x'},
+        {'r': {'after': ['s']}, 's': {'after': ['r']}},
+    ],
+)
 def test_a_template_that_is_wrong_changes_nothing(harness, resources):
     """Neither a new stack nor one that is there."""
     with pytest.raises(errors.StackValidationFailed):
@@ -261,8 +272,9 @@ def test_what_a_partial_update_does_not_mention_stays(harness):
     source = {
         'heat_template_version': '2018-08-31',
         'parameters': {'p': {'type': 'string'}, 'q': {'type': 'string', 'default': 'd'}},
-        'resources': {'r': {'type': 'Test::Thing', 'properties': {
-            'value': {'get_param': 'p'}, 'link': {'get_param': 'q'}}}},
+        'resources': {
+            'r': {'type': 'Test::Thing', 'properties': {'value': {'get_param': 'p'}, 'link': {'get_param': 'q'}}}
+        },
     }
     identity = harness.stacks.create_stack(harness.context, 's', source, {'parameters': {'p': '1', 'q': '2'}})
     harness.run()
@@ -271,9 +283,7 @@ def test_what_a_partial_update_does_not_mention_stays(harness):
     harness.run()
     (made,) = harness.reality.objects.values()
     assert (made['value'], made['link']) == ('3', '2')
-    harness.stacks.update_stack(
-        harness.context, identity, None, {}, None, {**existing, 'clear_parameters': ['q']}
-    )
+    harness.stacks.update_stack(harness.context, identity, None, {}, None, {**existing, 'clear_parameters': ['q']})
     harness.run()
     (made,) = harness.reality.objects.values()
     assert (made['value'], made['link']) == ('3', 'd')
@@ -281,6 +291,7 @@ def test_what_a_partial_update_does_not_mention_stays(harness):
 
 def test_nothing_secret_is_shown_when_the_database_complains(harness):
     """I11: an error of the database does not carry the values that were to be written."""
+
     def refuse(*arguments):
         raise RuntimeError('full')
 

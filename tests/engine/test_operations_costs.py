@@ -39,7 +39,7 @@ class Counted:
 def chain(count):
     """Each requires the one before."""
     names = [f'n{number}' for number in range(count)]
-    return {name: {'value': 'x', 'after': names[max(0, number - 1):number]} for number, name in enumerate(names)}
+    return {name: {'value': 'x', 'after': names[max(0, number - 1) : number]} for number, name in enumerate(names)}
 
 
 def independent(count):
@@ -59,12 +59,15 @@ def cost_of(harness, resources, operation):
     return counted.commits, counted.statements
 
 
-@pytest.mark.parametrize(('operation', 'shape', 'sizes'), [
-    ('create', independent, (20, 100, 1000)),
-    ('create', chain, (20, 40, 80)),
-    ('delete', independent, (20, 40, 80)),
-    ('delete', chain, (20, 40, 80)),
-])
+@pytest.mark.parametrize(
+    ('operation', 'shape', 'sizes'),
+    [
+        ('create', independent, (20, 100, 1000)),
+        ('create', chain, (20, 40, 80)),
+        ('delete', independent, (20, 40, 80)),
+        ('delete', chain, (20, 40, 80)),
+    ],
+)
 def test_a_resource_costs_the_same_in_a_large_stack(engine, operation, shape, sizes):
     """F143, F145, F147: at most three commits and fourteen statements for each, and no more of them among many.
 
@@ -121,16 +124,26 @@ def test_an_update_costs_what_it_changes(harness):
 def test_a_no_op_update_of_ten_thousand_resources_visits_none():
     """Two nodes are written, those that end the traversal; nothing is cast."""
     definitions = {f'n{number}': Definition(f'n{number}', 'T') for number in range(9000)}
-    definitions |= {
-        f'm{number}': Definition(f'm{number}', 'T', requires=(f'n{number}',)) for number in range(1000)
-    }
+    definitions |= {f'm{number}': Definition(f'm{number}', 'T', requires=(f'n{number}',)) for number in range(1000)}
     outputs, rows = {}, []
     for name, definition in definitions.items():
         outputs[name] = Output(name, name)
-        rows.append(Resource(
-            name, 's', name, 'T', Action.CREATE, Status.COMPLETE, 1.0, definition=definition, template_id='t0',
-            output=outputs[name], digest=digest(definition, outputs), requires=definition.requires,
-        ))
+        rows.append(
+            Resource(
+                name,
+                's',
+                name,
+                'T',
+                Action.CREATE,
+                Status.COMPLETE,
+                1.0,
+                definition=definition,
+                template_id='t0',
+                output=outputs[name],
+                digest=digest(definition, outputs),
+                requires=definition.requires,
+            )
+        )
     stack = Stack('s', 's', 'p', Action.CREATE, Status.COMPLETE, '', 't0', 't0', None, 60, True, 0.0)
     request = Request(Action.UPDATE, Goal(definitions), 'u', lambda: 'e', Template('t1', 's', {}), True)
     decision = plan(PlanView(2.0, stack, None, tuple(rows)), stack, request)

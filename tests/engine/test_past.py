@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from convergence.db.models import EVENT, METADATA, STACK, TEMPLATE, TRAVERSAL
-from convergence.db.purges import Keep, remove_stack
-from convergence.db.sweeps import Sweeps
+from convergence.db.queries.purges import Keep, remove_stack
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.schema.models import EVENT, METADATA, STACK, TEMPLATE, TRAVERSAL
 from tests.harness import Harness
 
 ALL = 1_000_000
@@ -57,17 +57,23 @@ def test_what_is_left_of_a_stack_goes_some_time_after_it_was_deleted(harness: Ha
     assert Sweeps(harness.store, Keep(deleted_s=3600.0)).purge_stacks(10) == 0, 'not before its time'
     assert harness.reader.stack(gone) is not None
     assert Sweeps(harness.store, Keep(deleted_s=-1.0)).purge_stacks(10) > 0
-    for table, key in ((STACK, STACK.c.id), (EVENT, EVENT.c.stack_id), (TRAVERSAL, TRAVERSAL.c.stack_id),
-                       (TEMPLATE, TEMPLATE.c.stack_id)):
+    for table, key in (
+        (STACK, STACK.c.id),
+        (EVENT, EVENT.c.stack_id),
+        (TRAVERSAL, TRAVERSAL.c.stack_id),
+        (TEMPLATE, TEMPLATE.c.stack_id),
+    ):
         with harness.store.reading() as connection:
             assert {row for row in connection.execute(select(key)).scalars()} == {lives}, table.name
 
 
 def test_nothing_at_all_is_left(harness: Harness) -> None:
-    before = {table.name: rows(harness, table) for table in METADATA.sorted_tables}
+    # A project keeps the row by which its stacks are counted: it is the project's, not the stack's.
+    tables = [table for table in METADATA.sorted_tables if table.name != 'project']
+    before = {table.name: rows(harness, table) for table in tables}
     stack = harness.created({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
     harness.update(stack, {'a': 'y'})
     harness.delete(stack)
     harness.run()
     remove_stack(harness.store, stack)
-    assert {table.name: rows(harness, table) for table in METADATA.sorted_tables} == before
+    assert {table.name: rows(harness, table) for table in tables} == before

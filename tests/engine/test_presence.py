@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convergence import errors
-from convergence.engine.presence import Presences
+from convergence.engine.sweeper.presence import Presences
 from tests.harness import Harness
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from convergence import errors
-from convergence.engine.preview import UNKNOWN_TEXT, Previews
+from convergence.engine.preview.preview import UNKNOWN_TEXT, Previews
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.operations import OPERATIONS
 from tests.harness import Context, hot
@@ -58,7 +58,12 @@ def test_each_resource_has_one_fate(previewed):
     preview = previewed({'same': 'x', 'new value': 'x', 'new key': {'key': '1'}, 'gone': 'x'})
     lists = preview({'same': 'x', 'new value': 'y', 'new key': {'key': '2'}, 'more': 'x'})
     assert fates(lists) == {
-        'same': 'unchanged', 'new value': 'updated', 'new key': 'replaced', 'more': 'added', 'gone': 'deleted'}
+        'same': 'unchanged',
+        'new value': 'updated',
+        'new key': 'replaced',
+        'more': 'added',
+        'gone': 'deleted',
+    }
     updated = entry(lists, 'new value')
     assert updated['changed_properties'] == ['value'] and updated['reason'] == 'value changes'
     assert updated['properties'] == {'value': 'y'} and updated['resource_type'] == 'Test::Thing'
@@ -84,7 +89,9 @@ def test_a_type_that_asks_for_a_new_object_is_heard(previewed):
 def test_what_only_waits_for_a_changed_resource_is_unchanged(previewed):
     preview = previewed({'a': {'key': '1'}, 'b': {'value': 'x', 'after': ['a']}})
     assert fates(preview({'a': {'key': '2'}, 'b': {'value': 'x', 'after': ['a']}})) == {
-        'a': 'replaced', 'b': 'unchanged'}
+        'a': 'replaced',
+        'b': 'unchanged',
+    }
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,10 @@ def test_what_only_waits_for_a_changed_resource_is_unchanged(previewed):
         ({'link': {'get_resource': 'a'}}, 'updated?'),
         ({'link': {'get_attr': ['a', 'value']}}, 'updated?'),
         ({'key': {'get_resource': 'a'}}, 'replaced?'),
-        ({'link': {'get_resource': 'a'}, 'value': 'new'}, 'updated'),
+        (
+            {'link': {'get_resource': 'a'}, 'value': 'new'},
+            'updated?',
+        ),  # the type itself decides, once it sees all values
     ],
     ids=str,
 )
@@ -111,7 +121,11 @@ def test_a_possible_change_is_passed_on(previewed):
         return {'a': {'key': key}, 'b': {'key': {'get_resource': 'a'}}, 'c': {'key': {'get_resource': 'b'}}, 'd': 'x'}
 
     assert fates(previewed(chain('1'))(chain('2'))) == {
-        'a': 'replaced', 'b': 'replaced?', 'c': 'replaced?', 'd': 'unchanged'}
+        'a': 'replaced',
+        'b': 'replaced?',
+        'c': 'replaced?',
+        'd': 'unchanged',
+    }
 
 
 def test_the_reference_of_a_resource_changed_in_place_stays_and_its_attributes_may_not(previewed):
@@ -123,13 +137,18 @@ def test_the_reference_of_a_resource_changed_in_place_stays_and_its_attributes_m
         }
 
     assert fates(previewed(using('x'))(using('y'))) == {
-        't': 'updated', 'by id': 'unchanged', 'by attribute': 'updated?'}
+        't': 'updated',
+        'by id': 'unchanged',
+        'by attribute': 'updated?',
+    }
 
 
 def test_an_attribute_asked_for_the_first_time_is_not_known_but_concerns_its_user_only(previewed):
     preview = previewed({'a': 'x', 'b': {'value': 'x'}})
     assert fates(preview({'a': 'x', 'b': {'value': {'get_attr': ['a', 'other']}}})) == {
-        'a': 'unchanged', 'b': 'updated?'}
+        'a': 'unchanged',
+        'b': 'updated?',
+    }
 
 
 def test_a_known_value_of_an_unchanged_resource_is_compared(previewed):
@@ -219,7 +238,8 @@ def test_nothing_is_done(harness, previewed):
     preview({'a': 'y', 'b': {'key': '2'}, 'd': 'x'})
     assert before == (harness.stack(preview.stack_id), harness.rows(preview.stack_id), harness.store.commits)
     assert [each for each in harness.reality.journal if each[0] != 'compare'] == [
-        each for each in journal if each[0] != 'compare']
+        each for each in journal if each[0] != 'compare'
+    ]
     assert harness.messages.checks == []
 
 
@@ -246,7 +266,8 @@ def test_only_what_is_given_changes_in_a_partial_update(harness, previewed):
     preview = previewed({'a': 'x'})
     previews = Previews(harness.reader, harness.registry, harness.stacks)
     lists = previews.preview_update_stack(
-        harness.context, {'stack_id': preview.stack_id}, None, args={'existing': True})
+        harness.context, {'stack_id': preview.stack_id}, None, args={'existing': True}
+    )
     assert fates(lists) == {'a': 'unchanged'}
 
 
@@ -329,3 +350,16 @@ resources:
     assert 'canary-1' not in json.dumps(shown)
     stack_id = created('second', 'false', 'canary-2')
     assert 'canary-2' not in json.dumps(Preview(harness, stack_id)(source % ('true', 'canary-3')))
+
+
+def test_a_type_that_each_update_makes_anew_is_said_to_be_replaced(harness):
+    """The preview once called it unchanged and certain, and the update made a new handle."""
+    handle = {'type': 'OS::Heat::UpdateWaitConditionHandle'}
+    stack = harness.created({'handle': handle, 'other': 'x'})
+    before = harness.row(stack, 'handle').physical_id
+    lists = Preview(harness, stack)({'handle': handle, 'other': 'y'})
+    assert fates(lists) == {'handle': 'replaced', 'other': 'updated'}
+    assert entry(lists, 'handle')['reason'] == 'each update makes it anew'
+    harness.update(stack, {'handle': handle, 'other': 'y'})
+    harness.run()
+    assert harness.row(stack, 'handle').physical_id != before

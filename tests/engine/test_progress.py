@@ -7,9 +7,10 @@ import logging
 import pytest
 
 from convergence.core.claim import Worker
-from convergence.engine.chores import SweepOptions
-from convergence.engine.reads import ExplainReads
-from convergence.engine.sweeper import Sweeper
+from convergence.db.schema.models import RESOURCE
+from convergence.engine.reads.answers import ExplainReads
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
 from tests.harness import Harness
 from tests.reality import fails
@@ -107,8 +108,10 @@ def test_a_failed_stack_names_the_first_failure_and_what_it_kept_from_being_made
     harness.run()
     explained = explain(harness, stack)
     assert explained['root_cause'] == {
-        'resource_name': 'db', 'action': 'CREATE', 'reason': 'disk full',
-    }  # fmt: skip
+        'resource_name': 'db',
+        'action': 'CREATE',
+        'reason': 'disk full',
+    }
     assert explained['following'] == [
         {'resource_name': 'web', 'resource_status': 'INIT_COMPLETE', 'reason': 'not begun, because db had failed'},
     ]
@@ -140,3 +143,40 @@ def test_an_update_does_not_wait_for_what_was_given_up_before_anybody_was_told(h
     harness.update(stack, {'a': 'three'})
     harness.run()
     harness.assert_converged(stack, {'a': 'three'}, 'UPDATE_COMPLETE')
+
+
+def test_what_a_lost_creation_may_still_make_is_waited_for_and_said(harness: Harness) -> None:
+    """Until when, and by which token a person may look for it."""
+    harness.reality.once['create', 'a'] = [fails(ConnectionResetError('by peer'))]
+    stack = harness.create({'a': {'type': 'Test::Plain', 'value': 'x'}})
+    harness.deliver()
+    token = harness.row(stack, 'a').token
+    with harness.store.writing() as connection:
+        connection.execute(RESOURCE.update().values(search_until=4e9))
+        connection.commit()
+    harness.delete(stack)
+    harness.deliver()
+    (node,) = explain(harness, stack)['frontier']
+    assert (node['state'], node['lost_token'], node['search_until']) == ('searching', token, '2096-10-02T07:06:40Z')
+    assert explain(harness, stack)['summary'].endswith(
+        'it waits until 2096-10-02T07:06:40Z for what lost creations of a may still make.'
+    )
+    harness.recover()
+    assert harness.state(stack) == 'DELETE_COMPLETE'
+
+
+def test_a_find_that_does_not_answer_is_shown(harness: Harness) -> None:
+    harness.reality.once['create', 'a'] = [fails(ConnectionResetError('by peer'))]
+    stack = harness.create({'a': 'x'})
+    harness.deliver()
+    harness.reality.once['find', 'a'] = [fails(FinalFailure('no such filter'))]
+    harness.delete(stack)
+    harness.deliver()
+    (node,) = explain(harness, stack)['frontier']
+    assert (node['state'], node['attempts'], node['last_error']) == (
+        'backing off',
+        1,
+        'find() does not answer: no such filter',
+    )
+    harness.recover()
+    harness.assert_converged(stack, {}, 'DELETE_COMPLETE')

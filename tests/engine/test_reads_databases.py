@@ -2,7 +2,7 @@
 
 import pytest
 
-from convergence.engine.reads import ExplainReads, ResourceReads, StackReads
+from convergence.engine.reads.answers import ExplainReads, ResourceReads, StackReads
 from convergence.rpc.operations import EventQuery, StackQuery
 from tests.harness import Harness, database
 from tests.reality import meanwhile

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from convergence import errors
-from convergence.engine.reads import InstallationReads
+from convergence.engine.reads.answers import InstallationReads
 from tests.harness import hot
 
 TEMPLATE = """
@@ -63,12 +63,23 @@ def test_a_template_is_described_without_values_for_its_parameters(harness, read
         'ConstraintDescription': 'From 1 to 9',
     }
     assert parameters['name'] == {
-        'Type': 'String', 'Description': '', 'NoEcho': 'false', 'Label': 'name',
-        'MinLength': 2, 'AllowedPattern': '[a-z]+'}
+        'Type': 'String',
+        'Description': '',
+        'NoEcho': 'false',
+        'Label': 'name',
+        'MinLength': 2,
+        'AllowedPattern': '[a-z]+',
+    }
     assert parameters['colour']['AllowedValues'] == ['red', 'blue']
     assert {name: shape['Type'] for name, shape in parameters.items()} == {
-        'size': 'Number', 'name': 'String', 'colour': 'String', 'secret': 'String', 'options': 'Json',
-        'some': 'CommaDelimitedList', 'on': 'Boolean'}
+        'size': 'Number',
+        'name': 'String',
+        'colour': 'String',
+        'secret': 'String',
+        'options': 'Json',
+        'some': 'CommaDelimitedList',
+        'on': 'Boolean',
+    }
     assert parameters['options']['Tags'] == ['x']
     json.dumps(described)
 
@@ -159,8 +170,7 @@ heat_template_version: newton
 parameters: {length: {type: string, default: x}, more: {type: string}}
 """
     with pytest.raises(errors.StackValidationFailed) as caught:
-        reads.validate_template(
-            harness.context, source.replace('PROPERTIES', 'more: x'), given, {'mine.yaml': inner})
+        reads.validate_template(harness.context, source.replace('PROPERTIES', 'more: x'), given, {'mine.yaml': inner})
     text = str(caught.value)
     assert 'Property length type mismatch between facade OS::Heat::RandomString (integer) and provider (string)' in text
     assert 'Provider requires property more unknown in facade OS::Heat::RandomString' in text
@@ -175,7 +185,7 @@ def test_nothing_is_stored_by_looking_at_a_template(harness, reads):
 @pytest.mark.parametrize(
     ('expression', 'expected'),
     [
-        ('Test::', ['Test::Enforced', 'Test::Kept', 'Test::Thing']),
+        ('Test::', ['Test::Enforced', 'Test::Kept', 'Test::Plain', 'Test::Thing', 'Test::Token']),
         ('.*String', ['OS::Heat::RandomString']),
         ('OS::Heat::(None|Value)$', ['OS::Heat::None', 'OS::Heat::Value']),
         ('Thing', []),
@@ -189,7 +199,7 @@ def test_types_are_listed_with_descriptions_and_by_support(harness, reads):
     names = reads.list_resource_types(harness.context, support_status='SUPPORTED')
     assert names == list(harness.registry.names())
     assert reads.list_resource_types(harness.context, support_status='DEPRECATED') == []
-    (described,) = reads.list_resource_types(harness.context, type_name='Test::T', with_description=True)
+    (described,) = reads.list_resource_types(harness.context, type_name='Test::Th', with_description=True)
     assert described == {'resource_type': 'Test::Thing', 'description': 'Makes an entry in `Reality`.'}
 
 

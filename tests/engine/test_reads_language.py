@@ -2,7 +2,7 @@
 
 import pytest
 
-from convergence.engine.installation_reads import InstallationReads
+from convergence.engine.reads.installation import InstallationReads
 from convergence.errors import EntityNotFound
 
 

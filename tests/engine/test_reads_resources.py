@@ -5,9 +5,9 @@ import json
 import pytest
 
 from convergence import errors
-from convergence.db.models import SERVICE
-from convergence.engine.explain import FRONTIER
-from convergence.engine.reads import ExplainReads, ResourceReads
+from convergence.db.schema.models import SERVICE
+from convergence.engine.reads.answers import ExplainReads, ResourceReads
+from convergence.engine.reads.explain import FRONTIER
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.operations import EventQuery
 from tests.harness import Context, things
@@ -49,7 +49,11 @@ def test_resources_are_listed_by_name_with_their_state(harness, reads):
     rows = reads.list_stack_resources(harness.context, identity)
     assert [row['resource_name'] for row in rows] == ['a', 'b', 'r']
     assert rows[0]['resource_identity'] == {
-        'tenant': 'p', 'stack_name': 's', 'stack_id': identity['stack_id'], 'path': '/resources/a'}
+        'tenant': 'p',
+        'stack_name': 's',
+        'stack_id': identity['stack_id'],
+        'path': '/resources/a',
+    }
     assert (rows[0]['resource_action'], rows[0]['resource_status']) == ('CREATE', 'COMPLETE')
     assert rows[0]['physical_resource_id'] in harness.reality.objects
     assert rows[0]['required_by'] == ['b', 'r'] and rows[1]['required_by'] == []
@@ -61,7 +65,9 @@ def test_resources_that_were_not_begun_are_listed_too(harness, reads):
     identity = {'stack_id': harness.create({'a': 'x', 'b': {'after': ['a']}})}
     rows = reads.list_stack_resources(harness.context, identity)
     assert [(row['resource_name'], row['resource_action'], row['physical_resource_id']) for row in rows] == [
-        ('a', 'INIT', ''), ('b', 'INIT', '')]
+        ('a', 'INIT', ''),
+        ('b', 'INIT', ''),
+    ]
     assert rows[0]['required_by'] == ['b']
 
 
@@ -145,7 +151,9 @@ def test_a_leftover_that_cannot_be_removed_is_shown_if_its_name_is_not_wanted(ha
     harness.run()
     rows = reads.list_stack_resources(harness.context, {'stack_id': stack_id})
     assert [(row['resource_name'], row['resource_action'], row['resource_status']) for row in rows] == [
-        ('a', 'CREATE', 'COMPLETE'), ('b', 'DELETE', 'FAILED')]
+        ('a', 'CREATE', 'COMPLETE'),
+        ('b', 'DELETE', 'FAILED'),
+    ]
     assert 'stuck' in rows[1]['resource_status_reason']
 
 

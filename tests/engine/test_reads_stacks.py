@@ -6,8 +6,8 @@ import pytest
 
 from convergence import errors
 from convergence.core.model import Action, Status
-from convergence.db.models import STACK
-from convergence.engine.reads import StackReads
+from convergence.db.schema.models import STACK
+from convergence.engine.reads.answers import StackReads
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.operations import StackQuery
 from tests.harness import Context, hot
@@ -63,9 +63,7 @@ def test_a_stack_is_identified_by_name_while_it_lives_and_by_id_for_ever(harness
         reads.identify_stack(harness.context, 'web')
 
 
-@pytest.mark.parametrize(
-    'operation', ['show_stack', 'get_template', 'get_environment', 'get_files', 'list_outputs']
-)
+@pytest.mark.parametrize('operation', ['show_stack', 'get_template', 'get_environment', 'get_files', 'list_outputs'])
 def test_another_project_has_no_such_stack(harness, reads, operation):
     identity = create(harness)
     stranger = Context(project_id='q')
@@ -117,8 +115,7 @@ def test_outputs_are_read_from_the_rows_and_one_that_fails_does_not_hide_the_oth
     assert outputs['reference']['output_value'] == next(iter(harness.reality.objects))
     assert outputs['other']['output_value'] is None and 'nobody knows' in outputs['other']['output_error']
     assert reads.show_output(harness.context, identity, 'value') == outputs['value']
-    assert reads.list_outputs(harness.context, identity)[0] == {
-        'output_key': 'value', 'description': 'What a holds'}
+    assert reads.list_outputs(harness.context, identity)[0] == {'output_key': 'value', 'description': 'What a holds'}
     assert dict(harness.reality.calls) == calls, 'reading called a resource type'
 
 

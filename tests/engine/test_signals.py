@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from convergence import errors
-from convergence.db.models import RESOURCE, SIGNAL
-from convergence.engine.resource_reads import ResourceReads
-from convergence.worker.course import Pace
+from convergence.db.schema.models import RESOURCE, SIGNAL
+from convergence.engine.reads.resources import ResourceReads
+from convergence.worker.attempt import Pace
 from tests.harness import Context, Harness
 from tests.reality import meanwhile
 
@@ -84,7 +84,8 @@ def test_a_condition_waits_in_its_row_and_is_woken_by_each_signal(harness):
     assert harness.state(stack) == 'CREATE_COMPLETE'
     assert json.loads(harness.row(stack, 'ready').output.attributes['data']) == {'one': {'port': 1}, 'two': 'b'}
     assert [event.reason for event in harness.reader.events(stack) if event.action == 'SIGNAL'] == [
-        'Signal: status:SUCCESS reason:Signal 1 received', 'Signal: status:SUCCESS reason:up'
+        'Signal: status:SUCCESS reason:Signal 1 received',
+        'Signal: status:SUCCESS reason:up',
     ]
     assert metadata(harness, stack) == {
         'one': {'status': 'SUCCESS', 'reason': 'Signal 1 received', 'data': {'port': 1}},
@@ -148,11 +149,14 @@ def test_signals_of_before_the_condition_has_begun_count(harness):
             signal(harness, stack, {'id': number})
 
     harness.reality.once['create', 'thing'] = [meanwhile(early)]
-    stack = create(harness, {
-        **COUNTED,
-        'ready': {**COUNTED['ready'], 'depends_on': ['thing']},
-        'thing': {'type': 'Test::Thing', 'properties': {'value': 'x'}, 'depends_on': ['handle']},
-    })
+    stack = create(
+        harness,
+        {
+            **COUNTED,
+            'ready': {**COUNTED['ready'], 'depends_on': ['thing']},
+            'thing': {'type': 'Test::Thing', 'properties': {'value': 'x'}, 'depends_on': ['handle']},
+        },
+    )
     assert harness.state(stack) == 'CREATE_COMPLETE'
 
 
@@ -183,10 +187,13 @@ def test_an_update_while_it_waits_goes_on_waiting(harness):
     assert harness.reality.values() == {'after': 'x', 'more': 'y'}
 
 
-@pytest.mark.parametrize(('kind', 'state'), [
-    ('OS::Heat::WaitConditionHandle', 'UPDATE_COMPLETE'),
-    ('OS::Heat::UpdateWaitConditionHandle', 'UPDATE_IN_PROGRESS'),
-])
+@pytest.mark.parametrize(
+    ('kind', 'state'),
+    [
+        ('OS::Heat::WaitConditionHandle', 'UPDATE_COMPLETE'),
+        ('OS::Heat::UpdateWaitConditionHandle', 'UPDATE_IN_PROGRESS'),
+    ],
+)
 def test_an_update_handle_is_made_anew_by_every_update_and_everybody_has_to_signal_again(harness, kind, state):
     resources = {**COUNTED, 'handle': {'type': kind}}
     stack = create(harness, resources)
@@ -221,11 +228,14 @@ def test_a_hundred_signals_during_an_action_change_nothing_of_it(harness):
         assert after == replace(before[0], events=after.events)
 
     harness.reality.once['create', 'thing'] = [meanwhile(disturb)]
-    stack = create(harness, {
-        'handle': COUNTED['handle'],
-        'thing': {'type': 'Test::Thing', 'properties': {'value': 'x'}, 'depends_on': ['handle']},
-        'ready': {**COUNTED['ready'], 'properties': {**COUNTED['ready']['properties'], 'count': 100}},
-    })
+    stack = create(
+        harness,
+        {
+            'handle': COUNTED['handle'],
+            'thing': {'type': 'Test::Thing', 'properties': {'value': 'x'}, 'depends_on': ['handle']},
+            'ready': {**COUNTED['ready'], 'properties': {**COUNTED['ready']['properties'], 'count': 100}},
+        },
+    )
     assert before[0].owner is not None
     assert harness.state(stack) == 'CREATE_COMPLETE'
     assert len(kept(harness)) == 100
@@ -266,12 +276,15 @@ def test_signals_go_with_what_they_were_sent_to(harness):
 # --- what is refused --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(('details', 'why'), [
-    ('text', 'it must be a map, or nothing at all'),
-    ({'status': 'GOOD'}, 'the status must be SUCCESS or FAILURE'),
-    ({'stat': 'SUCCESS'}, 'stat is not known; what can be said is status, reason, data, id'),
-    ({'id': {}}, 'the id must be a text or a number'),
-])
+@pytest.mark.parametrize(
+    ('details', 'why'),
+    [
+        ('text', 'it must be a map, or nothing at all'),
+        ({'status': 'GOOD'}, 'the status must be SUCCESS or FAILURE'),
+        ({'stat': 'SUCCESS'}, 'stat is not known; what can be said is status, reason, data, id'),
+        ({'id': {}}, 'the id must be a text or a number'),
+    ],
+)
 def test_a_signal_that_makes_no_sense_is_refused_and_not_kept(harness, details, why):
     stack = create(harness)
     with pytest.raises(errors.Invalid, match=f'The signal to handle makes no sense: {why}'):

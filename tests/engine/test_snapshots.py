@@ -121,6 +121,27 @@ def test_a_restoration_that_fails_is_rolled_back_if_so_wanted(harness):
     harness.assert_converged(stack, {'a': 'y', 'b': 'y'}, 'ROLLBACK_COMPLETE')
 
 
+def test_a_stack_that_was_rolled_back_to_nothing_comes_back_to_nothing(harness):
+    harness.reality.once['create', 'a'] = [fails(FinalFailure('no'))]
+    stack = harness.create(KEPT, disable_rollback=False)
+    harness.run()
+    harness.assert_converged(stack, {}, 'ROLLBACK_COMPLETE')
+    snapshot = ask(harness, 'stack_snapshot', stack)['id']
+    harness.run()
+    assert harness.state(stack) == 'SNAPSHOT_COMPLETE'
+    assert ask(harness, 'show_snapshot', stack, snapshot)['data']['template']['resources'] == {}
+    harness.update(stack, KEPT, disable_rollback=False)
+    harness.run()
+    harness.assert_converged(stack, VALUES, 'UPDATE_COMPLETE')
+    ask(harness, 'stack_restore', stack, snapshot)
+    harness.run()
+    harness.assert_converged(stack, {}, 'RESTORE_COMPLETE')
+    harness.reality.once['create', 'a'] = [fails(FinalFailure('no'))]
+    harness.update(stack, KEPT, disable_rollback=False)
+    harness.run()
+    harness.assert_converged(stack, {}, 'ROLLBACK_COMPLETE')
+
+
 # --- refusals (F172) ---------------------------------------------------------------------------------------------
 
 
@@ -339,8 +360,11 @@ def test_nothing_goes_before_its_snapshot_is_done(harness):
     harness.recover()
     assert harness.state(stack) == 'DELETE_COMPLETE'
     assert [verb for verb, _, _ in harness.reality.journal if verb in ('snapshot', 'poll', 'delete')] == [
-        'snapshot', 'poll', 'poll', 'delete'
-    ]  # fmt: skip
+        'snapshot',
+        'poll',
+        'poll',
+        'delete',
+    ]
 
 
 def test_what_cannot_be_kept_does_not_go(harness):

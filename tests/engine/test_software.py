@@ -3,8 +3,8 @@
 import pytest
 
 from convergence import errors
-from convergence.db.software import SoftwareRows
-from convergence.engine.software import Software
+from convergence.db.queries.software import SoftwareRows
+from convergence.engine.operations.software import Software
 from tests.harness import Context
 
 MINE, THEIRS = Context(), Context(project_id='other')
@@ -24,7 +24,10 @@ def test_a_configuration_is_kept_as_it_was_given(software):
     made = config(software, options={'a': 1})
     assert made['creation_time'].endswith('Z')
     assert {name: made[name] for name in ('group', 'name', 'config', 'inputs', 'outputs', 'options')} == {
-        'group': 'script', 'name': 'web', 'config': '#!/bin/sh', 'options': {'a': 1},
+        'group': 'script',
+        'name': 'web',
+        'config': '#!/bin/sh',
+        'options': {'a': 1},
         'inputs': [{'type': 'String', 'name': 'port', 'default': 80}, {'name': 'host', 'type': 'String'}],
         'outputs': [{'type': 'String', 'name': 'out'}],
     }
@@ -62,7 +65,12 @@ def test_a_deployment_tells_what_has_become_of_a_configuration(software):
     used = config(software)['id']
     made = software.create_software_deployment(MINE, 'server', used, input_values={'port': 8080, 'zone': 'a'})
     assert {name: made[name] for name in ('action', 'status', 'status_reason', 'output_values', 'updated_time')} == {
-        'action': 'INIT', 'status': 'COMPLETE', 'status_reason': '', 'output_values': {}, 'updated_time': None}
+        'action': 'INIT',
+        'status': 'COMPLETE',
+        'status_reason': '',
+        'output_values': {},
+        'updated_time': None,
+    }
     (told,) = software.metadata_software_deployments(MINE, 'server')
     assert told['id'] == used
     assert [(each['name'], each['value']) for each in told['inputs']] == [('port', 8080), ('host', None), ('zone', 'a')]

@@ -5,11 +5,15 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
 from convergence.errors import RequestLimitExceeded
 from convergence.expressions import Evaluator, ExpressionLimits
+from convergence.expressions.process import IDLE, INHERITED
 from convergence.template import EvaluationFailed
 from convergence.template.limits import STANDARD, Budget, Limits
 
@@ -75,6 +79,19 @@ def test_an_expression_that_does_not_end_is_ended_and_the_next_one_is_served():
     evaluator.close()
 
 
+def test_the_process_sees_nothing_of_the_environment_that_it_does_not_need(monkeypatch):
+    """Passwords may stand there: oslo.config takes every option from it."""
+    monkeypatch.setenv('OS_DATABASE__CONNECTION', 'postgresql://canary-4711@db/')
+    evaluator = Evaluator(ExpressionLimits())
+    assert evaluate(evaluator, '1 + 1') == 2
+    seen = Path(f'/proc/{evaluator._idle[0]._child._process.pid}/environ')
+    if not seen.exists():
+        pytest.skip('this system does not show the environment of a process')
+    names = {each.partition('=')[0] for each in seen.read_text().split('\0') if each}
+    assert names <= {*INHERITED}
+    evaluator.close()
+
+
 def test_an_expression_that_wants_all_memory_does_not_get_it():
     evaluator = Evaluator(ExpressionLimits(cpu_s=60, iterations=-1, quota_bytes=-1, memory_bytes=256 * 1024 * 1024))
     with pytest.raises(EvaluationFailed, match='268435456 bytes of memory; the limit is memory_bytes'):
@@ -106,7 +123,7 @@ def test_expressions_share_the_steps_of_their_template(shared):
 )
 def test_expressions_that_end_their_process_soon_use_up_the_steps_of_their_template(limits, expression):
     evaluator = Evaluator(limits)
-    budget = Budget(Limits(max_steps=150_000))
+    budget = Budget(Limits(max_steps=300_000))
     with pytest.raises(EvaluationFailed):
         evaluator.evaluate(expression, None, budget)
     with pytest.raises(RequestLimitExceeded, match='max_steps'):
@@ -114,10 +131,48 @@ def test_expressions_that_end_their_process_soon_use_up_the_steps_of_their_templ
     evaluator.close()
 
 
+def test_an_expression_is_given_no_more_time_than_its_template_has_left():
+    evaluator = Evaluator(ExpressionLimits(cpu_s=3600, iterations=-1, quota_bytes=-1))
+    with pytest.raises(RequestLimitExceeded, match='max_steps'):
+        evaluator.evaluate('range(1000000000000).len()', None, Budget(Limits(max_steps=250_000)))
+    assert evaluate(evaluator, '1 + 1') == 2
+    evaluator.close()
+
+
+def test_nobody_waits_for_the_expressions_of_others():
+    evaluator = Evaluator(ExpressionLimits(cpu_s=3600, iterations=-1, quota_bytes=-1))
+    budget = Budget(Limits(max_steps=10**12))
+    endless = threading.Thread(
+        target=pytest.raises, args=(EvaluationFailed, evaluator.evaluate, 'range(1000000000000).len()', None, budget)
+    )
+    assert evaluate(evaluator, '1') == 1
+    busy = evaluator._idle[0]
+    endless.start()
+    while evaluator._idle:  # until the other one has taken the process
+        time.sleep(0.01)
+    assert evaluate(evaluator, '1 + 1') == 2
+    assert busy not in evaluator._idle
+    busy._child._process.kill()
+    endless.join()
+    evaluator.close()
+
+
+def test_only_so_many_processes_are_there_at_a_time_and_a_few_stay():
+    evaluator = Evaluator(most=3)
+    threads = [threading.Thread(target=evaluate, args=(evaluator, '$.data + 1', number)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= len(evaluator._idle) <= IDLE
+    evaluator.close()
+    assert not evaluator._idle
+
+
 def test_a_process_that_died_while_nobody_needed_it_is_replaced():
     evaluator = Evaluator()
     assert evaluate(evaluator, '1') == 1
-    process = evaluator._child._process
+    process = evaluator._idle[0]._child._process
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert evaluate(evaluator, '2') == 2
@@ -132,7 +187,7 @@ def test_the_process_ends_with_its_parent():
         from convergence.expressions import evaluator
         from convergence.template.limits import STANDARD, Budget
         evaluator().evaluate('1', None, Budget(STANDARD))
-        print(evaluator()._child._process.pid, flush=True)
+        print(evaluator()._idle[0]._child._process.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from convergence.engine.reads import StackReads
+from convergence.engine.reads.answers import StackReads
 from convergence.errors import StackValidationFailed
 from convergence.template.limits import STANDARD
 from tests.harness import Harness, database, hot
@@ -65,7 +65,7 @@ def test_the_outputs_of_a_stack_share_what_reading_it_may_cost(harness, monkeypa
             budget.spend_steps(STANDARD.max_steps // 2 + 1, 'yaql')
             return expression
 
-    monkeypatch.setattr('convergence.engine.stack_reads.evaluator', Costly)
+    monkeypatch.setattr('convergence.engine.reads.stacks.evaluator', Costly)
     value = {'value': {'yaql': {'expression': '1', 'data': {'get_attr': ['a', 'value']}}}}
     template = hot({'a': 'x'}, outputs={'o': value, 'p': value, 'q': value})
     identity = harness.stacks.create_stack(harness.context, 's', template)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 
-from tests.functional.cluster import template
+from tests.functional.cluster import DEFAULTS, eventually, template
+
+THREADS = int(DEFAULTS['threads'])
+HEARTBEAT_S = float(DEFAULTS['heartbeat_interval_s'])
 
 
 class Operations:
@@ -80,9 +84,7 @@ class Operations:
             thread.join()
         assert refused == []
         assert stack.ended() == 'UPDATE_COMPLETE'
-        wanted = {
-            key: resource['properties']['value'] for key, resource in stack.template()['resources'].items()
-        }
+        wanted = {key: resource['properties']['value'] for key, resource in stack.template()['resources'].items()}
         assert wanted['r0'] != 'zero'
         assert cluster.reality.values(name) == wanted
 
@@ -159,6 +161,29 @@ class Deaths:
         assert stack.ended() == 'CREATE_COMPLETE'
         assert cluster.reality.values(name) == {'held': 'h', 'polled': 'p', 'last': ''}
         assert len(cluster.reality.calls(name, 'held', 'create')) == 1
+
+    def test_a_worker_that_is_told_to_stop_begins_nothing_more(self, cluster, name):
+        """It has a backlog, its calls take their time, and no message comes for so long that it would look for work."""
+        count = 10 * (len(cluster.workers) + 1)
+        goal = {f'r{number}': {'hold': name, 'deaf': True} for number in range(count)}
+        stack = cluster.create(name, template(**goal))
+        leaving = cluster.workers[0]
+
+        def begun() -> int:
+            return sum(
+                call['process'] == leaving.pid and call['action'] == 'create'
+                for call in cluster.reality.all_calls(name)
+            )
+
+        eventually(lambda: begun() == THREADS, 'all threads of a worker are busy')
+        leaving.send(signal.SIGTERM)
+        eventually(lambda: 'ending, SIGTERM' in leaving.text(), 'the worker notices')
+        time.sleep(8 * HEARTBEAT_S)
+        cluster.reality.open(name)
+        assert leaving.wait() == 0, leaving.text()
+        assert begun() == THREADS, leaving.text()
+        assert stack.ended() == 'CREATE_COMPLETE'
+        assert len(cluster.reality.objects(name)) == count
 
     def test_the_work_of_a_killed_worker_is_taken_over(self, cluster, name):
         """Killed in the middle of the call: the object exists, and nobody has stored that yet."""

@@ -43,6 +43,7 @@ port = 0
 sweep_interval_s = 0.5
 heartbeat_interval_s = {heartbeat_interval_s}
 lease_s = {lease_s}
+creation_settles_s = {creation_settles_s}
 [worker]
 threads = {threads}
 poll_interval_min_s = 0.05
@@ -57,6 +58,7 @@ DEFAULTS = {
     'park_after_s': 60,
     'heartbeat_interval_s': 1,
     'lease_s': 4,
+    'creation_settles_s': 60,
     'cancel_grace_s': 5,
     'threads': 8,
 }
@@ -72,6 +74,12 @@ def eventually(look: Callable[[], Any], what: str, limit_s: float = LONG_S) -> A
             return seen
         assert time.monotonic() < ends, f'{what}: not within {limit_s} s'
         time.sleep(0.05)
+
+
+KINDS = {name: name for name in ('Find', 'Both', 'Neither', 'Async', 'AsyncNeither', 'Replaced')} | {
+    'Token': 'Enforcing'
+}
+"""The types of `tests/functional/plugin/kinds_type.py`, and their classes."""
 
 
 class Reality:
@@ -97,6 +105,10 @@ class Reality:
         """The calls that were made for a resource."""
         wanted = (stack, name, action)
         return [each for each in self._read('calls') if (each['stack'], each['name'], each['action']) == wanted]
+
+    def all_calls(self, stack: str) -> list[dict[str, Any]]:
+        """The calls that were made for a stack."""
+        return [each for each in self._read('calls') if each['stack'] == stack]
 
     def called(self, stack: str, name: str, action: str) -> dict[str, Any]:
         """The first such call, as soon as there is one."""
@@ -168,14 +180,13 @@ class Process:
 
 
 def environment(directory: Path, reality: Path) -> dict[str, str]:
-    """The environment of the programs: `Test::Recorded` and `Test::Counted` look installed, and nothing of this user's is read."""
+    """The environment of the programs: the types of the tests look installed, and nothing of this user's is read."""
     installed = directory / 'installed' / 'recorded_type-1.dist-info'
     installed.mkdir(parents=True, exist_ok=True)
     (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: recorded-type\nVersion: 1\n')
     (installed / 'entry_points.txt').write_text(
-        '[convergence.resource_types]\n'
-        'Test::Recorded = recorded_type:Recorded\n'
-        'Test::Counted = counted_type:Counted\n'
+        '[convergence.resource_types]\nTest::Recorded = recorded_type:Recorded\nTest::Counted = counted_type:Counted\n'
+        + ''.join(f'Kind::{name} = kinds_type:{of}\n' for name, of in KINDS.items())
     )
     paths = [str(installed.parent), str(PLUGIN), str(ROOT)]
     return os.environ | {
@@ -217,8 +228,13 @@ class Cluster:
         command = [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(self.configuration)]
         return subprocess.run(
             [*command, *arguments],
-            env=self.environment, cwd=self.directory, capture_output=True, text=True, timeout=LONG_S, check=False,
-        )  # fmt: skip
+            env=self.environment,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=LONG_S,
+            check=False,
+        )
 
     def launch(self, module: str, *arguments: str) -> Process:
         """Start a program; it is not waited for."""

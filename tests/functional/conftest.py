@@ -25,8 +25,11 @@ def shared_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     try:
         cluster = Cluster(
             tmp_path_factory.mktemp('cluster'),
-            database_url=url, rabbit_url=broker.url, exchange=unique_name(), **getattr(request.module, 'OPTIONS', {}),
-        )  # fmt: skip
+            database_url=url,
+            rabbit_url=broker.url,
+            exchange=unique_name(),
+            **getattr(request.module, 'OPTIONS', {}),
+        )
         try:
             synced = cluster.manage('db', 'sync')
             assert synced.returncode == 0, synced.stderr

@@ -20,4 +20,5 @@ class TestDeaths:
     """A green thread that is stuck in a call hears that it should end."""
 
     test_drain = Deaths.test_a_worker_that_is_told_to_stop_hands_its_work_on
+    test_end = Deaths.test_a_worker_that_is_told_to_stop_begins_nothing_more
     test_kill = Deaths.test_the_work_of_a_killed_worker_is_taken_over

@@ -20,7 +20,11 @@ BROKEN = {
     'unknown database': ('[database]\nconnection = oracle://u:hunter2@127.0.0.1/c\n', 2, 'oracle'),
     'a transport for one process': ('[transport]\nurl = memory://\n', 2, 'convergence-all-in-one'),
     'an impossible value': ('[engine]\nthreads = none\n', 2, 'threads'),
-    'too many followers': ('[api]\nthreads = 4\nmax_followers = 4\n', 2, 'max_followers'),
+    'an API without a name': (
+        '[api]\nhost = 0.0.0.0\nauthentication = keystone\n',
+        2,
+        'public_url, or allowed_hosts',
+    ),
     'an open door': ('[api]\nhost = 0.0.0.0\n', 2, 'authentication = keystone'),
     'a lease too short': ('[engine]\nlease_s = 1\nheartbeat_interval_s = 1\n', 2, 'lease_s'),
 }
@@ -52,9 +56,13 @@ def run(module: str, *arguments: str, directory) -> subprocess.CompletedProcess[
     """Run a program that is to end by itself."""
     return subprocess.run(
         [sys.executable, '-m', f'convergence.cmd.{module}', *arguments],
-        cwd=directory, env=os.environ | {'PYTHONPATH': str(ROOT), 'HOME': str(directory)},
-        capture_output=True, text=True, timeout=LONG_S, check=False,
-    )  # fmt: skip
+        cwd=directory,
+        env=os.environ | {'PYTHONPATH': str(ROOT), 'HOME': str(directory)},
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,9 +118,11 @@ def test_a_number_of_workers_that_is_none_is_refused(tmp_path, count):
 def small(tmp_path):
     """A cluster on SQLite and the broker, with no process yet."""
     cluster = Cluster(
-        tmp_path, database_url=f'sqlite:///{tmp_path}/convergence.sqlite',
-        rabbit_url=service('rabbit').url, exchange=unique_name(),
-    )  # fmt: skip
+        tmp_path,
+        database_url=f'sqlite:///{tmp_path}/convergence.sqlite',
+        rabbit_url=service('rabbit').url,
+        exchange=unique_name(),
+    )
     yield cluster
     cluster.close()
 

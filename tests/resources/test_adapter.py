@@ -13,7 +13,7 @@ from convergence.errors import StackValidationFailed
 from convergence.resources.adapter import adapt
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
-from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound
+from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound, OutcomeUnknown
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.translation import Rename
@@ -109,9 +109,14 @@ def test_progress_travels_as_json_between_workers(service):
 
 
 FIXTURE = Fixture(
-    lambda: adapt(Volume), {'size': 1}, changed={'size': 2, 'metadata': {'a': 1}},
-    replaced={'size': 1, 'type': 'tape'}, wrong=[{'size': 0}, {'size': 1, 'hosts': [{'to': 'x'}]}],
-    recovery=Recovery.NONE, leftovers=lambda: SERVICE.volumes, wait=lambda seconds: None,
+    lambda: adapt(Volume),
+    {'size': 1},
+    changed={'size': 2, 'metadata': {'a': 1}},
+    replaced={'size': 1, 'type': 'tape'},
+    wrong=[{'size': 0}, {'size': 1, 'hosts': [{'to': 'x'}]}],
+    recovery=Recovery.NONE,
+    leftovers=lambda: SERVICE.volumes,
+    wait=lambda seconds: None,
 )
 
 
@@ -154,7 +159,7 @@ def test_an_id_that_was_set_before_the_failure_is_not_lost(service):
             raise RuntimeError('quota exceeded')
 
     row = Row(adapt(Failing), {'size': 1})
-    with pytest.raises(FinalFailure, match='RuntimeError: quota exceeded') as caught:
+    with pytest.raises(OutcomeUnknown, match='RuntimeError: quota exceeded') as caught:
         row.kind.create(row.call())
     assert caught.value.physical_id == 'volume-7'
 
@@ -210,11 +215,16 @@ class Server:
 
     properties_schema = {  # noqa: RUF012
         'disks': {
-            'type': 'List', 'update_allowed': True,
-            'schema': {'type': 'Map', 'schema': {
-                'kind': {'type': 'String', 'default': 'ssd'}, 'size-gb': {'type': 'Integer', 'required': True},
-                'from': {'type': 'Map', 'schema': {'image': {'type': 'String'}}},
-            }},
+            'type': 'List',
+            'update_allowed': True,
+            'schema': {
+                'type': 'Map',
+                'schema': {
+                    'kind': {'type': 'String', 'default': 'ssd'},
+                    'size-gb': {'type': 'Integer', 'required': True},
+                    'from': {'type': 'Map', 'schema': {'image': {'type': 'String'}}},
+                },
+            },
         },
         'networks': {'type': 'Map', 'schema': {'*': {'type': 'Map', 'schema': {'class': {'type': 'String'}}}}},
     }
@@ -233,7 +243,10 @@ class Server:
 
 
 SERVER = {'disks': [{'size-gb': '5', 'from': {'image': 'i'}}], 'networks': {'lan': {'class': 'a'}}}
-SERVER_AS_PLAIN = {'disks': [{'kind': 'ssd', 'size-gb': 5, 'from': {'image': 'i'}}], 'networks': {'lan': {'class': 'a'}}}
+SERVER_AS_PLAIN = {
+    'disks': [{'kind': 'ssd', 'size-gb': 5, 'from': {'image': 'i'}}],
+    'networks': {'lan': {'class': 'a'}},
+}
 
 
 def test_nested_properties_are_plain_maps_and_lists_by_the_names_of_the_schema():

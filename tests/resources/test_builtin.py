@@ -73,8 +73,11 @@ def test_an_update_acts_only_on_a_new_value():
 
 @pytest.mark.parametrize(
     ('previous', 'desired', 'replaces'),
-    [('a', {'value': 'b', 'update_replace': True}, True), ('a', {'value': 'a', 'update_replace': True}, False),
-     ('a', {'value': 'b'}, False)],
+    [
+        ('a', {'value': 'b', 'update_replace': True}, True),
+        ('a', {'value': 'a', 'update_replace': True}, False),
+        ('a', {'value': 'b'}, False),
+    ],
 )
 def test_update_replace_replaces_on_a_new_value(previous, desired, replaces):
     row = Row(TestResource(), desired)
@@ -120,8 +123,9 @@ def test_minimums_are_kept_and_nothing_else_is_chosen():
     }
     for _ in range(20):
         value = drawn(properties).attribute('value')
-        counts = [sum(character in group for character in value) for group in
-                  (string.digits, string.ascii_lowercase, '!?')]
+        counts = [
+            sum(character in group for character in value) for group in (string.digits, string.ascii_lowercase, '!?')
+        ]
         assert counts == [12, 4, 4]
 
 

@@ -12,6 +12,7 @@ from convergence.core.model import Json
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
+from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.contract import Done, FinalFailure, InProgress, ResourceType, Signal
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
@@ -21,44 +22,63 @@ CLOCK = Clock()
 
 
 def builtin(name, properties, **options):
-    return Fixture(lambda: builtin_types(CLOCK)[name], properties, wait=CLOCK.advance, **options)
+    types = {**builtin_types(CLOCK), **handles(lambda: 'https://api.example.org/v1')}
+    return Fixture(lambda: types[name], properties, wait=CLOCK.advance, **options)
 
 
 BUILTIN = {
     'test_resource': builtin(
-        'OS::Heat::TestResource', {'value': 'a'}, changed={'value': 'b'},
-        replaced={'value': 'b', 'update_replace': True}, wrong=[{'wait_secs': -1}, {'action_wait_secs': {'stop': 1}}],
+        'OS::Heat::TestResource',
+        {'value': 'a'},
+        changed={'value': 'b'},
+        replaced={'value': 'b', 'update_replace': True},
+        wrong=[{'wait_secs': -1}, {'action_wait_secs': {'stop': 1}}],
     ),
     'test_resource_that_waits': builtin(
         'OS::Heat::TestResource',
         {'value': 'a', 'wait_secs': 2, 'action_wait_secs': {'delete': 1.5}, 'attr_wait_secs': 1},
-        changed={'value': 'b', 'wait_secs': 3}, replaced={'value': 'a', 'wait_secs': 2, 'update_replace_value': 'x'},
+        changed={'value': 'b', 'wait_secs': 3},
+        replaced={'value': 'a', 'wait_secs': 2, 'update_replace_value': 'x'},
     ),
     'random_string': builtin(
-        'OS::Heat::RandomString', {'length': 8}, replaced={'length': 9},
-        wrong=[{'length': 0}, {'length': 1, 'character_classes': [{'min': 2}]}, {'character_classes': [{'class': 'x'}]}],
+        'OS::Heat::RandomString',
+        {'length': 8},
+        replaced={'length': 9},
+        wrong=[
+            {'length': 0},
+            {'length': 1, 'character_classes': [{'min': 2}]},
+            {'character_classes': [{'class': 'x'}]},
+        ],
     ),
     'value': builtin(
-        'OS::Heat::Value', {'value': '1'}, changed={'value': '1', 'type': 'number'},
+        'OS::Heat::Value',
+        {'value': '1'},
+        changed={'value': '1', 'type': 'number'},
         wrong=[{'value': 'x', 'type': 'number'}, {'value': '{', 'type': 'json'}],
     ),
     'none': builtin('OS::Heat::None', {'anything': [1]}, changed={'other': {}}),
     'wait_condition_handle': builtin(
-        'OS::Heat::WaitConditionHandle', {}, replaced={'signal_transport': 'HEAT_SIGNAL'},
+        'OS::Heat::WaitConditionHandle',
+        {},
+        replaced={'signal_transport': 'HEAT_SIGNAL'},
         wrong=[{'signal_transport': 'PIGEON'}],
         signals=[None, {}, {'id': 'a', 'data': {'x': [1]}, 'status': 'FAILURE', 'reason': 'r'}, {'id': 1}],
         refused=['text', [1], {'status': 'GOOD'}, {'colour': 'blue'}, {'id': [1]}],
     ),
     'update_wait_condition_handle': builtin('OS::Heat::UpdateWaitConditionHandle', {}),
     'wait_condition': builtin(
-        'OS::Heat::WaitCondition', {'handle': 'row', 'timeout': 10, 'count': 2},
-        changed={'handle': 'row', 'timeout': 10, 'count': 1}, replaced={'handle': 'another', 'timeout': 10, 'count': 2},
+        'OS::Heat::WaitCondition',
+        {'handle': 'row', 'timeout': 10, 'count': 2},
+        changed={'handle': 'row', 'timeout': 10, 'count': 1},
+        replaced={'handle': 'another', 'timeout': 10, 'count': 2},
         wrong=[{'handle': 'row', 'timeout': 0}, {'handle': 'row', 'timeout': 1, 'count': 0}, {'timeout': 1}],
         heard={'handle': (Signal({'id': 1}, 1.0, 'row'), Signal(None, 2.0, 'row'))},
     ),
     'delay': builtin(
-        'OS::Heat::Delay', {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'UPDATE', 'DELETE']},
-        changed={'min_wait': 1, 'actions': ['UPDATE']}, wrong=[{'min_wait': -1}, {'actions': ['DANCE']}],
+        'OS::Heat::Delay',
+        {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'UPDATE', 'DELETE']},
+        changed={'min_wait': 1, 'actions': ['UPDATE']},
+        wrong=[{'min_wait': -1}, {'actions': ['DANCE']}],
     ),
 }
 
@@ -72,21 +92,28 @@ def test_builtin_types_conform(name, case):
 
 LOCAL = {
     'Convergence::Local::Directory': {
-        'properties': {'path': 'place'}, 'changed': {'path': 'place', 'force': True}, 'replaced': {'path': 'other'},
+        'properties': {'path': 'place'},
+        'changed': {'path': 'place', 'force': True},
+        'replaced': {'path': 'other'},
         'wrong': [{'path': '../x'}, {'path': '/x'}, {'path': ''}, {'path': '.convergence/x'}],
         'boundaries': [(os, 'mkdir'), (os, 'rmdir')],
     },
     'Convergence::Local::File': {
-        'properties': {'path': 'note', 'content': 'a'}, 'changed': {'path': 'note', 'content': 'b', 'mode': '0600'},
-        'replaced': {'path': 'other'}, 'wrong': [{'path': 'a/../../x'}, {'path': 'x', 'mode': '4755'}],
+        'properties': {'path': 'note', 'content': 'a'},
+        'changed': {'path': 'note', 'content': 'b', 'mode': '0600'},
+        'replaced': {'path': 'other'},
+        'wrong': [{'path': 'a/../../x'}, {'path': 'x', 'mode': '4755'}],
         'boundaries': [(os, 'rename'), (os, 'fsync'), (os, 'unlink')],
     },
     'Convergence::Local::Process': {
         'properties': {'program': 'python', 'arguments': ['-S', '-c', 'import time; time.sleep(600)']},
         'changed': {
-            'program': 'python', 'arguments': ['-S', '-c', 'import time; time.sleep(600)'], 'stop_timeout_s': 3,
+            'program': 'python',
+            'arguments': ['-S', '-c', 'import time; time.sleep(600)'],
+            'stop_timeout_s': 3,
         },
-        'replaced': {'program': 'python', 'triggers': 1}, 'wrong': [{'program': 'python', 'environment': {'a=b': ''}}],
+        'replaced': {'program': 'python', 'triggers': 1},
+        'wrong': [{'program': 'python', 'environment': {'a=b': ''}}],
         'boundaries': [(os, 'killpg')],
     },
 }
@@ -202,6 +229,48 @@ class Nameless(Sound):
         return Done()
 
 
+class Holed(Sound):
+    """Promises that a second create makes nothing new; then it makes something, and names that."""
+
+    token_enforced = True
+    find = ResourceType.find
+
+    def create(self, call):
+        key = call.token if call.token not in self.objects else f'{call.token}-2'
+        self.objects[key] = call.properties.text
+        return Done(key)
+
+    def delete(self, call):
+        del self.objects[call.physical_id]
+        return Done()
+
+
+class Refusing(Holed):
+    """The service behind it refuses a second create, and says nothing of the first."""
+
+    def create(self, call):
+        if call.token in self.objects:
+            raise FinalFailure('there is one')
+        return super().create(call)
+
+
+class Mute(Holed):
+    """Deletes by the token, whatever the id, and says in no way what was made: the engine never gets that far."""
+
+    token_enforced = False
+
+
+class ByToken(Sound):
+    """The example of the guide in small: the second create answers with the same object, and there is no find()."""
+
+    token_enforced = True
+    find = ResourceType.find
+
+    def create(self, call):
+        self.objects[call.token] = call.properties.text
+        return Done(call.token)
+
+
 class Late(Sound):
     """Holds what it needs for a poll in memory, where another worker will not find it."""
 
@@ -237,7 +306,11 @@ def failing(kind):
         (Leaving, 'lives'),
         (Counting, 'is_updated_twice'),
         (StrictAboutDeletes, 'is_deleted_twice'),
-        (StrictAboutDeletes, 'is_deleted_before_it_exists'),
+        (StrictAboutDeletes, 'survives_lost_answers'),
+        (Holed, 'is_deleted_before_it_exists'),
+        (Holed, 'is_created_twice'),
+        (Refusing, 'is_deleted_before_it_exists'),
+        (Mute, 'is_deleted_before_it_exists'),
         (Talkative, 'lives'),
         (Endless, 'lives'),
         (Nameless, 'lives'),
@@ -248,8 +321,9 @@ def test_the_kit_finds_what_is_wrong(kind, case):
     assert case in failing(kind)
 
 
-def test_the_kit_accepts_what_is_right():
-    assert failing(Sound) == set()
+@pytest.mark.parametrize('kind', [Sound, ByToken])
+def test_the_kit_accepts_what_is_right(kind):
+    assert failing(kind) == set()
 
 
 def test_the_kit_finds_what_a_fault_leaves_behind(monkeypatch):

@@ -17,7 +17,8 @@ from convergence.resources.schema import PropertySchema, prop
 from convergence.template import Installation
 from tests.template.build import compiled, problems
 
-NOW = datetime.now(UTC)
+# By the year: the names of tests are made from these, and processes that share the tests must agree about them.
+NOW = datetime(datetime.now(UTC).year, 7, 1, tzinfo=UTC)
 LATER, EARLIER = (NOW + timedelta(days=400)).isoformat(), (NOW - timedelta(days=400)).isoformat()
 
 TABLE = {
@@ -67,7 +68,8 @@ def test_good_values(name, good):
 
 
 @pytest.mark.parametrize(
-    ('name', 'bad'), [(name, value) for name, (_, values) in TABLE.items() for value in values],
+    ('name', 'bad'),
+    [(name, value) for name, (_, values) in TABLE.items() for value in values],
     ids=lambda value: repr(value)[:40],
 )
 def test_bad_values_are_not_repeated(name, bad):
@@ -104,22 +106,30 @@ def template(name, description=None):
 def test_a_parameter_is_told_the_value_and_the_reason():
     checks = installed_checks()
     assert compiled(template('net_cidr'), parameters={'p': '10.0.0.0/8'}, installation=Installation(checks=checks))
-    (problem,) = problems(template('net_cidr'), parameters={'p': '10.0.0.1/33'}, installation=Installation(checks=checks))
+    (problem,) = problems(
+        template('net_cidr'), parameters={'p': '10.0.0.1/33'}, installation=Installation(checks=checks)
+    )
     assert problem.message.startswith(
         "Parameter 'p' is invalid: Error validating value '10.0.0.1/33': Invalid net cidr"
     )
-    (problem,) = problems(template('net_cidr', 'a network'), parameters={'p': 'x'}, installation=Installation(checks=checks))
+    (problem,) = problems(
+        template('net_cidr', 'a network'), parameters={'p': 'x'}, installation=Installation(checks=checks)
+    )
     assert problem.message == "Parameter 'p' is invalid: a network"
 
 
 def test_an_unknown_constraint_is_a_problem_of_the_template_and_a_similar_name_is_suggested():
-    (problem,) = problems(template('net_cird'), parameters={'p': 'x'}, installation=Installation(checks=installed_checks()))
+    (problem,) = problems(
+        template('net_cird'), parameters={'p': 'x'}, installation=Installation(checks=installed_checks())
+    )
     assert '"net_cird" is not known to this installation' in problem.message
     assert 'Did you mean "net_cidr"?' in str(problem)
 
 
 def test_a_constraint_whose_service_is_absent_refuses_values_and_names_the_service():
-    (problem,) = problems(template('nova.keypair'), parameters={'p': 'mine'}, installation=Installation(checks=installed_checks()))
+    (problem,) = problems(
+        template('nova.keypair'), parameters={'p': 'mine'}, installation=Installation(checks=installed_checks())
+    )
     assert 'nova.keypair needs the compute service Nova' in problem.message
 
 

@@ -113,8 +113,12 @@ def test_the_site_runs_changes_and_goes_away(stack, request, tmp_path):
 
     changed = stack.apply(example(request, 'site-update.yaml'))
     assert stack.changes == {
-        'password': Change.NONE, 'site': Change.NONE, 'program': Change.NONE,
-        'settings': Change.IN_PLACE, 'server': Change.REPLACE, 'answers': Change.IN_PLACE,
+        'password': Change.NONE,
+        'site': Change.NONE,
+        'program': Change.NONE,
+        'settings': Change.IN_PLACE,
+        'server': Change.REPLACE,
+        'answers': Change.IN_PLACE,
     }
     assert changed['settings_file'] == outputs['settings_file']
     assert changed['url'] != outputs['url']

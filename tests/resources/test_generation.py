@@ -58,17 +58,28 @@ def test_a_hot_template():
     assert template['heat_template_version'] == '2016-10-14'
     parameters = template['parameters']
     assert parameters['name'] == {
-        'type': 'string', 'description': 'Its name.',
+        'type': 'string',
+        'description': 'Its name.',
         'constraints': [{'length': {'min': 2, 'max': 9}}, {'allowed_pattern': '[a-z]+'}],
     }
     assert parameters['size'] == {
-        'type': 'number', 'default': 3, 'constraints': [{'range': {'min': 1}, 'description': 'at least one'}],
+        'type': 'number',
+        'default': 3,
+        'constraints': [{'range': {'min': 1}, 'description': 'at least one'}],
     }
     assert parameters['network']['constraints'] == [{'custom_constraint': 'net_cidr'}]
     assert parameters['first'] == {'type': 'json', 'default': {'port': 8080}}
     assert {name: entry['type'] for name, entry in parameters.items()} == {
-        'name': 'string', 'size': 'number', 'zone': 'string', 'public': 'boolean', 'labels': 'json',
-        'tags': 'comma_delimited_list', 'rules': 'json', 'first': 'json', 'network': 'string', 'anything': 'json',
+        'name': 'string',
+        'size': 'number',
+        'zone': 'string',
+        'public': 'boolean',
+        'labels': 'json',
+        'tags': 'comma_delimited_list',
+        'rules': 'json',
+        'first': 'json',
+        'network': 'string',
+        'anything': 'json',
     }
     resource = template['resources']['BigServer']
     assert resource['type'] == 'Example::Big-Server'
@@ -83,10 +94,17 @@ def test_a_cfn_template():
     template = generate('Example::Server', Server(), Dialect.CFN)
     assert template['HeatTemplateFormatVersion'] == '2012-12-12'
     assert template['Parameters']['name'] == {
-        'Type': 'String', 'Description': 'Its name.', 'MinLength': 2, 'MaxLength': 9, 'AllowedPattern': '[a-z]+',
+        'Type': 'String',
+        'Description': 'Its name.',
+        'MinLength': 2,
+        'MaxLength': 9,
+        'AllowedPattern': '[a-z]+',
     }
     assert template['Parameters']['size'] == {
-        'Type': 'Number', 'Default': 3, 'MinValue': 1, 'ConstraintDescription': 'at least one',
+        'Type': 'Number',
+        'Default': 3,
+        'MinValue': 1,
+        'ConstraintDescription': 'at least one',
     }
     assert template['Parameters']['zone'] == {'Type': 'String', 'AllowedValues': ['a', 'b']}
     assert template['Resources']['Server']['Properties']['tags'] == {'Ref': 'tags'}
@@ -108,6 +126,8 @@ def test_what_is_hidden_is_not_shown_but_works():
     assert 'secret_switch' not in described['properties']
     assert described['properties']['first']['default'] == {'port': 8080}
     assert described['support_status'] == {
-        'status': 'DEPRECATED', 'version': '2', 'message': 'Use Other.',
+        'status': 'DEPRECATED',
+        'version': '2',
+        'message': 'Use Other.',
         'previous_status': {'status': 'SUPPORTED', 'version': '1', 'message': None, 'previous_status': None},
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from convergence.resources.builtin.local.http_check import HttpCheck
 from convergence.resources.builtin.local.process import Process
 from convergence.resources.builtin.local.process_table import is_running, stop
 from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.builtin.local.sandbox import READ_LIMIT_BYTES, Sandbox
 from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound
 from convergence.testing.fixture import pause
 from tests.resources.calls import Row
@@ -126,6 +128,73 @@ def test_a_replacement_takes_the_path_over_and_the_old_one_leaves_it_alone(provi
 def test_a_configuration_that_cannot_work_is_refused(root, programs):
     with pytest.raises(ConfigurationError):
         LocalProvider(root, programs)
+
+
+OUTSIDE = [
+    '../../../../../../etc/passwd',
+    '/etc/passwd',
+    '.convergence/lock',
+    '../../dev/zero',
+    'a\nb',
+    '\u202e',
+    'x' * 250,
+]
+
+
+@pytest.mark.parametrize('physical_id', OUTSIDE)
+@pytest.mark.parametrize('kind', [File, Directory])
+def test_an_id_that_leaves_the_root_is_refused_whatever_is_there(kind, physical_id, provider):
+    """``external_id`` and adoption name objects without a property that could be checked."""
+    row = Row(kind(provider), {'path': 'x'})
+    row.subject = replace(row.subject, physical_id=physical_id)
+    with pytest.raises(FinalFailure, match='cannot be used'):
+        row.kind.observe(row.call())
+    with pytest.raises(FinalFailure, match='cannot be used'):
+        row.attribute('path')
+    with pytest.raises(ObjectNotFound):
+        row.kind.delete(row.call())
+
+
+@pytest.mark.parametrize(
+    'path', ['a\nb', '\x1b[31mred', '\u202egpj.exe', 'x' * 250, 'ä' * 130, '/'.join(['d' * 200] * 6)]
+)
+def test_a_name_that_lies_or_does_not_fit_is_refused_with_a_reason(path, provider):
+    with pytest.raises(StackValidationFailed, match='must not contain|more than') as caught:
+        Row(File(provider), {'path': path}).call()
+    assert str(caught.value).isprintable() or path not in str(caught.value)
+
+
+def test_a_pipe_a_socket_and_a_device_are_not_waited_for(provider):
+    os.mkfifo(provider.root / 'pipe')
+    row = Row(File(provider), {'path': 'pipe'})
+    with pytest.raises(FinalFailure, match='no regular file'):
+        row.kind.observe(row.call())
+    with pytest.raises(FinalFailure, match='no regular file'):
+        Sandbox(provider.root).open_log('pipe')
+    if os.geteuid() != 0:
+        pytest.skip('only root can make a device; the rest was tested')
+    try:
+        os.mknod(provider.root / 'zero', stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip('this container has no devices; the rest was tested')
+    with pytest.raises(FinalFailure, match='no regular file'):
+        Sandbox(provider.root).read('zero')
+
+
+def test_a_file_that_is_replaced_by_a_pipe_while_we_look_is_not_waited_for(provider, monkeypatch):
+    os.mkfifo(provider.root / 'pipe')
+    (provider.root / 'file').write_text('')
+    regular = os.stat(provider.root / 'file')
+    monkeypatch.setattr(os, 'stat', lambda *arguments, **options: regular)
+    with pytest.raises(FinalFailure, match='no regular file'):
+        Sandbox(provider.root).read('pipe')
+
+
+def test_a_file_is_read_up_to_a_limit(provider):
+    with open(provider.root / 'sparse', 'wb') as file:
+        file.truncate(READ_LIMIT_BYTES + 1)
+    with pytest.raises(FinalFailure, match='not read'):
+        Sandbox(provider.root).read('sparse')
 
 
 # --- files and directories ------------------------------------------------------------------------------------
@@ -328,6 +397,37 @@ def test_a_process_has_a_start_and_what_is_no_process_has_none():
     assert launch.start_of(child.pid) is None
 
 
+def test_a_process_that_was_not_started_here_is_not_looked_at_and_not_ended(provider):
+    """Adoption and ``external_id`` name processes by number and start, which everybody on the machine can see."""
+    with subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE, start_new_session=True) as other:
+        row = Row(Process(provider), {'program': 'python', 'stop_timeout_s': 0})
+        row.subject = replace(row.subject, physical_id=f'{other.pid}:{launch.start_of(other.pid)}')
+        with pytest.raises(ObjectNotFound):
+            row.kind.observe(row.call())
+        with pytest.raises(ObjectNotFound):
+            row.kind.delete(row.call())
+        assert other.poll() is None
+        other.communicate(b'\n')
+        assert other.returncode == 0
+
+
+def test_a_process_is_taken_over_within_its_project_only(provider):
+    program = {'program': 'python', 'arguments': ['-c', 'import time; time.sleep(600)']}
+    first = made(Row(Process(provider), program))
+    adopted = Row(Process(provider), program, token='token-2', stack_id='another')
+    adopted.subject = replace(adopted.subject, physical_id=first.subject.physical_id)
+    foreign = Row(Process(provider), program, token='token-3')
+    foreign.subject = replace(foreign.subject, physical_id=first.subject.physical_id, project_id='another')
+    for ask in (foreign.kind.observe, foreign.kind.delete):
+        with pytest.raises(ObjectNotFound):
+            ask(foreign.call())
+    assert is_running(first.subject.physical_id)
+    assert adopted.attribute('port') == first.attribute('port')
+    adopted.kind.observe(adopted.call())
+    removed(adopted)
+    assert not is_running(first.subject.physical_id)
+
+
 # --- checks ---------------------------------------------------------------------------------------------------
 
 
@@ -359,6 +459,7 @@ def address():
     'properties', [{}, {'text': 'come'}, {'path': '/no', 'status': 404}, {'path': '/away', 'status': 302}]
 )
 def test_a_check_passes(provider, address, properties):
+    provider = replace(provider, check_addresses=frozenset({address.removeprefix('http://')}))
     path = properties.pop('path', '/')
     row = Row(HttpCheck(provider, Clock()), {'url': address + path, **properties})
     assert isinstance(row.store(row.kind.create(row.call())), Done)
@@ -372,6 +473,7 @@ def test_a_check_passes(provider, address, properties):
 )
 def test_a_check_goes_on_asking_and_fails_with_the_last_reason(provider, address, path, properties, reason):
     clock = Clock()
+    provider = replace(provider, check_addresses=frozenset({address.removeprefix('http://')}))
     row = Row(HttpCheck(provider, clock), {'url': f'{address}{path}?token=secret', 'timeout_s': 3, **properties})
     answer = row.store(row.kind.create(row.call()))
     assert isinstance(answer, InProgress)
@@ -383,15 +485,46 @@ def test_a_check_goes_on_asking_and_fails_with_the_last_reason(provider, address
 
 def test_a_server_that_is_not_there_is_the_last_reason(provider):
     clock = Clock()
+    provider = replace(provider, check_addresses=frozenset({'127.0.0.1:1'}))
     row = Row(HttpCheck(provider, clock), {'url': 'http://127.0.0.1:1/', 'timeout_s': 1})
     with pytest.raises(FinalFailure, match='(?i)refused'):
         row.poll(row.kind.create(row.call()), Action.CREATE, clock.advance)
 
 
-def test_only_allowed_hosts_are_asked(provider):
-    row = Row(HttpCheck(provider), {'url': 'http://169.254.169.254/latest'})
-    with pytest.raises(FinalFailure, match=r'169\.254\.169\.254 may not be asked'):
+@pytest.mark.parametrize(
+    'url', ['http://169.254.169.254/latest', 'http://127.0.0.1:1/', 'http://127.1:{port}/', 'http://[::1]:{port}/']
+)
+def test_only_allowed_addresses_are_asked(provider, address, url):
+    """The server is there, on this machine; it is neither listed nor a process of the local provider."""
+    row = Row(HttpCheck(LocalProvider(provider.root)), {'url': url.format(port=address.rpartition(':')[2])})
+    with pytest.raises(FinalFailure, match='may not be asked'):
         row.kind.create(row.call())
+
+
+def test_a_project_checks_its_own_processes_and_no_others(provider):
+    """Not even whether their answers contain a text is for anybody else."""
+    server = made(Row(Process(provider), {'program': 'python', 'arguments': ['-m', 'http.server', '${PORT}']}))
+    try:
+        row = Row(HttpCheck(provider, Clock()), {'url': server.attribute('url'), 'timeout_s': 1})
+        assert row.kind.create(row.call()) is not None
+        row.subject = replace(row.subject, project_id='another')
+        with pytest.raises(FinalFailure, match='may not be asked'):
+            row.kind.create(row.call())
+    finally:
+        removed(server)
+    row.subject = replace(row.subject, project_id='project-id')
+    with pytest.raises(FinalFailure, match='may not be asked'):  # the process has ended: anybody may have its port
+        row.kind.create(row.call())
+
+
+def test_a_process_cannot_claim_the_port_of_somebody_else(provider, address):
+    """With the port it would get the right to have it checked."""
+    row = Row(Process(provider), {'program': 'python', 'port': int(address.rpartition(':')[2])})
+    with pytest.raises(FinalFailure, match='in use'):
+        row.kind.create(row.call())
+
+
+def test_addresses_of_checks_are_http_without_a_password(provider):
     with pytest.raises(StackValidationFailed):
         Row(HttpCheck(provider), {'url': 'file:///etc/passwd'}).call()
     with pytest.raises(StackValidationFailed):

@@ -22,7 +22,7 @@ from convergence.resources.schema import PropertySchema
 from convergence.resources.validation import validate
 from convergence.template import Identity, compile
 from convergence.testing import conformance
-from convergence.worker.course import Pace
+from convergence.worker.attempt import Pace
 
 
 @pytest.fixture

@@ -32,8 +32,13 @@ class Exploding(ResourceType):
 def test_the_builtin_types_are_there_and_local_ones_only_when_enabled(tmp_path):
     plain, local = Registry.builtin(), Registry.builtin(local=LocalProvider(tmp_path))
     assert plain.names() == (
-        'OS::Heat::Delay', 'OS::Heat::None', 'OS::Heat::RandomString', 'OS::Heat::TestResource',
-        'OS::Heat::UpdateWaitConditionHandle', 'OS::Heat::Value', 'OS::Heat::WaitCondition',
+        'OS::Heat::Delay',
+        'OS::Heat::None',
+        'OS::Heat::RandomString',
+        'OS::Heat::TestResource',
+        'OS::Heat::UpdateWaitConditionHandle',
+        'OS::Heat::Value',
+        'OS::Heat::WaitCondition',
         'OS::Heat::WaitConditionHandle',
     )
     assert 'Convergence::Local::File' not in plain

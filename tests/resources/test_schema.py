@@ -202,8 +202,12 @@ def test_remaining_takes_what_nothing_else_declares():
 def test_the_description_has_the_fields_shape():
     described = SCHEMA.describe()
     assert described['image'] == {
-        'type': 'string', 'required': True, 'update_allowed': False, 'immutable': False,
-        'description': 'What to boot.', 'constraints': [{'allowed_pattern': '[a-z]+'}],
+        'type': 'string',
+        'required': True,
+        'update_allowed': False,
+        'immutable': False,
+        'description': 'What to boot.',
+        'constraints': [{'allowed_pattern': '[a-z]+'}],
     }
     assert described['rules']['schema']['*']['schema']['port']['constraints'] == [{'range': {'min': 1, 'max': 65535}}]
     assert described['tags']['schema'] == {'*': {'type': 'string', 'required': False}}

@@ -44,7 +44,11 @@ class Server(ResourceType[ServerProperties]):
 
 SCHEMA = PropertySchema.of(ServerProperties)
 OLD = {
-    'flavour': 'small', 'ports': [{'net_id': 'a'}, {'network': 'b'}], 'group': 'web', 'legacy_flag': 1, 'state': 'ON',
+    'flavour': 'small',
+    'ports': [{'net_id': 'a'}, {'network': 'b'}],
+    'group': 'web',
+    'legacy_flag': 1,
+    'state': 'ON',
 }
 NEW = {'flavor': 'small', 'ports': [{'network': 'a'}, {'network': 'b'}], 'groups': ['web'], 'state': 'on'}
 

@@ -48,7 +48,9 @@ outputs:
 
 
 def test_values_that_are_known_only_later_are_not_held_against_the_template():
-    validate(compile("""
+    validate(
+        compile(
+            """
 heat_template_version: 2018-08-31
 resources:
   text: {type: OS::Heat::RandomString}
@@ -64,7 +66,11 @@ resources:
 outputs:
   all: {value: {get_attr: [test]}}
   any: {value: {get_attr: [anything, what, ever, 0]}}
-""", identity=IDENTITY), Registry.builtin())
+""",
+            identity=IDENTITY,
+        ),
+        Registry.builtin(),
+    )
 
 
 def test_attributes_asked_in_properties_and_metadata_are_checked():
@@ -83,7 +89,7 @@ resources:
 def test_the_examples_are_valid(tmp_path, request):
     registry = Registry.builtin(local=LocalProvider(tmp_path))
     examples = sorted((request.config.rootpath / 'examples').glob('*.yaml'))
-    assert [example.name for example in examples] == ['hello.yaml', 'site-update.yaml', 'site.yaml']
+    assert [example.name for example in examples] == ['hello.yaml', 'site-update.yaml', 'site.yaml', 'wait.yaml']
     for example in examples:
         validate(compile(example.read_text(), identity=IDENTITY), registry)
 

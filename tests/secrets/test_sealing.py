@@ -16,11 +16,11 @@ from convergence import config, errors
 from convergence.cmd import manage
 from convergence.cmd.database import open_bare, open_database
 from convergence.config import SecretSettings, Settings
-from convergence.db import migration
-from convergence.db.columns import Sealable
-from convergence.db.connection import connect
-from convergence.db.models import METADATA, TEMPLATE
-from convergence.db.sealing import is_sealed, new_key
+from convergence.db.schema import migration
+from convergence.db.schema.columns import Sealable
+from convergence.db.schema.models import METADATA, TEMPLATE
+from convergence.db.schema.sealing import is_sealed, new_key
+from convergence.db.statements.connection import connect
 from tests.api.installation import settings
 from tests.secrets.test_canaries import raw
 
@@ -70,8 +70,16 @@ def manages(tmp_path: Path, url: str, *command: str, keys: str = '') -> int:
 
 
 READABLE = {
-    'asked', 'load', 'physical_id', 'reason', 'required_by', 'requires', 'status_reason', 'tags',
-}  # fmt: skip
+    'asked',
+    'load',
+    'physical_id',
+    'cause',
+    'reason',
+    'required_by',
+    'requires',
+    'status_reason',
+    'tags',
+}
 """Names of columns for texts of any length that are not sealed: names, ids, and texts in which secrets are masked."""
 
 
@@ -236,8 +244,8 @@ def test_no_secret_option_shows_when_all_options_are_logged(tmp_path, caplog):
 
 @pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)
 def test_a_value_that_is_written_during_a_rotation_is_left_as_it_is(url, tmp_path, monkeypatch):
-    from convergence.db import rotation
-    from convergence.db.sealing import Seal
+    from convergence.db.schema import rotation
+    from convergence.db.schema.sealing import Seal
 
     old, new = new_key(), new_key()
     writer = open_database(configured(tmp_path, url, old))

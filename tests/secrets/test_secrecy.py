@@ -14,7 +14,14 @@ SECRET = 'pass "word"\n it\'s /Über'
 
 @pytest.mark.parametrize(
     'form',
-    [SECRET, json.dumps(SECRET), repr(SECRET), json.dumps(SECRET, ensure_ascii=False), quote(SECRET), quote(SECRET, '')],
+    [
+        SECRET,
+        json.dumps(SECRET),
+        repr(SECRET),
+        json.dumps(SECRET, ensure_ascii=False),
+        quote(SECRET),
+        quote(SECRET, ''),
+    ],
 )
 def test_a_secret_is_masked_however_a_program_quotes_it(form):
     shown = secrecy.masked(f'before {form} after', secrecy.texts(SECRET))
@@ -29,8 +36,10 @@ def test_the_leaves_of_lists_and_maps_are_secrets_too_but_not_what_stands_everyw
     assert {'longer', '12345'} <= found
     assert not {'abc', 'True', 'None'} & found
     assert secrecy.without({'n': 12345, 's': 'is 12345', 'yes': True}, found) == {
-        'n': secrecy.MASK, 's': f'is {secrecy.MASK}', 'yes': True,
-    }  # fmt: skip
+        'n': secrecy.MASK,
+        's': f'is {secrecy.MASK}',
+        'yes': True,
+    }
     assert secrecy.texts_without({'line': 12345}, found) == {'line': 12345}
 
 

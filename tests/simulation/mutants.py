@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
+import re
 import sys
 import textwrap
 import time
@@ -24,6 +25,8 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Plan, Run
+from convergence.simulator.sqlstore import in_sqlite
+from convergence.simulator.storage import Storage, in_memory
 
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 SEEDS = 60
@@ -48,19 +51,24 @@ class Mutant:
 
     :param scenarios: those in which it should show, likeliest first; by name, without ``.py``.
     :param faults: what else goes wrong in the runs.
+    :param storage: where the rows are: what only production runs is broken in the SQL store.
+    :param sweeps: after so many a run counts as stuck.
     """
 
     name: str
     edits: tuple[Edit, ...]
     scenarios: tuple[str, ...]
     faults: Faults = field(default_factory=Faults)
+    storage: Callable[[Callable[[], float]], Storage] = in_memory
+    sweeps: int = 100
 
 
-CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory'
-VERDICTS = 'convergence.core.verdicts'
-PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory_effects'
+CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory.store'
+VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
+PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory.effects'
+LOAD = 'convergence.db.statements.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
-TRAVERSALS = 'convergence.engine.traversals:Traversals'
+TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
 
 MUTANTS = (
     Mutant(
@@ -77,46 +85,76 @@ MUTANTS = (
     ),
     Mutant(
         'no wake-up when a superseded action is done',
-        (Edit(f'{FINISH}:_onward', 'return Decision(End.RELEASED, tuple(effects), view.waiting)',
-              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        (
+            Edit(
+                f'{FINISH}:_onward',
+                'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+                'return Decision(End.RELEASED, tuple(effects), ())',
+            ),
+        ),
         ('superseded_update_finishes_late', 'update_add_concurrent'),
     ),
     Mutant(
         'no wake-up when a superseded action has failed',
-        (Edit(f'{FINISH}:_failed', 'return Decision(End.RELEASED, tuple(effects), view.waiting)',
-              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        (
+            Edit(
+                f'{FINISH}:_failed',
+                'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+                'return Decision(End.RELEASED, tuple(effects), ())',
+            ),
+        ),
         ('superseded_update_fails_late', 'superseded_update_is_cancelled'),
     ),
     Mutant(
         'no wake-up when an action of an older traversal is done, but not what is wanted now',
-        (Edit(f'{FINISH}:_onward', 'return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))',
-              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        (
+            Edit(
+                f'{FINISH}:_onward',
+                'return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))',
+                'return Decision(End.RELEASED, tuple(effects), ())',
+            ),
+        ),
         ('superseded_update_finishes_late', 'parked_resource_is_superseded'),
     ),
     Mutant(
         'no wake-up when a superseded action is parked',
-        (Edit(f'{FINISH}:_parked', 'return Decision(End.RELEASED, tuple(effects), view.waiting)',
-              'return Decision(End.RELEASED, tuple(effects), ())'),),
+        (
+            Edit(
+                f'{FINISH}:_parked',
+                'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+                'return Decision(End.RELEASED, tuple(effects), ())',
+            ),
+        ),
         ('polled_resource_is_superseded',),
     ),
     Mutant(
         'no wake-up when an action was cancelled',
-        (Edit(f'{RUNNER}._let_go', 'action, progress = course.claim.action, course.progress or {}',
-              'raise Fenced(course.physical_id)'),),
+        (
+            Edit(
+                f'{RUNNER}._let_go',
+                'action, progress = attempt.claim.action, attempt.progress or {}',
+                'raise Fenced(attempt.physical_id)',
+            ),
+        ),
         ('superseded_update_is_cancelled', 'create_is_cancelled'),
     ),
     Mutant(
         'no wake-up when a time limit has passed',
         (
             Edit(f'{TRAVERSALS}.time_out', 'self.settle(stack_id, traversal_id)', 'pass'),
-            Edit('convergence.engine.chores:Chores.settle', 'self._sweeps.unsettled', 'lambda limit: []'),
+            Edit('convergence.engine.sweeper.tasks:SweepTasks.settle', 'self._sweeps.unsettled', 'lambda limit: []'),
         ),
         ('create_exceeds_its_time', 'update_exceeds_its_time_and_is_rolled_back'),
     ),
     Mutant(
         'no wake-up when a resource was replaced',
-        (Edit(f'{STEPS}:replacement', 'return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))',
-              'return Decision(new.id, tuple(effects), ())'),),
+        (
+            Edit(
+                f'{STEPS}:replacement',
+                'return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))',
+                'return Decision(new.id, tuple(effects), ())',
+            ),
+        ),
         ('update_replace',),
     ),
     Mutant(
@@ -125,9 +163,25 @@ MUTANTS = (
         ('replacement_asked_for_late_is_superseded',),
     ),
     Mutant(
+        'a refused update counts as undone',
+        (
+            Edit(
+                f'{FINISH}:_unsuitable',
+                'resource_state(resource, resource.action, Status.FAILED, result.reason)',
+                'resource_state(resource, resource.action, Status.COMPLETE, result.reason)',
+            ),
+        ),
+        ('refused_update_is_taken_back',),
+    ),
+    Mutant(
         'a failure is not settled',
-        (Edit('convergence.worker.checks:Checks._conclude', 'self._settler.settle(claim.stack.id, claim.traversal.id)',
-              'pass'),),
+        (
+            Edit(
+                'convergence.worker.checks:Checks._conclude',
+                'self._settler.settle(claim.stack.id, claim.traversal.id)',
+                'pass',
+            ),
+        ),
         ('failed_create_is_rolled_back',),
     ),
     Mutant(
@@ -140,28 +194,46 @@ MUTANTS = (
         'write without fence',
         (
             Edit(f'{APPLY}:_held', 'row.fence == effect.fence', 'True'),
-            Edit(f'{FINISH}:finish',
-                 'if resource is None or resource.owner != claim.resource.owner '
-                 'or resource.fence != claim.resource.fence:', 'if resource is None:'),
+            Edit(
+                f'{FINISH}:finish',
+                'if resource is None or resource.owner != claim.resource.owner '
+                'or resource.fence != claim.resource.fence:',
+                'if resource is None:',
+            ),
         ),
-        ('frozen_worker_comes_back',),
+        ('stuck_creation_returns_late', 'frozen_worker_comes_back'),
+        Faults(freeze=0.01),
     ),
     Mutant(
         'count a predecessor twice',
-        (Edit(f'{APPLY}:_finish_node', "'waiting': successor.waiting - 1", "'waiting': max(0, successor.waiting - 2)"),),
+        (
+            Edit(
+                f'{APPLY}:_finish_node', "'waiting': successor.waiting - 1", "'waiting': max(0, successor.waiting - 2)"
+            ),
+        ),
         ('basic_create',),
     ),
     Mutant(
         'count a predecessor before its commit',
-        (Edit(f'{VERDICTS}:claim_row', 'return Decision(Begun(step, claim), tuple(effects))',
-              'return Decision(Begun(step, claim), (*effects, FinishNode(view.node.traversal_id, view.node.number, '
-              'view.node.required_by)))'),),
+        (
+            Edit(
+                f'{VERDICTS}:claim_row',
+                'return Decision(StepDecision(step, claim), tuple(effects))',
+                'return Decision(StepDecision(step, claim), (*effects, FinishNode(view.node.traversal_id, view.node.number, '
+                'view.node.required_by)))',
+            ),
+        ),
         ('basic_create',),
     ),
     Mutant(
         'clean up before dependents',
-        (Edit(f'{GRAPH}:build', 'graph.add(cleanup_key(required), [cleanup_key(row.id)])',
-              'graph.add(cleanup_key(required))'),),
+        (
+            Edit(
+                f'{GRAPH}:build',
+                'graph.add(cleanup_key(required), [cleanup_key(row.id)])',
+                'graph.add(cleanup_key(required))',
+            ),
+        ),
         ('update_replace',),
     ),
     Mutant(
@@ -176,47 +248,71 @@ MUTANTS = (
     ),
     Mutant(
         'pick a row that is being deleted',
-        (Edit(f'{PLAN}:choose', 'if row.action is Action.DELETE or row.name not in request.goal.definitions:',
-              'if row.name not in request.goal.definitions:'),),
+        (
+            Edit(
+                f'{PLAN}:choose',
+                'if row.action is Action.DELETE or row.name not in request.goal.definitions:',
+                'if row.name not in request.goal.definitions:',
+            ),
+        ),
         ('cleanup_becomes_wanted_again', 'removed_and_added_again'),
     ),
     Mutant(
         'take the failure of a superseded traversal for that of the stack',
         (
-            Edit(f'{FINISH}:_failed', 'if not view.is_current or node is None or traversal is None:',
-                 'if node is None or traversal is None:'),
-            Edit(f'{FINISH}:_failed', 'if not view.is_running or node.status is not NodeStatus.READY:',
-                 'if node.status is not NodeStatus.READY:'),
-            Edit(f'{FINISH}:_failed', 'failure.node_failed(traversal, node,',
-                 'failure.node_failed(__import__("dataclasses").replace(traversal, id=view.stack.traversal_id), node,'),
+            Edit(
+                f'{FINISH}:_failed',
+                'if not view.is_current or node is None or traversal is None:',
+                'if node is None or traversal is None:',
+            ),
+            Edit(
+                f'{FINISH}:_failed',
+                'if not view.is_running or node.status is not NodeStatus.READY:',
+                'if node.status is not NodeStatus.READY:',
+            ),
+            Edit(
+                f'{FINISH}:_failed',
+                'failure.node_failed(traversal, node,',
+                'failure.node_failed(__import__("dataclasses").replace(traversal, id=view.stack.traversal_id), node,',
+            ),
         ),
         ('superseded_update_fails_late',),
     ),
     Mutant(
         'roll back to what was last tried',
-        (Edit(f'{PLAN}:_stack_effects', "'traversal_id': request.traversal_id,",
-              "'traversal_id': request.traversal_id, 'last_good_template_id': stack.template_id,"),),
+        (
+            Edit(
+                f'{PLAN}:_stack_effects',
+                "'traversal_id': request.traversal_id,",
+                "'traversal_id': request.traversal_id, 'last_good_template_id': stack.template_id,",
+            ),
+        ),
         ('rollback_passes_over_an_unfinished_update', 'update_replace_rollback'),
     ),
     Mutant(
         'drop the sweeper',
-        (Edit('convergence.engine.sweeper:Sweeper.sweep', 'if not self._sweeps.take_duty(', 'if True or not ('),),
+        (Edit('convergence.engine.sweeper.sweeper:Sweeper.sweep', 'if not is_ours:', 'if True:'),),
         ('all_messages_are_lost', 'worker_dies_while_creating'),
     ),
     Mutant(
         'the sweeper does not take over from the dead',
-        (Edit('convergence.engine.chores:Chores.take_over', 'self._sweeps.orphaned', 'lambda limit: []'),),
+        (Edit('convergence.engine.sweeper.tasks:SweepTasks.take_over', 'self._sweeps.orphaned', 'lambda limit: []'),),
         ('worker_dies_while_creating',),
     ),
     Mutant(
         'suspend what is used before what uses it',
-        (Edit(f'{PLAN}:_whole', 'return graph.build({}, tuple(chosen.values()))',
-              'return graph.build(request.goal.definitions, ())'),),
+        (
+            Edit(
+                f'{PLAN}:_whole',
+                'return graph.build({}, tuple(chosen.values()))',
+                'return graph.build(request.goal.definitions, ())',
+            ),
+        ),
         ('stack_is_suspended_and_resumed',),
     ),
     Mutant(
         'let what is suspended sleep',
-        (Edit(f'{CHECK}:_before_anything', 'if is_asleep(resource):', 'if False:'),),
+        (Edit(f'{DECIDE}:before_comparing', 'if is_asleep(row):', 'if False:'),),
         ('update_while_a_stack_is_resumed',),
     ),
     Mutant(
@@ -226,20 +322,35 @@ MUTANTS = (
     ),
     Mutant(
         'keep what is said to be broken',
-        (Edit(f'{CHECK}:_change', 'is_other or state == (Action.CHECK, Status.FAILED)', 'is_other'),
-         Edit(f'{CHECK}:_change', 'is_broken = resource.status is not Status.COMPLETE and', 'is_broken = False and')),
+        (
+            Edit(
+                f'{DECIDE}:after_comparing',
+                'if (row.action, row.status) == (Action.CHECK, Status.FAILED):',
+                'if False:',
+            ),
+            Edit(f'{DECIDE}:after_comparing', 'if row.status is not Status.COMPLETE:', 'if False:'),
+        ),
         ('check_finds_something_missing', 'resource_is_said_to_be_broken'),
     ),
     Mutant(
         'never resume',
-        (Edit(f'{CHECK}:_update', 'not is_offered(resource) and _is_unfinished(view, resource)', 'False'),),
+        (
+            Edit(
+                f'{DECIDE}:before_comparing',
+                'not is_offered(row) and is_unfinished(row, goal.repeats, goal.recreated)',
+                'False',
+            ),
+        ),
         ('parked_resource_is_superseded', 'worker_dies_while_something_takes_long'),
     ),
     Mutant(
         'send before the commit',
         (
-            Edit(f'{TRAVERSALS}._start', 'plans.append(decision.verdict)',
-                 'plans.append(decision.verdict); self._announce(stack, decision.verdict)'),
+            Edit(
+                f'{TRAVERSALS}._start',
+                'plans.append(decision.verdict)',
+                'plans.append(decision.verdict); self._announce(stack, decision.verdict)',
+            ),
             Edit(f'{TRAVERSALS}._start', 'self._announce(stack, planned)', 'pass'),
         ),
         ('basic_create', 'update_add'),
@@ -248,8 +359,11 @@ MUTANTS = (
         'finish a node whatever its status',
         (
             Edit(f'{APPLY}:_ready_node', 'node.status is NodeStatus.READY', 'True'),
-            Edit(f'{CHECK}:begin', 'if not view.may_start or node.status is not NodeStatus.READY:',
-                 'if not view.may_start:'),
+            Edit(
+                f'{CHECK}:begin',
+                'if not view.may_start or node.status is not NodeStatus.READY:',
+                'if not view.may_start:',
+            ),
         ),
         ('every_message_comes_twice',),
         Faults(double=0.3),
@@ -262,18 +376,29 @@ MUTANTS = (
     Mutant(
         'read the traversal before the row is locked',
         (
-            Edit(f'{STORE}:_one_node', 'seen = store.node(scope.traversal_id, scope.number)[0].resource_id',
-                 'node, traversal, stack = store.node(scope.traversal_id, scope.number); seen = node.resource_id'),
-            Edit(f'{STORE}:_one_node', 'node, traversal, stack = store.node(scope.traversal_id, scope.number)\n    res',
-                 'res'),
+            Edit(
+                f'{STORE}:_one_node',
+                'seen = store.node(scope.traversal_id, scope.number)[0].resource_id',
+                'node, traversal, stack = store.node(scope.traversal_id, scope.number); seen = node.resource_id',
+            ),
+            Edit(
+                f'{STORE}:_one_node',
+                'node, traversal, stack = store.node(scope.traversal_id, scope.number)\n    res',
+                'res',
+            ),
         ),
         ('update_add_concurrent', 'five_updates_in_a_row'),
     ),
     Mutant(
         'a worker takes no notice of the end of a traversal while it finishes',
-        (Edit(f'{FINISH}:_onward', 'if not view.is_current or node is None:', 'if node is None:'),
-         Edit(f'{FINISH}:_onward', 'if not view.is_running or node.status is not NodeStatus.READY:',
-              'if node.status is not NodeStatus.READY:')),
+        (
+            Edit(f'{FINISH}:_onward', 'if not view.is_current or node is None:', 'if node is None:'),
+            Edit(
+                f'{FINISH}:_onward',
+                'if not view.is_running or node.status is not NodeStatus.READY:',
+                'if node.status is not NodeStatus.READY:',
+            ),
+        ),
         ('superseded_update_finishes_late', 'update_add_concurrent'),
     ),
     Mutant(
@@ -289,7 +414,7 @@ MUTANTS = (
     ),
     Mutant(
         'a deadline does not end a traversal',
-        (Edit('convergence.db.memory_queries:MemorySweeps.overdue', 'each.deadline < now', 'False'),),
+        (Edit('convergence.db.memory.queries:MemorySweeps.overdue', 'each.deadline < now', 'False'),),
         ('stuck_creation_exceeds_its_time', 'create_exceeds_its_time'),
     ),
     Mutant(
@@ -299,29 +424,172 @@ MUTANTS = (
     ),
     Mutant(
         'what is claimed after it was given up is kept',
-        (Edit('convergence.worker.checks:Checks._hold',
-              'if task in self._left and self._held.pop(task, None) is not None:', 'if False:'),),
-        ('time_limit_counts_from_the_update', 'database_is_away', 'worker_dies_while_creating'),
-        Faults(freeze=0.004),
+        (
+            Edit(
+                'convergence.worker.checks:Checks._hold',
+                'if task in self._left and self._held.pop(task, None) is not None:',
+                'if False:',
+            ),
+        ),
+        ('update_add_concurrent',),
+        Faults(freeze=0.03),
     ),
     Mutant(
         'an object that is made late is forgotten',
-        (Edit('convergence.worker.checks:Checks._keep_track', 'committed = self._steps.keep_track(claim, physical_id)',
-              'return'),),
+        (
+            Edit(
+                'convergence.worker.checks:Checks._keep_track',
+                'committed = self._steps.keep_track(claim, physical_id)',
+                'return',
+            ),
+        ),
         ('stuck_creation_is_made_much_later',),
     ),
     Mutant(
         'take from the living',
-        (Edit('convergence.db.memory_queries:MemorySweeps.orphaned', 'row.owner not in alive', 'True'),),
+        (Edit('convergence.db.memory.queries:MemorySweeps.orphaned', 'row.owner not in alive', 'True'),),
         ('worker_stands_still_within_its_lease', 'one_resource_answers_later', 'polled_resource_is_superseded'),
     ),
     Mutant(
         'nobody hears of a cancel, and nobody reads of it',
         (
-            Edit('convergence.worker.service:WorkerService.cancel',
-                 'self._groups.stop(traversal_id, self._options.cancel_grace_s)', '0'),
+            Edit(
+                'convergence.worker.service:WorkerService.cancel',
+                'self._groups.stop(traversal_id, self._options.cancel_grace_s)',
+                '0',
+            ),
         ),
         ('stuck_creation_is_cancelled', 'create_is_cancelled'),
+    ),
+    Mutant(
+        'an update is told that the object was already what it is to be',
+        (Edit(f'{RUNNER}._begin', 'previous=resource.properties if', 'previous=properties if'),),
+        ('every_sort_of_service', 'worker_dies_while_updating'),
+    ),
+    Mutant(
+        'what an interrupted creation has made is not looked for',
+        (
+            Edit(
+                f'{RUNNER}._resume',
+                'found = self._recovery.find(attempt)',
+                'found = None',
+            ),
+        ),
+        ('worker_dies_while_creating', 'object_made_but_its_id_is_lost'),
+        Faults(crash=0.01),
+    ),
+    Mutant(
+        'an update whose object is gone when it is taken up again counts as done',
+        (Edit(f'{RUNNER}._resume', 'if action is Action.DELETE: return Succeeded(None)', 'return Succeeded(None)'),),
+        ('object_goes_while_it_is_changed',),
+    ),
+    Mutant(
+        'what supersedes and cancels does not stop what is in progress',
+        (Edit(f'{TRAVERSALS}._announce', 'self._stop_workers(stack.id, planned.superseded)', 'pass'),),
+        ('delete_stops_what_is_busy', 'way_back_stops_what_is_busy'),
+    ),
+    Mutant(
+        'a delete stops only what it has superseded',
+        (
+            Edit(
+                f'{TRAVERSALS}._announce',
+                'if traversal.cancels:',
+                'if traversal.cancels and planned.superseded is not None:',
+            ),
+        ),
+        ('delete_stops_what_a_failure_has_left',),
+    ),
+    Mutant(
+        'a cancel stops only the traversal that it ends',
+        (
+            Edit(
+                f'{TRAVERSALS}._stop_workers',
+                'if each.id == ended or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):',
+                'if each.id == ended:',
+            ),
+        ),
+        ('delete_stops_what_a_failure_has_left',),
+    ),
+    Mutant(
+        'a deadline does not stop what is in progress',
+        (Edit(f'{TRAVERSALS}.time_out', 'self._stop_workers(stack_id, traversal_id)', 'pass'),),
+        ('deadline_stops_what_is_busy',),
+    ),
+    Mutant(
+        'a cancel that ends a stack does not stop what is in progress',
+        (Edit(f'{TRAVERSALS}.cancel', 'self._stop_workers(stack.id, stopped)', 'pass'),),
+        ('cancel_stops_what_is_busy',),
+    ),
+    Mutant(
+        'a row that is replaced in the operation that has made it gets no cleanup node',
+        (Edit('convergence.core.replace:replacement', 'if not view.has_cleanup:', 'if False:'),),
+        ('interrupted_creation_is_replaced_at_once',),
+    ),
+    Mutant(
+        'a late cleanup holds up nobody',
+        (Edit(f'{APPLY}:_append_cleanup', 'for follower in (*held_up, before):', 'for follower in ():'),),
+        ('interrupted_creation_is_replaced_at_once',),
+    ),
+    Mutant(
+        'SQL: who replaces believes that there is a cleanup node',
+        (
+            Edit(
+                f'{LOAD}:_one_replacement',
+                'connection.execute(HAS_CLEANUP, key).first() is not None',
+                'True',
+            ),
+        ),
+        ('interrupted_creation_is_replaced_at_once',),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: what requirements hand on is not read',
+        (Edit(f'{LOAD}:_one_node', '_inputs(connection, node) if node.requires else {}', '{}'),),
+        ('basic_create',),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: no row is the chosen one',
+        (Edit(f'{LOAD}:_one_node', 'resource.id if found else None', 'None'),),
+        ('update_replace_rollback',),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: who ends superseded work sees nobody that waits',
+        (
+            Edit(
+                f'{LOAD}:_held_resource',
+                'tuple((traversal_id, number) for traversal_id, number in found)',
+                '()',
+            ),
+        ),
+        ('update_add_concurrent', 'superseded_update_finishes_late'),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: the sweeper finds no rows of the dead',
+        (Edit('convergence.db.queries.sweeps:Sweeps.orphaned', 'self._read(_ORPHANED, limit)', '[]'),),
+        ('worker_dies_in_a_call',),
+        storage=in_sqlite,
+        sweeps=20,
+    ),
+    Mutant(
+        'SQL: the sweeper finds no operation that is past its deadline',
+        (Edit('convergence.db.queries.sweeps:Sweeps.overdue', 'self._read(_OVERDUE, limit)', '[]'),),
+        ('stuck_creation_exceeds_its_time', 'deadline_stops_what_is_busy'),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: a replacement does not get the node',
+        (
+            Edit(
+                'convergence.db.statements.apply:_point_node',
+                "'new_resource': effect.resource_id",
+                "'new_resource': None",
+            ),
+        ),
+        ('update_replace',),
+        storage=in_sqlite,
     ),
     Mutant(
         'judge by times whether a replaced row has a cleanup node',
@@ -341,10 +609,17 @@ def _function(place: str) -> Any:
 
 def _exchanged(source: str, edits: Sequence[Edit]) -> str:
     for edit in edits:
-        if source.count(edit.line) < 1:
+        source, times = _anyhow_laid_out(edit.line).subn(edit.instead.replace('\\', r'\\'), source)
+        if times < 1:
             raise LookupError(f'{edit.place} has no line {edit.line!r} any more: write the mutant anew')
-        source = source.replace(edit.line, edit.instead)
     return source
+
+
+def _anyhow_laid_out(line: str) -> re.Pattern[str]:
+    """A pattern for a piece of code, however a formatter breaks it into lines."""
+    tokens = re.findall(r"'(?:[^'\\]|\\.)*'|\w+|[^\w\s]", line)
+    between = [r',?\s*' if token in ')]}' else r'\s*' for token in tokens[1:]]
+    return re.compile(re.escape(tokens[0]) + ''.join(gap + re.escape(token) for gap, token in zip(between, tokens[1:])))
 
 
 @contextmanager
@@ -390,14 +665,15 @@ def hunt(mutant: Mutant, seeds: int = SEEDS) -> Caught | None:
         for seed in range(seeds):
             for scenario in scenarios:
                 runs += 1
-                rule = _noticed(scenario, seed, mutant.faults)
+                rule = _noticed(scenario, seed, mutant)
                 if rule is not None:
                     return Caught(scenario.name, seed, rule, runs)
     return None
 
 
-def _noticed(scenario: Scenario, seed: int, faults: Faults) -> str | None:
-    run = Run(scenario, Plan(faults=faults, sweeps=100, steps=5_000), Choices(seed))
+def _noticed(scenario: Scenario, seed: int, mutant: Mutant) -> str | None:
+    plan = Plan(faults=mutant.faults, storage=mutant.storage, sweeps=mutant.sweeps, steps=5_000)
+    run = Run(scenario, plan, Choices(seed))
     try:
         run.execute()
     except Exception as error:  # noqa: BLE001 - whatever a broken engine raises has been noticed

@@ -16,9 +16,13 @@ from convergence.simulator.run import Plan, Run
 
 ROOT = Path(__file__).parents[2]
 NAMES = (
-    'update_replace', 'one_resource_answers_later', 'frozen_worker_comes_back', 'create_is_cancelled',
-    'everything_dies', 'rollback_fails_too',
-)  # fmt: skip
+    'update_replace',
+    'one_resource_answers_later',
+    'frozen_worker_comes_back',
+    'create_is_cancelled',
+    'everything_dies',
+    'rollback_fails_too',
+)
 FAULTS = Faults(drop=0.05, double=0.1, crash=0.01)
 
 

@@ -106,9 +106,18 @@ def test_the_sql_store_can_be_chosen_and_is_part_of_the_command(race, capsys):
 
 @pytest.mark.parametrize(
     'arguments',
-    [[], ['--seeds', '4', '.'], ['--seed', '-1', '.'], ['--drop', '1.5', '.'], ['--order', '--seed', '1', '.'],
-     ['--schedule', 'x', '.'], ['--store', 'paper', '.'], ['--workers', '0', '.'], ['--time', 'long', '.']],
-)  # fmt: skip
+    [
+        [],
+        ['--seeds', '4', '.'],
+        ['--seed', '-1', '.'],
+        ['--drop', '1.5', '.'],
+        ['--order', '--seed', '1', '.'],
+        ['--schedule', 'x', '.'],
+        ['--store', 'paper', '.'],
+        ['--workers', '0', '.'],
+        ['--time', 'long', '.'],
+    ],
+)
 def test_a_wrong_command_line_is_refused(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.check import begin
+from convergence.core.effects import UpdateResource
 from convergence.core.model import Phase
 from convergence.simulator.explore import Bound, Grain, explore
 from convergence.simulator.faults import Faults
@@ -54,8 +55,15 @@ def test_a_worker_that_takes_what_it_may_not_is_found(tmp_path, monkeypatch):
     """Two deliveries of one message, a moment apart: without a look at the owner both workers go to work."""
 
     def blind(view, *others):
-        held = view.resource is not None and view.node.phase is Phase.UPDATE
-        return begin(replace(view, resource=replace(view.resource, owner=None)) if held else view, *others)
+        row = view.resource
+        if row is None or view.node.phase is not Phase.UPDATE:
+            return begin(view, *others)
+        decision = begin(replace(view, resource=replace(row, owner=None)), *others)
+        # The store is told of the owner, or its guard would refuse the claim and have it decided again and again.
+        told = [
+            replace(each, owner=row.owner) if isinstance(each, UpdateResource) else each for each in decision.effects
+        ]
+        return replace(decision, effects=tuple(told))
 
     users = [module for name, module in sys.modules.items() if name.startswith('convergence.worker.')]
     users = [module for module in users if getattr(module, 'begin', None) is begin]

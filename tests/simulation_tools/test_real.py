@@ -34,7 +34,6 @@ engine.call(verify, Template({'A': RsrcDef({'a': 'y'})}))
 """
 
 
-
 def simulate(*arguments: str) -> tuple[int, str]:
     """The exit code and the output of the program, in a process of its own as it changes the configuration."""
     command = [sys.executable, '-m', 'convergence.cmd.simulate', *arguments]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convergence.db.connection import connect
 from convergence.db.simulation import set_clock
+from convergence.db.statements.connection import connect
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
@@ -16,7 +16,9 @@ from tests.simulation_tools.programs import CHAIN, REPLACE, scenario
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 
 
-@pytest.mark.parametrize('name', ['basic_create', 'update_replace', 'update_replace_rollback', 'update_interrupt_create'])
+@pytest.mark.parametrize(
+    'name', ['basic_create', 'update_replace', 'update_replace_rollback', 'update_interrupt_create']
+)
 def test_a_scenario_holds_on_the_sql_store(name):
     wanted = load(SCENARIOS / f'{name}.py')
     plans = [Plan(mode=Mode.ORDER), Plan(), Plan(faults=Faults(0.05, 0.1, 0.005)), Plan(faults=Faults(0.1, 0.1, 0.01))]
@@ -67,7 +69,7 @@ def test_a_clock_can_only_be_set_where_it_is_ours(tmp_path):
     set_clock(database, lambda: 12.5)
     from sqlalchemy import select
 
-    from convergence.db.columns import database_now
+    from convergence.db.schema.columns import database_now
 
     with database.connect() as connection:
         assert connection.execute(select(database_now())).scalar_one() == 12.5

@@ -47,7 +47,7 @@ def test_a_diagram_has_one_arrow_for_each_step_and_declares_everybody(tmp_path):
     declared = [line.split() for line in lines if line.startswith('    participant')]
     assert first == 'sequenceDiagram'
     assert [words[3] for words in declared] == ['user', 'engine-1', 'broker', 'worker-1', 'rows', 'cloud']
-    steps = lines[len(declared):]
+    steps = lines[len(declared) :]
     assert len(steps) == len(story.steps)
     known = {words[1] for words in declared}
     for line in steps:

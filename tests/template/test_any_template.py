@@ -84,11 +84,34 @@ late_values = st.recursive(
 )
 
 
-document_keys = st.sampled_from([
-    'heat_template_version', 'AWSTemplateFormatVersion', 'parameters', 'Parameters', 'resources', 'Resources',
-    'outputs', 'conditions', 'Conditions', 'Mappings', 'type', 'Type', 'properties', 'Properties', 'condition',
-    'depends_on', 'DependsOn', 'external_id', 'value', 'default', 'constraints', 'a', 'b', *KNOWN,
-])  # fmt: skip
+document_keys = st.sampled_from(
+    [
+        'heat_template_version',
+        'AWSTemplateFormatVersion',
+        'parameters',
+        'Parameters',
+        'resources',
+        'Resources',
+        'outputs',
+        'conditions',
+        'Conditions',
+        'Mappings',
+        'type',
+        'Type',
+        'properties',
+        'Properties',
+        'condition',
+        'depends_on',
+        'DependsOn',
+        'external_id',
+        'value',
+        'default',
+        'constraints',
+        'a',
+        'b',
+        *KNOWN,
+    ]
+)
 documents = st.recursive(
     scalars,
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(document_keys, inner, max_size=4)),
@@ -217,12 +240,54 @@ def test_whatever_the_sections_hold_there_is_a_template_or_an_error_of_the_langu
 
 
 PIECES = [
-    'heat_template_version: wallaby\n', 'resources:\n', '  a: ', '- ', '{', '}', '[', ']', ': ', ', ', '&x ', '*x',
+    'heat_template_version: wallaby\n',
+    'resources:\n',
+    '  a: ',
+    '- ',
+    '{',
+    '}',
+    '[',
+    ']',
+    ': ',
+    ', ',
+    '&x ',
+    '*x',
     '<<: ',
-    '!!str ', '!!binary ', '|\n', '>-\n', '"', "'", '# c\n', '? ', '\t', '\r\n', '\n', '---\n', '...\n', '%YAML 1.1\n',
-    '\ufeff', '\x00', '\x85', '\u2028', '\ud800', 'é', '0x_', '1e999', '.nan', '12:30:45', '2016-10-14', '~', 'yes',
-    '{get_attr: [a, b]}', '{if: [', '$fn', 'type: T\n', '\\', '\U0001f600', ' ' * 3,
-]  # fmt: skip
+    '!!str ',
+    '!!binary ',
+    '|\n',
+    '>-\n',
+    '"',
+    "'",
+    '# c\n',
+    '? ',
+    '\t',
+    '\r\n',
+    '\n',
+    '---\n',
+    '...\n',
+    '%YAML 1.1\n',
+    '\ufeff',
+    '\x00',
+    '\x85',
+    '\u2028',
+    '\ud800',
+    'é',
+    '0x_',
+    '1e999',
+    '.nan',
+    '12:30:45',
+    '2016-10-14',
+    '~',
+    'yes',
+    '{get_attr: [a, b]}',
+    '{if: [',
+    '$fn',
+    'type: T\n',
+    '\\',
+    '\U0001f600',
+    ' ' * 3,
+]
 
 
 @settings(SAME, max_examples=1_500)

@@ -47,8 +47,10 @@ VALUES = [
     ({'map_merge': [{'a': {'x': 1}}, {'a': {'y': 2}}]}, {'a': {'y': 2}}),
     # map_replace
     ({'map_replace': [{'a': 'x', 'b': 'y'}, {'keys': {'a': 'A'}, 'values': {'y': 'Y'}}]}, {'A': 'x', 'b': 'Y'}),
-    ({'map_replace': [{'a': 1, 'b': True, 'c': 2.5}, {'values': {'1': 'one', 'true': 'yes', '2.5': 'half'}}]},
-     {'a': 'one', 'b': 'yes', 'c': 'half'}),
+    (
+        {'map_replace': [{'a': 1, 'b': True, 'c': 2.5}, {'values': {'1': 'one', 'true': 'yes', '2.5': 'half'}}]},
+        {'a': 'one', 'b': 'yes', 'c': 'half'},
+    ),
     ({'map_replace': [{'a': ['y'], 'b': None}, {'values': {'y': 'Y'}}]}, {'a': ['y'], 'b': None}),
     ({'map_replace': [{'a': 1}, {'keys': {'a': 'a'}}]}, {'a': 1}),
     ({'map_replace': [{'a': 1}, {'keys': None, 'values': {}}]}, {'a': 1}),
@@ -80,15 +82,19 @@ VALUES = [
     ({'str_replace_vstrict': {'template': 'a b', 'params': {'a': 'x', 'b': 0}}}, 'x 0'),
     ({'str_replace_vstrict': {'template': 'a', 'params': {'a': []}}}, '[]'),
     # make_url
-    (url(scheme='http', host='example.com', port=80, path='/a b/c', query={'q': 'x y', 'z': 1}, fragment='f g'),
-     'http://example.com:80/a%20b/c?q=x+y&z=1#f%20g'),
-    (url(scheme='https', username='me@x', password='p:w/d', host='::1', port='8080', path='a'),
-     'https://me%40x:p%3Aw%2Fd@[::1]:8080/a'),
+    (
+        url(scheme='http', host='example.com', port=80, path='/a b/c', query={'q': 'x y', 'z': 1}, fragment='f g'),
+        'http://example.com:80/a%20b/c?q=x+y&z=1#f%20g',
+    ),
+    (
+        url(scheme='https', username='me@x', password='p:w/d', host='::1', port='8080', path='a'),
+        'https://me%40x:p%3Aw%2Fd@[::1]:8080/a',
+    ),
     (url(host='[fe80::1]'), '//[fe80::1]'),
     (url(path='a/b'), 'a/b'),
     (url(scheme='http', host='h', query={'a': None, 'b': '&'}), 'http://h?a=&b=%26'),
     (url(), ''),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(('value', 'expected'), VALUES)
@@ -130,11 +136,15 @@ WRONG = [
     ({'digest': ['sha256']}, 'digest needs a list'),
     ({'digest': ['crc', 'a']}, 'Algorithm must be one of'),
     ({'digest': ['md5', 7]}, 'only a string has a digest, not a number'),
-    ({'str_replace_strict': {'template': 'a', 'params': {'a': 1, 'c': 2, 'b': 3}}},
-     'The following params were not found in the template: b, c'),
+    (
+        {'str_replace_strict': {'template': 'a', 'params': {'a': 1, 'c': 2, 'b': 3}}},
+        'The following params were not found in the template: b, c',
+    ),
     ({'str_replace_strict': {'template': 'ab', 'params': {'ab': 1, 'b': 2}}}, 'not found in the template: b'),
-    ({'str_replace_vstrict': {'template': 'a', 'params': {'a': ''}}},
-     'str_replace_vstrict has an undefined or empty value for param a, must be a defined non-empty value'),
+    (
+        {'str_replace_vstrict': {'template': 'a', 'params': {'a': ''}}},
+        'str_replace_vstrict has an undefined or empty value for param a, must be a defined non-empty value',
+    ),
     ({'str_replace_vstrict': {'template': 'a', 'params': {'a': None}}}, 'undefined or empty value for param a'),
     (url(host='h', port=0), 'Invalid port'),
     (url(host='h', port='http'), 'Invalid port'),
@@ -147,7 +157,7 @@ WRONG = [
     ({'yaql': {'expression': '$'}}, 'yaql needs a map with exactly the keys expression and data'),
     ({'resource_facade': 'metadata'}, 'a template that is not nested in another one has none'),
     ({'resource_facade': 'name'}, 'resource_facade needs one of metadata, deletion_policy, update_policy'),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(('value', 'text'), WRONG)

@@ -103,8 +103,11 @@ def test_merge_keys_and_aliases_repeat_what_they_name():
     assert definitions['two'].properties == definitions['four'].properties == definitions['one'].properties
     assert definitions['three'].requires == ('one', 'two')
     assert definitions['three'].properties | {'value': 0} == {
-        'value': 0, 'wait_secs': 0, 'action_wait_secs': {'create': 0}, 'fail': False,
-    }  # fmt: skip
+        'value': 0,
+        'wait_secs': 0,
+        'action_wait_secs': {'create': 0},
+        'fail': False,
+    }
     assert value('anchors-and-merge-keys.yaml', 'three') == 'plain,plain'
 
 

@@ -149,17 +149,29 @@ def test_an_environment_made_to_exhaust_is_refused():
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(alphabet='ab*-.yl', max_size=8)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(alphabet='ab*-.yl', max_size=8)
     | st.sampled_from(['web', 'T', 'T*', 'pre-create', 'update', 'merge', 'a.yaml']),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(['web', 'w*', 'T', '*', 'hooks', 'restricted_actions', 'base_url', 'resources', 'default', 'p']),
-        inner, max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ['web', 'w*', 'T', '*', 'hooks', 'restricted_actions', 'base_url', 'resources', 'default', 'p']
+            ),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 ENVIRONMENT = st.dictionaries(st.sampled_from([*SECTIONS, 'x']), JSON, max_size=4)
-TEMPLATE = {'heat_template_version': 'newton', 'parameters': {'p': {'type': 'json', 'default': {}}},
-            'resources': {'web': {'type': 'T'}}}
+TEMPLATE = {
+    'heat_template_version': 'newton',
+    'parameters': {'p': {'type': 'json', 'default': {}}},
+    'resources': {'web': {'type': 'T'}},
+}
 
 
 @settings(derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -186,9 +198,16 @@ def test_whatever_files_say_they_are_merged_or_refused(environments, given_besid
 
 # --- several files --------------------------------------------------------------------------------------------
 
-DECLARED = {name: Parameter(name, ParameterType(type_)) for name, type_ in {
-    's': 'string', 'n': 'number', 'l': 'comma_delimited_list', 'j': 'json', 'b': 'boolean',
-}.items()}
+DECLARED = {
+    name: Parameter(name, ParameterType(type_))
+    for name, type_ in {
+        's': 'string',
+        'n': 'number',
+        'l': 'comma_delimited_list',
+        'j': 'json',
+        'b': 'boolean',
+    }.items()
+}
 
 
 def merged(*files, given=None):
@@ -219,7 +238,10 @@ def test_later_files_win_and_the_files_win_over_what_was_sent_besides():
         ('l', '[a]', '[b]', 'deep_merge', ['a', 'b']),
         ('j', '{a: {x: 1}, b: 1}', '{a: {y: 2}, c: 3}', 'merge', {'a': {'y': 2}, 'b': 1, 'c': 3}),
         (
-            'j', '{a: {x: 1, l: [1]}, b: 1, s: p}', '{a: {y: 2, l: [2]}, b: null, s: q}', 'deep_merge',
+            'j',
+            '{a: {x: 1, l: [1]}, b: 1, s: p}',
+            '{a: {y: 2, l: [2]}, b: null, s: q}',
+            'deep_merge',
             {'a': {'x': 1, 'y': 2, 'l': [1, 2]}, 'b': 1, 's': 'pq'},
         ),
         ('j', '{a: 1}', '[1]', 'merge', [1]),
@@ -262,7 +284,9 @@ def test_registries_and_lists_are_joined():
         given={'resource_registry': {'D': 'E'}},
     )
     assert found['resource_registry'] == {
-        'D': 'E', 'A': 'C', 'resources': {'x': {'hooks': 'pre-create', 'T': 'U'}, 'y': {'T': 'V'}},
+        'D': 'E',
+        'A': 'C',
+        'resources': {'x': {'hooks': 'pre-create', 'T': 'U'}, 'y': {'T': 'V'}},
     }
     assert found['encrypted_param_names'] == ['a', 'b']
 
@@ -273,7 +297,9 @@ def test_problems_of_a_file_name_the_file():
     assert caught.value.problems[0].place.source == '1.yaml'
 
 
-@pytest.mark.parametrize(('names', 'kind'), [(['b.yaml'], InvalidTemplateReference), ('a.yaml', Invalid), ([1], Invalid)])
+@pytest.mark.parametrize(
+    ('names', 'kind'), [(['b.yaml'], InvalidTemplateReference), ('a.yaml', Invalid), ([1], Invalid)]
+)
 def test_names_of_files_must_be_those_of_files(names, kind):
     with pytest.raises(kind):
         merge_environments(names, {'a.yaml': ''}, {}, {}, STANDARD)

@@ -46,15 +46,21 @@ def test_a_place_that_is_not_in_the_text_has_no_excerpt():
     ('line', 'path', 'expected'),
     [
         ('    default: s3cret', ('parameters', 'p', 'default'), '    default: …'),
-        ('  p: {type: string, hidden: true, "default": s3cret, foo: 1}', ('parameters', 'p', 'foo'),
-         '  p: {type: string, hidden: true, "default": …'),
+        (
+            '  p: {type: string, hidden: true, "default": s3cret, foo: 1}',
+            ('parameters', 'p', 'foo'),
+            '  p: {type: string, hidden: true, "default": …',
+        ),
         ('    - s3cret', ('parameters', 'p', 'default', 0), '…'),
         ('    default: s3cret: x', (), '    default: …'),
-        ('{parameters: {p: {hidden: yes, default: s3cret}}, outputs: {x: 1}}', ('outputs', 'x'),
-         '{parameters: {p: {hidden: yes, default: …'),
+        (
+            '{parameters: {p: {hidden: yes, default: s3cret}}, outputs: {x: 1}}',
+            ('outputs', 'x'),
+            '{parameters: {p: {hidden: yes, default: …',
+        ),
         ('    descripton: not secret', ('parameters', 'p', 'descripton'), '    descripton: not secret'),
     ],
-)  # fmt: skip
+)
 def test_values_of_parameters_are_left_out_of_templates(line, path, expected):
     assert shown(VERSION + line, 2, 5, *path)[0] == f'2 | {expected}'
 
@@ -64,13 +70,16 @@ def test_values_of_parameters_are_left_out_of_templates(line, path, expected):
     [
         ('  password: s3cret', ('parameters', 'password'), '  password: …'),
         ('parameters: {password: s3cret, oops: 1}', ('parameters', 'oops'), 'parameters: …'),
-        ('{"parameter_defaults": {"password": "s3cret"}}', ('parameter_defaults', 'password'),
-         '{"parameter_defaults": …'),
+        (
+            '{"parameter_defaults": {"password": "s3cret"}}',
+            ('parameter_defaults', 'password'),
+            '{"parameter_defaults": …',
+        ),
         ('  - s3cret', ('parameters', 'list', 0), '…'),
         ('  password: s3cret: x', (), '  password: …'),
         ('  oops: OS::Heat::Value', ('resource_registry', 'oops'), '  oops: OS::Heat::Value'),
     ],
-)  # fmt: skip
+)
 def test_values_of_parameters_are_left_out_of_environments(line, path, expected):
     assert shown('# no template\n' + line, 2, 5, *path)[0] == f'2 | {expected}'
 

@@ -286,9 +286,7 @@ def test_references_tell_what_a_value_needs():
 
 
 OFFERED = {
-    f'{version.date} {name}': function
-    for version in VERSIONS.values()
-    for name, function in version.functions.items()
+    f'{version.date} {name}': function for version in VERSIONS.values() for name, function in version.functions.items()
 }
 
 

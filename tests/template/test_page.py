@@ -80,7 +80,10 @@ def test_the_example_is_a_template():
 @pytest.mark.parametrize('key', rows(section('Resources')))
 def test_the_keys_of_resources_exist(key):
     value = {'type': 'OS::Heat::None', 'condition': 'true', 'deletion_policy': 'Retain', 'depends_on': '[]'}.get(key)
-    body = {'type': 'OS::Heat::None', key: value or ('{}' if key in ('properties', 'metadata', 'update_policy') else 'x')}
+    body = {
+        'type': 'OS::Heat::None',
+        key: value or ('{}' if key in ('properties', 'metadata', 'update_policy') else 'x'),
+    }
     text = ', '.join(f'{name}: {given}' for name, given in body.items())
     assert compiled(f'resources: {{a: {{{text}}}}}\n').version
     assert len(rows(section('Resources'))) == 9

@@ -305,7 +305,11 @@ parameter_groups:
         ('encrypted_param_names: a', 'must be a list', StackValidationFailed),
         ('event_sinks: [{type: zaqar-queue}]', '"zaqar-queue" are not offered', StackValidationFailed),
         ('event_sinks: [x]', 'must be a map with at least the key type', StackValidationFailed),
-        ('parameter_merge_strategies: {p: mrege}', 'must be one of overwrite, merge, deep_merge', StackValidationFailed),
+        (
+            'parameter_merge_strategies: {p: mrege}',
+            'must be one of overwrite, merge, deep_merge',
+            StackValidationFailed,
+        ),
         ('parameters: []', 'must be a map', StackValidationFailed),
         ('[]', 'must be a map of sections', StackValidationFailed),
         ('parameters: {p: 1, p: 2}', 'given twice', StackValidationFailed),

@@ -26,9 +26,14 @@ def test_nothing_is_said_by_default():
 
 
 def test_a_limit_for_each_action_and_a_policy():
-    made = definition({'convergence': {
-        'time_limits': {'create': 600, 'delete': 1.5}, 'retry': {'attempts': 8, 'first_s': 2, 'longest_s': 60},
-    }})  # fmt: skip
+    made = definition(
+        {
+            'convergence': {
+                'time_limits': {'create': 600, 'delete': 1.5},
+                'retry': {'attempts': 8, 'first_s': 2, 'longest_s': 60},
+            }
+        }
+    )
     assert made.time_limits == {Action.CREATE: 600.0, Action.DELETE: 1.5}
     assert made.retry == RetryPolicy(8, 2.0, 60.0)
     assert Definition.from_document(made.document()) == made

@@ -87,12 +87,24 @@ def test_patterns_that_never_end_in_python_do_here(pattern):
 @pytest.mark.parametrize(
     'pattern',
     [
-        '(', '*',
-        r'(a)\1', '(?<=a)b', '(?<!a)b', '(a)?(?(1)b|c)', '(?m)^a', '(?i:a)', '(?>a)', 'a++', 'a{100000}',
-        '((a{200}){200}){200}', '(' * 2000 + ')' * 2000, 'a' * 5000, '(?=(?=(?=(?=(?=a)))))a',
+        '(',
+        '*',
+        r'(a)\1',
+        '(?<=a)b',
+        '(?<!a)b',
+        '(a)?(?(1)b|c)',
+        '(?m)^a',
+        '(?i:a)',
+        '(?>a)',
+        'a++',
+        'a{100000}',
+        '((a{200}){200}){200}',
+        '(' * 2000 + ')' * 2000,
+        'a' * 5000,
+        '(?=(?=(?=(?=(?=a)))))a',
         'a{99999999999999999999}',
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_matched_in_linear_time_is_refused(pattern):
     with pytest.raises(BadPattern):
         Pattern(pattern)

@@ -10,9 +10,15 @@ from convergence.template.versions import DIALECTS, VERSIONS
 from tests.template.build import IDENTITY
 
 CLOUD_IN_HOT = {
-    'Ref', 'Fn::GetAZs', 'Fn::Join', 'Fn::Split', 'Fn::Replace', 'Fn::Base64', 'Fn::MemberListToMap',
+    'Ref',
+    'Fn::GetAZs',
+    'Fn::Join',
+    'Fn::Split',
+    'Fn::Replace',
+    'Fn::Base64',
+    'Fn::MemberListToMap',
     'Fn::ResourceFacade',
-}  # fmt: skip
+}
 # Everything that was ever added, with the first version that has it. What was removed is above.
 SINCE = {
     '2013-05-23': 'get_resource get_param get_attr get_file str_replace list_join resource_facade',
@@ -49,9 +55,7 @@ def test_the_dialects_of_cloudformation_have_exactly_their_functions():
     both = CLOUD_IN_HOT | {'Fn::GetAtt', 'Fn::FindInMap', 'Fn::Select'}
     amazon = DIALECTS['AWSTemplateFormatVersion']['2010-09-09']
     assert set(amazon.functions) == both | {'Fn::If'}
-    assert set(amazon.conditions) == {
-        'Ref', 'Fn::FindInMap', 'Fn::Equals', 'Fn::Not', 'Fn::And', 'Fn::Or', 'Condition'
-    }  # fmt: skip
+    assert set(amazon.conditions) == {'Ref', 'Fn::FindInMap', 'Fn::Equals', 'Fn::Not', 'Fn::And', 'Fn::Or', 'Condition'}
     heat = DIALECTS['HeatTemplateFormatVersion']['2012-12-12']
     assert (set(heat.functions), set(heat.conditions)) == (both, set())
 

@@ -7,7 +7,7 @@ import pytest
 
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import Step
-from convergence.core.finish import Failed, Parked, Succeeded, Unsuitable
+from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Succeeded
 from convergence.core.model import Action, Output, Status
 from convergence.resources.contract import (
     Done,
@@ -21,8 +21,8 @@ from convergence.resources.contract import (
 )
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
-from convergence.worker.course import Pace
-from convergence.worker.runner import Fenced, Runner, Surroundings
+from convergence.worker.attempt import Pace
+from convergence.worker.runner import Fenced, Runner, WorkerPort
 from tests.core.build import MADE, NODE, PENDING, claim, held
 
 
@@ -58,6 +58,8 @@ class Scripted(ResourceType[Properties]):
         self.calls.append((name, call, *details))
         self.counts[name] += 1
         given = self.answers[name].pop(0)
+        if callable(given):
+            given = given()
         if isinstance(given, BaseException):
             raise given
         return given
@@ -91,6 +93,16 @@ class Scripted(ResourceType[Properties]):
         return self.answer(f'attribute_{name}', call)
 
 
+class Enforced(Scripted):
+    """Cannot look, and makes nothing new under one token."""
+
+    token_enforced = True
+
+    def can_find(self):
+        """Never."""
+        return False
+
+
 class Cancellable(Scripted):
     """Can be stopped."""
 
@@ -106,10 +118,22 @@ class Around:
         self.holds, self.is_draining, self.is_wanted = holds, draining, wanted
         self.cancelled_after = cancelled_after
         self.recorded, self.waited, self.escalated = [], [], 0
+        self.wait = lambda: None
 
     def surroundings(self):
         """For a runner."""
-        return Surroundings(self._record, self._escalate, lambda: self.is_draining, lambda claim: self.is_wanted, self._wait)
+        return WorkerPort(
+            self._record, self._escalate, lambda: self.is_draining, lambda claim: self.is_wanted, self._wait
+        )
+
+    def drain(self, answer):
+        """An answer that comes when the process has been told to end meanwhile."""
+
+        def give():
+            self.is_draining = True
+            return answer
+
+        return give
 
     def _record(self, claim, known):
         self.recorded.append(known)
@@ -120,12 +144,15 @@ class Around:
         return self.holds
 
     def _wait(self, task, duration_s):
+        self.wait()
         self.waited.append(duration_s)
         return len(self.waited) > self.cancelled_after
 
 
 PACE = Pace(poll_min_s=1.0, poll_max_s=4.0, park_after_s=10.0, attempts=3, jitter=lambda low, high: high)
-CREATE = claim(Step.CREATE, Action.CREATE, held(replace(MADE, status=Status.IN_PROGRESS, physical_id=None, output=None)))
+CREATE = claim(
+    Step.CREATE, Action.CREATE, held(replace(MADE, status=Status.IN_PROGRESS, physical_id=None, output=None))
+)
 UPDATE = claim(Step.UPDATE, Action.UPDATE, held(replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS)))
 DELETE = claim(Step.DELETE, Action.DELETE, held(replace(MADE, action=Action.DELETE, status=Status.IN_PROGRESS)))
 
@@ -168,7 +195,10 @@ def test_a_long_action_is_polled_with_growing_pauses_and_its_id_stored_at_once()
     assert all(PACE.poll_min_s <= waited_s <= PACE.poll_max_s for waited_s in around.waited)
     assert [known.physical_id for known in around.recorded] == ['made']
     assert [(action, progress) for name, _, action, progress in kind.calls[1:]] == [
-        (Action.CREATE, {'n': 0}), (Action.CREATE, {'n': 1}), (Action.CREATE, {'n': 2})]
+        (Action.CREATE, {'n': 0}),
+        (Action.CREATE, {'n': 1}),
+        (Action.CREATE, {'n': 2}),
+    ]
     assert kind.calls[1][1].physical_id == 'made'
 
 
@@ -177,7 +207,10 @@ def test_what_becomes_known_later_is_stored_when_it_does():
     around = Around()
     run(kind, CREATE, around)
     assert [(known.physical_id, known.data) for known in around.recorded] == [
-        (None, {}), ('made', {}), ('made', {'k': 1})]
+        (None, {}),
+        ('made', {}),
+        ('made', {'k': 1}),
+    ]
 
 
 def test_an_action_that_takes_longer_gives_its_thread_back():
@@ -249,7 +282,7 @@ def test_properties_that_the_type_refuses_fail_the_resource_but_never_keep_it_fr
 
 def test_only_an_update_may_ask_for_a_new_object():
     """F067."""
-    assert run(Scripted(update=ReplacementNeeded('new')), UPDATE) == Unsuitable('new', 'phys', MADE.data)
+    assert run(Scripted(update=ReplacementNeeded('new')), UPDATE) == NeedsReplacement('new', 'phys', MADE.data)
     assert isinstance(run(Scripted(create=ReplacementNeeded('new')), CREATE), Failed)
     assert isinstance(run(Scripted(delete=ReplacementNeeded('new')), DELETE), Failed)
 
@@ -262,16 +295,21 @@ def test_a_kill_is_no_answer():
 # --- delete -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('answers', [
-    {'delete': Done()}, {'delete': ObjectNotFound('gone')}, {'delete': InProgress({}), 'poll': ObjectNotFound('gone')},
-])
+@pytest.mark.parametrize(
+    'answers',
+    [
+        {'delete': Done()},
+        {'delete': ObjectNotFound('gone')},
+        {'delete': InProgress({}), 'poll': ObjectNotFound('gone')},
+    ],
+)
 def test_an_object_that_is_not_there_is_deleted(answers):
     assert run(Scripted(**answers), DELETE) == Succeeded(None)
 
 
 def test_an_object_whose_id_is_not_known_is_looked_for_and_deleted():
     """F027."""
-    unknown = replace(DELETE, resource=replace(DELETE.resource, physical_id=None))
+    unknown = replace(DELETE, resource=replace(DELETE.resource, physical_id=None, output=None))
     kind = Scripted(find=Done('found'), delete=Done())
     assert run(kind, unknown) == Succeeded(None)
     assert kind.calls[-1][1].physical_id == 'found'
@@ -281,10 +319,17 @@ def test_an_object_whose_id_is_not_known_is_looked_for_and_deleted():
     assert run(Scripted(find=ObjectNotFound('none')), unknown) == Succeeded(None)
 
 
-def test_a_delete_that_cannot_look_has_failed():
+def test_a_delete_that_cannot_look_asks_again_until_its_time_is_over():
     """Nothing is known: the row must stay."""
-    unknown = replace(DELETE, resource=replace(DELETE.resource, physical_id=None))
-    assert isinstance(run(Scripted(find=FinalFailure('no answer')), unknown), Failed)
+    unknown = replace(DELETE, resource=replace(DELETE.resource, physical_id=None, output=None))
+    never = Scripted(find=[FinalFailure('no answer')] * 9)
+    put_off = run(never, unknown)
+    assert isinstance(put_off, Postponed)
+    assert (put_off.reason, put_off.attempts) == ('find() does not answer: no answer', 4)
+    limited = replace(unknown, resource=replace(unknown.resource, deadline=unknown.at + 0.5))
+    failed = run(Scripted(find=[FinalFailure('no answer')] * 9), limited)
+    assert isinstance(failed, Failed)
+    assert failed.reason == 'what its creation has made is not known, because find() does not answer: no answer'
 
 
 # --- resume -----------------------------------------------------------------------------------------------------
@@ -307,7 +352,7 @@ def test_a_create_without_progress_is_looked_for():
 
 def test_a_create_that_is_nowhere_is_repeated_only_where_the_service_enforces_the_token():
     kind = Scripted(find=None)
-    assert isinstance(run(kind, resume(CREATE)), Unsuitable)
+    assert isinstance(run(kind, resume(CREATE)), NeedsReplacement)
     assert kind.counts['create'] == 0
     enforced = Scripted(find=None, create=Done('made'))
     enforced.token_enforced = True
@@ -338,11 +383,17 @@ def test_what_has_changed_or_was_being_updated_is_updated():
         assert around.escalated == 1
 
 
-@pytest.mark.parametrize('answers', [
-    {'observe': None}, {'observe': Observed(healthy=False)}, {'observe': ObjectNotFound('gone')},
-], ids=['cannot tell', 'unhealthy', 'gone'])
+@pytest.mark.parametrize(
+    'answers',
+    [
+        {'observe': None},
+        {'observe': Observed(healthy=False)},
+        {'observe': ObjectNotFound('gone')},
+    ],
+    ids=['cannot tell', 'unhealthy', 'gone'],
+)
 def test_what_is_of_no_use_is_replaced(answers):
-    assert isinstance(run(Scripted(**answers), repair()), Unsuitable)
+    assert isinstance(run(Scripted(**answers), repair()), NeedsReplacement)
 
 
 def test_a_failed_update_of_a_type_that_cannot_tell_is_tried_again():
@@ -351,14 +402,14 @@ def test_a_failed_update_of_a_type_that_cannot_tell_is_tried_again():
 
 
 def test_a_failed_create_without_an_object_is_looked_for_then_replaced():
-    assert isinstance(run(Scripted(find=None), repair(physical_id=None)), Unsuitable)
+    assert isinstance(run(Scripted(find=None), repair(physical_id=None)), NeedsReplacement)
     kept = run(Scripted(find=Done('found'), observe=Observed()), repair(physical_id=None, properties={'p': 1}))
     assert (type(kept), kept.physical_id) == (Succeeded, 'found')
 
 
 def test_a_repair_that_needs_other_properties_than_can_be_changed_replaces():
     claimed = replace(repair(properties={'p': 1, 'key': 'a'}), pending=replace(PENDING, properties={'key': 'b'}))
-    assert isinstance(run(Scripted(observe=Observed()), claimed), Unsuitable)
+    assert isinstance(run(Scripted(observe=Observed()), claimed), NeedsReplacement)
 
 
 def test_a_repair_that_has_lost_the_row_does_not_update():
@@ -398,19 +449,90 @@ def test_a_cancel_that_fails_is_a_cancel_all_the_same(error):
     assert run(kind, UPDATE, Around(wanted=False, cancelled_after=0)).reason == 'UPDATE cancelled'
 
 
-@pytest.mark.parametrize('around', [
-    Around(draining=True), Around(wanted=True, cancelled_after=0),
-], ids=['draining', 'only this worker'])
-def test_an_action_that_is_still_wanted_is_handed_over_not_failed(around):
+@pytest.mark.parametrize('drains', [True, False], ids=['draining', 'only this worker'])
+def test_an_action_that_is_still_wanted_is_handed_over_not_failed(drains):
     """F022, F038."""
-    kind = Cancellable(create=InProgress({'n': 1}, 'made'))
+    around, begun = Around(wanted=True, cancelled_after=0), InProgress({'n': 1}, 'made')
+    kind = Cancellable(create=around.drain(begun) if drains else begun)
     assert run(kind, CREATE, around) == Parked({'n': 1}, 0.0, 'made', MADE.data)
     assert kind.counts['cancel'] == 0
 
 
-@pytest.mark.parametrize(('reason', 'wanted', 'end'), [
-    (StopReason.CANCEL, True, Parked), (StopReason.CANCEL, False, Failed), (StopReason.TIME, True, Failed),
-], ids=['the lease is lost', 'cancelled', 'late'])
+@pytest.mark.parametrize(
+    'claimed',
+    [
+        CREATE,
+        UPDATE,
+        DELETE,
+        resume(UPDATE),
+        resume(DELETE),
+        resume(UPDATE, {'n': 1}),
+        resume(replace(CREATE, clean=True)),
+    ],
+    ids=['create', 'update', 'delete', 'update again', 'delete again', 'poll', 'create at last'],
+)
+def test_nothing_begins_in_a_process_that_was_told_to_end(claimed):
+    kind = Scripted()
+    assert isinstance(run(kind, claimed, Around(draining=True)), NotBegun)
+    assert kind.calls == []
+
+
+def test_what_was_found_before_the_process_was_told_to_end_is_not_forgotten_and_not_deleted_here():
+    around = Around()
+    kind = Scripted(find=around.drain(Done('found')))
+    claimed = replace(DELETE, resource=replace(DELETE.resource, physical_id=None, output=None))
+    assert run(kind, claimed, around) == NotBegun('found', MADE.data)
+    assert kind.counts == {'find': 1}
+
+
+@pytest.mark.parametrize('begun', [False, True])
+def test_a_second_creation_does_not_begin_or_go_on_in_a_process_that_was_told_to_end(begun):
+    """Nor does it fail: another worker learns what is to be deleted."""
+    lost = replace(DELETE.resource, physical_id=None, output=None)
+    if begun:
+        lost = replace(lost, progress={'creating_first': {'n': 1}})
+    kind = Enforced(create=Done('made'))
+    assert run(kind, replace(DELETE, resource=lost), Around(draining=True)) == NotBegun(None, MADE.data)
+    assert kind.calls == []
+
+
+def test_a_repair_does_not_begin_its_update_in_a_process_that_was_told_to_end():
+    around = Around()
+    kind = Scripted(observe=around.drain(Observed(True)))
+    assert isinstance(run(kind, repair(action=Action.UPDATE), around), NotBegun)
+    assert kind.counts == {'observe': 1}
+
+
+@pytest.mark.parametrize('cancelled', [False, True])
+def test_a_call_that_failed_for_the_moment_is_not_repeated_in_a_process_that_was_told_to_end(cancelled):
+    """It has left nothing behind: another worker repeats it, without a search."""
+    around, task = Around(), Task('t')
+    kind = Scripted(create=[around.drain(TransientFailure('busy')), Done('made')])
+    if cancelled:
+        task.cancelled.set()
+    assert run(kind, CREATE, around, task) == Postponed('busy', 1, 2.0, data=MADE.data)
+    assert kind.counts == {'create': 1}
+
+
+def test_a_pause_before_a_repetition_ends_when_the_process_is_told_to_end():
+    around = Around()
+    around.wait = lambda: setattr(around, 'is_draining', True)
+    kind = Scripted(create=[TransientFailure('busy'), Done('made')])
+    result = run(kind, CREATE, around)
+    assert isinstance(result, Postponed)
+    assert result.after_s == 0.0
+    assert kind.counts == {'create': 1}
+
+
+@pytest.mark.parametrize(
+    ('reason', 'wanted', 'end'),
+    [
+        (StopReason.CANCEL, True, Parked),
+        (StopReason.CANCEL, False, Failed),
+        (StopReason.TIME, True, Failed),
+    ],
+    ids=['the lease is lost', 'cancelled', 'late'],
+)
 def test_an_error_of_a_call_that_was_told_to_stop_is_no_failure_while_its_result_is_wanted(reason, wanted, end):
     """A type that gives up when its worker has lost the lease: the database was away for longer, nothing else."""
     task = Task('t')
@@ -441,7 +563,8 @@ def test_only_the_attributes_that_are_asked_for_are_read():
     kind = Scripted(create=Done('made'), attribute_x=5)
     assert run(kind, asking('x')).output.attributes == {'x': 5}
     assert run(Scripted(create=Done('made'), attribute_x=5, attribute_y=6), asking('')).output.attributes == {
-        '': {'x': 5, 'y': 6}}
+        '': {'x': 5, 'y': 6}
+    }
 
 
 @pytest.mark.parametrize('value', [RuntimeError('unreadable'), SystemExit('unreadable'), object(), float('nan')])

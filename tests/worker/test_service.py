@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from convergence.core.model import Status
-from convergence.db.models import RESOURCE
+from convergence.db.schema.models import RESOURCE
 from convergence.resources.contract import Done, InProgress
-from convergence.worker.course import Pace
+from convergence.worker.attempt import Pace
 from convergence.worker.timers import Timers
 from tests.harness import Harness
 from tests.reality import meanwhile, starts
@@ -23,6 +23,7 @@ def patient(engine):
 
 def polled(step):
     """A create that takes a while, in the course of which something happens."""
+
     def create(call):
         step()
         return InProgress({'round': 1})

@@ -12,8 +12,8 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.db.scopes import OneNode, WholeStack
 from convergence.resources.contract import Answer, Call, Done, InProgress
+from convergence.worker.maintenance import Rows
 from convergence.worker.service import WorkerOptions, WorkerService
-from convergence.worker.upkeep import Rows
 from tests.harness import Harness
 
 PATIENCE_S = 60.0
@@ -68,7 +68,7 @@ def test_a_stuck_plugin_is_left_behind_and_its_late_result_is_kept_as_a_leftover
     harness.reality.once['create', 'r'] = [stuck]
     worker = threaded_worker(harness, threads=1)
     stack_id = harness.create({'r': 'x'})
-    (traversal_id, number), = harness.messages.checks
+    ((traversal_id, number),) = harness.messages.checks
     harness.messages.checks.clear()
     worker.check_resource(None, traversal_id, number)
     assert stuck.entered.wait(PATIENCE_S)
@@ -127,9 +127,11 @@ def test_a_task_that_is_given_up_while_it_claims_gives_the_row_back(harness: Har
     worker.check_resource(None, *harness.messages.checks.pop())
     assert claiming.wait(PATIENCE_S)
     worker.give_up()
-    eventually(lambda: worker.load()['stuck'] == 1)
+    eventually(lambda: len(worker._groups.left_behind) == 1)
+    assert worker.ailment() == '', 'a thread that waits for the database is not stuck in a call'
+    assert worker.load()['stuck'] == 0
     go_on.set()
-    eventually(lambda: worker.load()['stuck'] == 0)
+    eventually(lambda: not worker._groups.left_behind)
 
     assert harness.row(stack_id, 'r').owner is None
     harness.recover()
@@ -161,6 +163,7 @@ def test_what_goes_on_after_a_failure_elsewhere_is_stopped_when_the_time_of_its_
     harness: Harness, stuck: Stuck
 ) -> None:
     """F076: until then it may come to its end; the row is not held for ever."""
+
     def fail(call: Call[Any]) -> Answer | None:
         assert stuck.entered.wait(PATIENCE_S)
         raise RuntimeError('broken')
@@ -192,9 +195,10 @@ def test_a_check_that_finds_no_free_thread_goes_to_another_worker(harness: Harne
     harness.reality.once['create', 'r'] = [stuck]
     worker = threaded_worker(harness, threads=1)
     harness.create({'r': 'x'})
+    ((traversal_id, number),) = harness.messages.checks
     worker.check_resource(None, *harness.messages.checks.pop())
     assert stuck.entered.wait(PATIENCE_S)
-    waiting, late = ('V', 1), ('V', 2)
+    waiting, late = (traversal_id, number + 1), (traversal_id, number + 2)
     worker.check_resource(None, *waiting)
     eventually(worker._upkeep.is_jammed)
     worker.check_resource(None, *late)
@@ -208,7 +212,7 @@ def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: S
     harness.reality.once['create', 'r'] = [stuck]
     worker = threaded_worker(harness, threads=1)
     stack_id = harness.create({'r': 'x'})
-    (traversal_id, number), = harness.messages.checks
+    ((traversal_id, number),) = harness.messages.checks
     worker.check_resource(None, traversal_id, number)
     assert stuck.entered.wait(PATIENCE_S)
     assert worker.ailment() == ''

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from convergence.api.calls import Answer, Call
 from convergence.api.faults import bad_request
+from convergence.rpc.engine_api import EngineApi
 
-ACTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    'suspend': ('stack_suspend', {}),
-    'resume': ('stack_resume', {}),
-    'check': ('stack_check', {}),
-    'cancel_update': ('stack_cancel_update', {'cancel_with_rollback': True}),
-    'cancel_without_rollback': ('stack_cancel_update', {'cancel_with_rollback': False}),
+ACTIONS: Mapping[str, Callable[[Call], None]] = {
+    'suspend': lambda call: call.about_stack(EngineApi.stack_suspend),
+    'resume': lambda call: call.about_stack(EngineApi.stack_resume),
+    'check': lambda call: call.about_stack(EngineApi.stack_check),
+    'cancel_update': lambda call: call.about_stack(EngineApi.stack_cancel_update, cancel_with_rollback=True),
+    'cancel_without_rollback': lambda call: call.about_stack(EngineApi.stack_cancel_update, cancel_with_rollback=False),
 }
-"""The operation and its arguments by the name of the action."""
+"""What is asked of an engine, by the name of the action."""
 
 
 def act(call: Call) -> Answer:
@@ -28,6 +28,5 @@ def act(call: Call) -> Answer:
     if names[0] not in ACTIONS:
         raise bad_request(f'Invalid action {names[0]} specified')
     call.require(f'actions:{names[0]}')
-    operation, arguments = ACTIONS[names[0]]
-    call.about_stack(operation, **arguments)
+    ACTIONS[names[0]](call)
     return Answer(None)

@@ -8,6 +8,7 @@ from convergence import errors
 from convergence.api import views
 from convergence.api.calls import Answer, Call
 from convergence.api.event_stream import CONTENT_TYPE, PAGE, EventStream
+from convergence.rpc.engine_api import EngineApi, EventQuery
 
 FILTERS = ('resource_status', 'resource_action', 'resource_name', 'resource_type', 'physical_resource_id')
 
@@ -25,7 +26,8 @@ def _follow(call: Call) -> Answer:
     stack_name = call.path['stack_name']
 
     def fetch(marker: str | None) -> list[dict[str, Any]]:
-        documents = call.about_stack('list_events', filters=filters, marker=marker, limit=PAGE)
+        query = EventQuery(filters=filters, marker=marker, limit=PAGE)
+        documents = call.about_stack(EngineApi.list_events, query=query)
         return [views.event(call.base, each) for each in documents]
 
     def is_last(event: dict[str, Any]) -> bool:
@@ -48,7 +50,7 @@ def of_resource(call: Call) -> Answer:
 def show(call: Call) -> Answer:
     """One event."""
     wanted = {'resource_name': call.path['resource_name'], 'uuid': call.path['event_id']}
-    documents = call.about_stack('list_events', filters=wanted)
+    documents = call.about_stack(EngineApi.list_events, query=EventQuery(filters=wanted))
     if not documents:
         raise errors.EntityNotFound(f'No event {call.path["event_id"]} found')
     return Answer({'event': views.event(call.base, documents[0], with_detail=True)})
@@ -56,8 +58,7 @@ def show(call: Call) -> Answer:
 
 def _events(call: Call, **more: str) -> list[dict[str, Any]]:
     query = call.query
-    documents: list[dict[str, Any]] = call.about_stack(
-        'list_events',
+    wanted = EventQuery(
         filters={**query.filters(FILTERS), **more} or None,
         limit=query.number('limit'),
         marker=query.text('marker'),
@@ -65,4 +66,4 @@ def _events(call: Call, **more: str) -> list[dict[str, Any]]:
         sort_dir=query.text('sort_dir'),
         nested_depth=query.number('nested_depth'),
     )
-    return documents
+    return call.about_stack(EngineApi.list_events, query=wanted)

@@ -6,13 +6,14 @@ from convergence import __version__, errors
 from convergence.api import submissions
 from convergence.api.calls import Answer, Call
 from convergence.api.faults import bad_request
+from convergence.rpc.engine_api import EngineApi
 
 
 def validate(call: Call) -> Answer:
     """What a template declares, or what is wrong with it."""
     ignored = call.query.text('ignore_errors')
     document = call.ask(
-        'validate_template',
+        EngineApi.validate_template,
         template=submissions.template(call.body),
         show_nested=call.query.flag('show_nested'),
         ignorable_errors=ignored.split(',') if ignored else None,
@@ -28,7 +29,7 @@ def resource_types(call: Call) -> Answer:
     return Answer(
         {
             'resource_types': call.ask(
-                'list_resource_types',
+                EngineApi.list_resource_types,
                 support_status=call.query.text('support_status'),
                 type_name=call.query.text('name'),
                 with_description=call.query.flag('with_description'),
@@ -40,7 +41,9 @@ def resource_types(call: Call) -> Answer:
 def resource_type(call: Call) -> Answer:
     """Properties and attributes of a resource type."""
     with_description = call.query.flag('with_description')
-    return Answer(call.ask('resource_schema', type_name=call.path['type_name'], with_description=with_description))
+    return Answer(
+        call.ask(EngineApi.resource_schema, type_name=call.path['type_name'], with_description=with_description)
+    )
 
 
 def type_template(call: Call) -> Answer:
@@ -48,18 +51,18 @@ def type_template(call: Call) -> Answer:
     kind = call.query.text('template_type') or 'cfn'
     if kind not in ('cfn', 'hot'):
         raise bad_request(f'template_type must be cfn or hot, not {kind}')
-    return Answer(call.ask('generate_template', type_name=call.path['type_name'], template_type=kind))
+    return Answer(call.ask(EngineApi.generate_template, type_name=call.path['type_name'], template_type=kind))
 
 
 def template_versions(call: Call) -> Answer:
     """The versions of the template language."""
-    return Answer({'template_versions': call.ask('list_template_versions')})
+    return Answer({'template_versions': call.ask(EngineApi.list_template_versions)})
 
 
 def template_functions(call: Call) -> Answer:
     """The functions of a version of the template language."""
     functions = call.ask(
-        'list_template_functions',
+        EngineApi.list_template_functions,
         template_version=call.path['template_version'],
         with_condition=call.query.flag('with_condition_func'),
     )
@@ -68,9 +71,9 @@ def template_functions(call: Call) -> Answer:
 
 def build_info(call: Call) -> Answer:
     """The versions of the API and of the engine that answers."""
-    return Answer({'api': {'revision': __version__}, 'engine': {'revision': call.ask('get_revision')}})
+    return Answer({'api': {'revision': __version__}, 'engine': {'revision': call.ask(EngineApi.get_revision)}})
 
 
 def services(call: Call) -> Answer:
     """The processes of the installation, and whether they are alive."""
-    return Answer({'services': call.ask('list_services')})
+    return Answer({'services': call.ask(EngineApi.list_services)})

@@ -6,6 +6,7 @@ from convergence.api import views
 from convergence.api.calls import Answer, Call
 from convergence.api.faults import bad_request
 from convergence.api.queries import flag
+from convergence.rpc.engine_api import EngineApi
 
 FILTERS = ('type', 'status', 'name', 'action', 'id', 'physical_resource_id')
 PARAMETERS = ('nested_depth', 'with_detail')
@@ -18,7 +19,7 @@ def index(call: Call) -> Answer:
         raise bad_request(f'Invalid filter parameters {unknown}')
     with_detail = call.query.flag('with_detail')
     documents = call.about_stack(
-        'list_stack_resources',
+        EngineApi.list_stack_resources,
         nested_depth=call.query.number('nested_depth') or 0,
         with_detail=with_detail,
         filters=call.query.filters(FILTERS) or None,
@@ -29,7 +30,7 @@ def index(call: Call) -> Answer:
 def show(call: Call) -> Answer:
     """Everything about one resource."""
     document = call.about_stack(
-        'describe_stack_resource',
+        EngineApi.describe_stack_resource,
         resource_name=call.path['resource_name'],
         with_attr=call.query.texts('with_attr'),
     )
@@ -38,20 +39,20 @@ def show(call: Call) -> Answer:
 
 def metadata(call: Call) -> Answer:
     """The metadata of a resource."""
-    document = call.about_stack('describe_stack_resource', resource_name=call.path['resource_name'])
+    document = call.about_stack(EngineApi.describe_stack_resource, resource_name=call.path['resource_name'])
     return Answer({'metadata': document.get('metadata') or {}})
 
 
 def signal(call: Call) -> Answer:
     """Hand a signal to a resource."""
-    call.about_stack('resource_signal', resource_name=call.path['resource_name'], details=call.body)
+    call.about_stack(EngineApi.resource_signal, resource_name=call.path['resource_name'], details=call.body)
     return Answer(None)
 
 
 def mark_unhealthy(call: Call) -> Answer:
     """Say that a resource is broken, or well again."""
     call.about_stack(
-        'resource_mark_unhealthy',
+        EngineApi.resource_mark_unhealthy,
         resource_name=call.path['resource_name'],
         mark_unhealthy=flag('mark_unhealthy', call.body['mark_unhealthy']),
         resource_status_reason=call.body.get('resource_status_reason'),

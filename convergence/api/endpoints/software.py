@@ -6,6 +6,7 @@ from typing import Any
 
 from convergence import errors
 from convergence.api.calls import Answer, Call
+from convergence.rpc.engine_api import EngineApi
 
 
 def _fields(call: Call, *names: str) -> dict[str, Any]:
@@ -17,31 +18,33 @@ def configs(call: Call) -> Answer:
     if call.query.flag('global_tenant'):
         call.require('software_configs:global_index')
         raise errors.NotOffered('global_tenant: this installation lists the configurations of one project at a time.')
-    found = call.ask('list_software_configs', limit=call.query.number('limit'), marker=call.query.text('marker'))
+    found = call.ask(
+        EngineApi.list_software_configs, limit=call.query.number('limit'), marker=call.query.text('marker')
+    )
     return Answer({'software_configs': found})
 
 
 def create_config(call: Call) -> Answer:
     """Keep a software configuration."""
     fields = _fields(call, 'group', 'name', 'config', 'inputs', 'outputs', 'options')
-    made = call.ask('create_software_config', **fields)
+    made = call.ask(EngineApi.create_software_config, **fields)
     return Answer({'software_config': made})
 
 
 def config(call: Call) -> Answer:
     """One software configuration."""
-    return Answer({'software_config': call.ask('show_software_config', config_id=call.path['config_id'])})
+    return Answer({'software_config': call.ask(EngineApi.show_software_config, config_id=call.path['config_id'])})
 
 
 def delete_config(call: Call) -> Answer:
     """Delete a software configuration."""
-    call.ask('delete_software_config', config_id=call.path['config_id'])
+    call.ask(EngineApi.delete_software_config, config_id=call.path['config_id'])
     return Answer()
 
 
 def deployments(call: Call) -> Answer:
     """The software deployments of a project, or of one server."""
-    found = call.ask('list_software_deployments', server_id=call.query.text('server_id'))
+    found = call.ask(EngineApi.list_software_deployments, server_id=call.query.text('server_id'))
     return Answer({'software_deployments': found})
 
 
@@ -58,29 +61,31 @@ _DEPLOYMENT = (
 
 def create_deployment(call: Call) -> Answer:
     """Keep a software deployment."""
-    made = call.ask('create_software_deployment', server_id=call.body['server_id'], **_fields(call, *_DEPLOYMENT))
+    made = call.ask(
+        EngineApi.create_software_deployment, server_id=call.body['server_id'], **_fields(call, *_DEPLOYMENT)
+    )
     return Answer({'software_deployment': made})
 
 
 def deployment(call: Call) -> Answer:
     """One software deployment."""
-    found = call.ask('show_software_deployment', deployment_id=call.path['deployment_id'])
+    found = call.ask(EngineApi.show_software_deployment, deployment_id=call.path['deployment_id'])
     return Answer({'software_deployment': found})
 
 
 def update_deployment(call: Call) -> Answer:
     """Change a software deployment."""
     deployment_id = call.path['deployment_id']
-    changed = call.ask('update_software_deployment', deployment_id=deployment_id, **_fields(call, *_DEPLOYMENT))
+    changed = call.ask(EngineApi.update_software_deployment, deployment_id=deployment_id, **_fields(call, *_DEPLOYMENT))
     return Answer({'software_deployment': changed})
 
 
 def delete_deployment(call: Call) -> Answer:
     """Delete a software deployment."""
-    call.ask('delete_software_deployment', deployment_id=call.path['deployment_id'])
+    call.ask(EngineApi.delete_software_deployment, deployment_id=call.path['deployment_id'])
     return Answer()
 
 
 def metadata(call: Call) -> Answer:
     """What the agent on a server is to do."""
-    return Answer({'metadata': call.ask('metadata_software_deployments', server_id=call.path['server_id'])})
+    return Answer({'metadata': call.ask(EngineApi.metadata_software_deployments, server_id=call.path['server_id'])})

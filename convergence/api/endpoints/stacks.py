@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +13,7 @@ from convergence.api import submissions, views
 from convergence.api.calls import Answer, Call
 from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
 from convergence.api.faults import message
+from convergence.rpc.engine_api import EngineApi, StackQuery
 
 FILTERS = (
     'name',
@@ -47,24 +50,25 @@ def index(call: Call) -> Answer:
         raise errors.NotOffered('global_tenant: this installation lists the stacks of one project at a time.')
     limit = query.number('limit')
     selection: dict[str, Any] = {
-        'filters': query.filters(FILTERS) or None,
         **{name: query.flag(name) for name in FLAGS},
         **{name: query.text(name) for name in TAGS},
     }
-    page = {
-        'limit': limit,
-        'marker': query.text('marker'),
-        'sort_keys': query.texts('sort_keys'),
-        'sort_dir': query.text('sort_dir'),
-    }
-    documents = call.ask('list_stacks', **selection, **page)
+    wanted = StackQuery(filters=query.filters(FILTERS) or None, **selection)
+    page = replace(
+        wanted,
+        limit=limit,
+        marker=query.text('marker'),
+        sort_keys=query.texts('sort_keys'),
+        sort_dir=query.text('sort_dir'),
+    )
+    documents = call.ask(EngineApi.list_stacks, query=page)
     answer: dict[str, Any] = {
         'stacks': [views.stack(call.base, each, with_project=call.is_admin) for each in documents]
     }
     if limit and len(documents) == limit:
         answer['links'] = [{'rel': 'next', 'href': _next_page(call, documents[-1]['stack_identity']['stack_id'])}]
     if query.flag('with_count'):
-        answer['count'] = call.ask('count_stacks', **selection)
+        answer['count'] = call.ask(EngineApi.count_stacks, query=wanted)
     return Answer(answer)
 
 
@@ -78,7 +82,7 @@ def _next_page(call: Call, marker: str) -> str:
 
 def lookup(call: Call) -> Answer:
     """Lead to the stack with that name or id, and what is asked of it."""
-    identity = call.ask('identify_stack', stack_name=call.path['stack_name'])
+    identity = call.ask(EngineApi.identify_stack, stack_name=call.path['stack_name'])
     tail = call.url.removeprefix(call.base).split('/stacks/', 1)[1].partition('/')[2]
     location = views.url(call.base, {**identity, 'path': f'/{tail}' if tail else ''})
     if call.query_text:
@@ -92,7 +96,7 @@ def lookup(call: Call) -> Answer:
 def show(call: Call) -> Answer:
     """A stack with its parameters and outputs."""
     resolve = call.query.flag('resolve_outputs', unsaid=True)
-    (document,) = call.about_stack('show_stack', resolve_outputs=resolve)
+    (document,) = call.about_stack(EngineApi.show_stack, resolve_outputs=resolve)
     return Answer({'stack': views.stack(call.base, document)}, headers=entity_tag(document))
 
 
@@ -102,7 +106,7 @@ def create(call: Call) -> Answer:
         call.body, adopt_stack_data=call.body.get('adopt_stack_data'), idempotency_key=idempotency_key(call)
     )
     identity = call.ask(
-        'create_stack',
+        EngineApi.create_stack,
         stack_name=call.body['stack_name'],
         template=submissions.template(call.body, required=not call.body.get('adopt_stack_data')),
         args=options,
@@ -115,7 +119,7 @@ def create(call: Call) -> Answer:
 def preview(call: Call) -> Answer:
     """Show the stack that would be created."""
     document = call.ask(
-        'preview_stack',
+        EngineApi.preview_stack,
         stack_name=call.body['stack_name'],
         template=submissions.template(call.body),
         args=submissions.options(call.body),
@@ -126,27 +130,27 @@ def preview(call: Call) -> Answer:
 
 def update(call: Call) -> Answer:
     """Give a stack a new goal, whole."""
-    _update(call, 'update_stack', expected_traversal=expected_traversal(call))
+    _update(call, EngineApi.update_stack, expected_traversal=expected_traversal(call))
     return Answer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
 
 def patch(call: Call) -> Answer:
     """Give a stack a new goal: what is not sent stays as it is."""
-    _update(call, 'update_stack', existing=True, expected_traversal=expected_traversal(call))
+    _update(call, EngineApi.update_stack, existing=True, expected_traversal=expected_traversal(call))
     return Answer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
 
 def preview_update(call: Call) -> Answer:
     """Show what an update would change."""
-    return Answer({'resource_changes': _update(call, 'preview_update_stack')})
+    return Answer({'resource_changes': _update(call, EngineApi.preview_update_stack)})
 
 
 def preview_patch(call: Call) -> Answer:
     """Show what an update of some parts would change."""
-    return Answer({'resource_changes': _update(call, 'preview_update_stack', existing=True)})
+    return Answer({'resource_changes': _update(call, EngineApi.preview_update_stack, existing=True)})
 
 
-def _update(call: Call, operation: str, *, existing: bool | None = None, **more: Any) -> Any:
+def _update(call: Call, operation: Callable[..., Any], *, existing: bool | None = None, **more: Any) -> Any:
     body = call.body or {}
     return call.about_stack(
         operation,
@@ -157,19 +161,21 @@ def _update(call: Call, operation: str, *, existing: bool | None = None, **more:
 
 
 def delete(call: Call) -> Answer:
-    """Begin to delete a stack."""
-    call.about_stack('delete_stack', expected_traversal=expected_traversal(call))
+    """Begin to delete a stack. The objects of resources named with leave=NAME, as often as needed, are left behind."""
+    call.about_stack(
+        EngineApi.delete_stack, expected_traversal=expected_traversal(call), leave=call.query.texts('leave')
+    )
     return Answer()
 
 
 def abandon(call: Call) -> Answer:
     """Forget a stack, and leave what it made."""
-    return Answer(call.about_stack('abandon_stack'))
+    return Answer(call.about_stack(EngineApi.abandon_stack))
 
 
 def export(call: Call) -> Answer:
     """The data from which a stack could be adopted."""
-    return Answer(call.about_stack('export_stack'))
+    return Answer(call.about_stack(EngineApi.export_stack))
 
 
 # --- what belongs to a stack ----------------------------------------------------------------------------------
@@ -177,24 +183,24 @@ def export(call: Call) -> Answer:
 
 def template(call: Call) -> Answer:
     """The template of a stack, as a map."""
-    return Answer(call.about_stack('get_template'))
+    return Answer(call.about_stack(EngineApi.get_template))
 
 
 def environment(call: Call) -> Answer:
     """The environment of a stack, hidden values masked."""
-    return Answer(call.about_stack('get_environment'))
+    return Answer(call.about_stack(EngineApi.get_environment))
 
 
 def files(call: Call) -> Answer:
     """The files that came with the template of a stack, by name."""
-    return Answer(call.about_stack('get_files'))
+    return Answer(call.about_stack(EngineApi.get_files))
 
 
 def outputs(call: Call) -> Answer:
     """The outputs of a stack without their values."""
-    return Answer({'outputs': call.about_stack('list_outputs')})
+    return Answer({'outputs': call.about_stack(EngineApi.list_outputs)})
 
 
 def output(call: Call) -> Answer:
     """One output with its value."""
-    return Answer({'output': call.about_stack('show_output', output_key=call.path['output_key'])})
+    return Answer({'output': call.about_stack(EngineApi.show_output, output_key=call.path['output_key'])})

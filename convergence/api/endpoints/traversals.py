@@ -6,11 +6,12 @@ from convergence.api import views
 from convergence.api.calls import Answer, Call
 from convergence.api.drawing import FORMATS
 from convergence.api.faults import bad_request
+from convergence.rpc.engine_api import EngineApi
 
 
 def explain(call: Call) -> Answer:
     """Why a stack is as it is, and what it waits for."""
-    document = dict(call.about_stack('stack_explain'))
+    document = dict(call.about_stack(EngineApi.stack_explain))
     identity = document.pop('stack_identity')
     action = document.pop('stack_action')
     document['stack_status'] = f'{action}_{document["stack_status"]}'
@@ -23,7 +24,7 @@ def graph(call: Call) -> Answer:
     form = call.query.text('format') or 'json'
     if form != 'json' and form not in FORMATS:
         raise bad_request(f'format must be json, {", ".join(FORMATS)}, not {form}')
-    document = call.about_stack('stack_graph')
+    document = call.about_stack(EngineApi.stack_graph)
     if form == 'json':
         return Answer({'graph': {'nodes': document['nodes'], 'edges': document['edges']}})
     content_type, draw = FORMATS[form]
@@ -32,4 +33,4 @@ def graph(call: Call) -> Answer:
 
 def index(call: Call) -> Answer:
     """The operations on a stack, the newest first."""
-    return Answer({'traversals': call.about_stack('list_traversals', limit=call.query.number('limit'))})
+    return Answer({'traversals': call.about_stack(EngineApi.list_traversals, limit=call.query.number('limit'))})

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from convergence.concurrency import Lock
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class _CountedClient:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    @override
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._inner, name, value)
 

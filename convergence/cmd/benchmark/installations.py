@@ -20,12 +20,12 @@ from convergence.cmd.benchmark.settings import KEYS, settings_for
 from convergence.cmd.database import open_database
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
-from convergence.db import migration
-from convergence.db.connection import Database, connect
-from convergence.db.counting import count
-from convergence.db.queries import Reader
-from convergence.db.sealing import new_key
-from convergence.db.store import Store
+from convergence.db.queries.stacks import Reader
+from convergence.db.schema import migration
+from convergence.db.schema.sealing import new_key
+from convergence.db.statements.connection import Database, connect
+from convergence.db.statements.counting import count
+from convergence.db.statements.store import Store
 from convergence.errors import ConvergenceError, RetryLater
 from convergence.rpc.client import EngineClient
 

@@ -93,7 +93,7 @@ def main() -> int:
     settings = settings_for(Path(start.directory), start.database_url, start.broker_url)
     from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
     from convergence.cmd.database import open_database
-    from convergence.db.counting import count
+    from convergence.db.statements.counting import count
 
     tally = Tally()
     database = open_database(settings)

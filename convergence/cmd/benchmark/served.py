@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from oslo_config import cfg
@@ -23,7 +24,7 @@ PROJECT = 'bench'
 CLIENTS = 4
 REQUESTS = 50
 """Requests of each client."""
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     'heat_template_version': '2018-08-31',
     'resources': {'r': {'type': 'OS::Heat::Value', 'properties': {'value': 'x'}}},
     'outputs': {'o': {'value': {'get_attr': ['r', 'value']}}},
@@ -57,7 +58,9 @@ def serve(stacks: int) -> dict[str, Answered]:
                 embedded.wait(identity, timeout_s=600)
             nothing_configured = cfg.ConfigOpts()
             nothing_configured([], default_config_files=[], default_config_dirs=[])
-            api = ApiProcess(ApiSettings(port=0), embedded.parts.transport, stop_s=5.0, conf=nothing_configured)
+            token_file = Path(directory) / 'token'
+            options = ApiSettings(port=0, token_file=token_file)
+            api = ApiProcess(options, embedded.parts.transport, stop_s=5.0, conf=nothing_configured)
             api.start()
             try:
                 one = f'/v1/{PROJECT}/stacks/{made[0]["stack_name"]}/{made[0]["stack_id"]}'
@@ -66,12 +69,13 @@ def serve(stacks: int) -> dict[str, Answered]:
                     '20 stacks': f'/v1/{PROJECT}/stacks?limit=20',
                     'all stacks': f'/v1/{PROJECT}/stacks',
                 }
-                return {name: _ask(api.address, path) for name, path in paths.items()}
+                token = token_file.read_text(encoding='utf-8').strip()
+                return {name: _ask(api.address, path, token) for name, path in paths.items()}
             finally:
                 api.stop()
 
 
-def _ask(address: str, path: str) -> Answered:
+def _ask(address: str, path: str, token: str) -> Answered:
     """`CLIENTS` clients, each with a connection of its own, ask again and again."""
     times: list[float] = []
     failed: list[int] = []
@@ -82,7 +86,7 @@ def _ask(address: str, path: str) -> Answered:
         own = []
         for _ in range(REQUESTS):
             begun = time.perf_counter()
-            connection.request('GET', path)
+            connection.request('GET', path, headers={'X-Auth-Token': token})
             answer = connection.getresponse()
             answer.read()
             own.append(time.perf_counter() - begun)

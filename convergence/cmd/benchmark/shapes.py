@@ -33,8 +33,11 @@ def layers(number: int, size: int) -> Iterable[int]:
 
 
 SHAPES: Mapping[str, Callable[[int, int], Iterable[int]]] = {
-    'flat': flat, 'chain': chain, 'tree': tree, 'layers': layers,
-}  # fmt: skip
+    'flat': flat,
+    'chain': chain,
+    'tree': tree,
+    'layers': layers,
+}
 """For each shape the numbers of the resources that a resource requires, from its number and the size of the stack."""
 
 

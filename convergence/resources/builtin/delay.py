@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from convergence.core.model import Action, Json
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
 from convergence.resources.constraints import AllowedValues, Range
@@ -21,9 +23,7 @@ NOT_NEGATIVE = (Range(minimum=0),)
 class DelayProperties:
     """See the descriptions of the fields."""
 
-    min_wait: float = prop(
-        0, update_allowed=True, constraints=NOT_NEGATIVE, description='Seconds to wait at least.'
-    )
+    min_wait: float = prop(0, update_allowed=True, constraints=NOT_NEGATIVE, description='Seconds to wait at least.')
     max_jitter: float = prop(
         0, update_allowed=True, constraints=NOT_NEGATIVE, description='Seconds to wait longer at most, by chance.'
     )
@@ -40,33 +40,38 @@ class Delay(ResourceType[DelayProperties]):
 
     Properties = DelayProperties
     token_enforced = True  # Nothing real is made.
+    create_settles_s = 0.0
 
-    def __init__(
-        self, clock: Clock = system_clock, uniform: Callable[[float, float], float] = random.uniform
-    ) -> None:
+    def __init__(self, clock: Clock = system_clock, uniform: Callable[[float, float], float] = random.uniform) -> None:
         self._clock = clock
         self._uniform = uniform
 
+    @override
     def create(self, call: Call[DelayProperties]) -> Answer:
         """Wait, if this action is to wait."""
         return self._wait(call, 'CREATE', physical_name(call))
 
+    @override
     def update(self, call: Call[DelayProperties]) -> Answer:
         """Wait, if this action is to wait."""
         return self._wait(call, 'UPDATE')
 
+    @override
     def delete(self, call: Call[DelayProperties]) -> Answer:
         """Wait, if this action is to wait."""
         return self._wait(call, 'DELETE')
 
+    @override
     def suspend(self, call: Call[DelayProperties]) -> Answer:
         """Wait, if this action is to wait."""
         return self._wait(call, 'SUSPEND')
 
+    @override
     def resume(self, call: Call[DelayProperties]) -> Answer:
         """Wait, if this action is to wait."""
         return self._wait(call, 'RESUME')
 
+    @override
     def poll(self, call: Call[DelayProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Wait on."""
         return still_waiting(self._clock, progress) or Done()

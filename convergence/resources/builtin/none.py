@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.resources.attributes import AnyAttribute
 from convergence.resources.builtin.waiting import physical_name
@@ -25,11 +27,14 @@ class NoneType(ResourceType[AnyProperties]):
     Properties = AnyProperties
     Attributes = AnyAttribute
     token_enforced = True  # Nothing real is made.
+    create_settles_s = 0.0
 
+    @override
     def create(self, call: Call[AnyProperties]) -> Answer:
         """Nothing to do but to have a name."""
         return Done(physical_name(call))
 
+    @override
     def attribute(self, call: Call[AnyProperties], name: str) -> Json:
         """Null, whatever was asked for."""
         return None

@@ -7,6 +7,8 @@ import secrets
 import string
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import physical_name
@@ -70,7 +72,7 @@ class RandomProperties:
 class RandomAttributes:
     """What can be asked of the resource."""
 
-    value: str = attr('The random string.')
+    value: str = attr('The random string.', secret=True)
 
 
 class RandomString(ResourceType[RandomProperties]):
@@ -79,20 +81,25 @@ class RandomString(ResourceType[RandomProperties]):
     Properties = RandomProperties
     Attributes = RandomAttributes
     token_enforced = True  # A second create makes another string and nothing that could be left over.
+    create_settles_s = 0.0
 
+    @override
     def create(self, call: Call[RandomProperties]) -> Answer:
         """Draw the string."""
         return Done(physical_name(call), {'value': _draw(call.properties)})
 
+    @override
     def delete(self, call: Call[RandomProperties]) -> Answer:
         """There is nothing to remove: the string lives in the engine's row."""
         return Done()
 
+    @override
     def reference_id(self, call: Call[RandomProperties]) -> str | None:
         """The string."""
         value = call.data.get('value')
         return None if value is None else str(value)
 
+    @override
     def attribute(self, call: Call[RandomProperties], name: str) -> Json:
         """The string."""
         if 'value' not in call.data:

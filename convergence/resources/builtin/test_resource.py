@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
@@ -39,9 +41,7 @@ class TestProperties:
 
     value: str = prop('test_string', update_allowed=True, description='The value that is stored.')
     fail: bool = prop(False, update_allowed=True, description='Fail, after the wait, on create and update.')
-    update_replace: bool = prop(
-        False, update_allowed=True, description='A change of the value replaces the resource.'
-    )
+    update_replace: bool = prop(False, update_allowed=True, description='A change of the value replaces the resource.')
     update_replace_value: str | None = prop(None, description='A change of this replaces the resource.')
     wait_secs: float = prop(
         0, update_allowed=True, constraints=NOT_NEGATIVE, description='Seconds to wait in each action.'
@@ -50,11 +50,15 @@ class TestProperties:
         None, update_allowed=True, description='Seconds to wait in particular actions.'
     )
     attr_wait_secs: float = prop(
-        0, update_allowed=True, constraints=NOT_NEGATIVE,
+        0,
+        update_allowed=True,
+        constraints=NOT_NEGATIVE,
         description='Seconds by which the output is late. The create or update ends only when it can be read.',
     )
     constraint_prop_secs: float = prop(
-        0, update_allowed=True, constraints=NOT_NEGATIVE,
+        0,
+        update_allowed=True,
+        constraints=NOT_NEGATIVE,
         description='Accepted for templates that have it. Validation here never waits.',
     )
     client_name: str = prop('', update_allowed=True, description='Client of a service to look an entity up with.')
@@ -65,7 +69,7 @@ class TestProperties:
 class TestAttributes:
     """What can be asked of the resource."""
 
-    output: str = attr('The stored value.')
+    output: str = attr('The stored value.', of=('value',))
 
 
 class TestResource(ResourceType[TestProperties]):
@@ -76,26 +80,31 @@ class TestResource(ResourceType[TestProperties]):
     Properties = TestProperties
     Attributes = TestAttributes
     token_enforced = True
+    create_settles_s = 0.0
 
     def __init__(self, clock: Clock = system_clock) -> None:
         self._clock = clock
 
+    @override
     def create(self, call: Call[TestProperties]) -> Answer:
         """Store the value."""
         return self._begin(call, Action.CREATE, physical_name(call), {'value': call.properties.value})
 
+    @override
     def update(self, call: Call[TestProperties]) -> Answer:
         """Store the new value, if it changed."""
         if call.previous is not None and call.previous.value == call.properties.value:
             return Done()
         return self._begin(call, Action.UPDATE, call.physical_id, {'value': call.properties.value})
 
+    @override
     def delete(self, call: Call[TestProperties]) -> Answer:
         """Wait; there is nothing to remove."""
         if call.physical_id is None:
             return Done()
         return self._begin(call, Action.DELETE, None, None)
 
+    @override
     def poll(self, call: Call[TestProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Wait on, then fail if that is wanted."""
         waiting = still_waiting(self._clock, progress, step_s=STEP_S)
@@ -103,15 +112,18 @@ class TestResource(ResourceType[TestProperties]):
             return waiting
         return self._end(call, action, call.physical_id, None)
 
+    @override
     def needs_replacement(self, call: Call[TestProperties]) -> bool:
         """A new value replaces where ``update_replace`` says so."""
         previous = call.previous
         return call.properties.update_replace and previous is not None and previous.value != call.properties.value
 
+    @override
     def attribute(self, call: Call[TestProperties], name: str) -> Json:
         """The stored value."""
         return call.data.get('value', call.properties.value)
 
+    @override
     def check(self, call: Call[TestProperties]) -> Answer:
         """It is there if it has an id."""
         if call.physical_id is None:

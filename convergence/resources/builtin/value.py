@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import physical_name
@@ -45,7 +47,7 @@ class ValueProperties:
 class ValueAttributes:
     """What can be asked of the resource."""
 
-    value: Json = attr('The value, read as its type.')
+    value: Json = attr('The value, read as its type.', of=('value', 'type'))
 
 
 class Value(ResourceType[ValueProperties]):
@@ -54,11 +56,14 @@ class Value(ResourceType[ValueProperties]):
     Properties = ValueProperties
     Attributes = ValueAttributes
     token_enforced = True  # Nothing real is made.
+    create_settles_s = 0.0
 
+    @override
     def create(self, call: Call[ValueProperties]) -> Answer:
         """Nothing to do but to have a name."""
         return Done(physical_name(call))
 
+    @override
     def attribute(self, call: Call[ValueProperties], name: str) -> Json:
         """The value, read as its type."""
         return call.properties.typed()

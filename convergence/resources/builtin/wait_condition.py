@@ -2,17 +2,23 @@
 
 The handle is what is signalled, and the condition waits. While it does it holds no thread: it is parked in its row, and
 each signal to its handle has it looked at again.
-"""
 
+Who signals needs no account: the handle has an address of its own (see `convergence.signing`), whose key is made with
+the handle and goes with it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from typing_extensions import override
+
+from convergence import signing
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.constraints import AllowedValues, Range
@@ -21,9 +27,21 @@ from convergence.resources.schema import prop
 
 SUCCESS, FAILURE = 'SUCCESS', 'FAILURE'
 _EXPECTED = ('status', 'reason', 'data', 'id')
-_OWN = ('TOKEN_SIGNAL', 'HEAT_SIGNAL', 'NO_SIGNAL')
-_OTHERS = ('CFN_SIGNAL', 'TEMP_URL_SIGNAL', 'ZAQAR_SIGNAL')
-API = 'http://127.0.0.1:8004/v1'
+_CLOUDFORMATION = {'Status': 'status', 'Reason': 'reason', 'Data': 'data', 'UniqueId': 'id'}
+"""What CloudFormation's programs say, and what is meant."""
+TOKEN, HEAT = 'TOKEN_SIGNAL', 'HEAT_SIGNAL'
+_BY_ADDRESS = ('CFN_SIGNAL', 'TEMP_URL_SIGNAL')
+_OWN = (TOKEN, *_BY_ADDRESS, HEAT, 'NO_SIGNAL')
+_OTHERS = ('ZAQAR_SIGNAL',)
+
+Api = Callable[[], str | None]
+"""Tells the address of the Orchestration API with its version, as the senders of signals reach it; None: unknown."""
+
+
+def nowhere() -> str | None:
+    """Nobody knows where the API is."""
+    return None
+
 
 Heard = dict[str, dict[str, Json]]
 """What a handle was told, by the id of the signal: status, reason and data."""
@@ -34,9 +52,10 @@ class HandleProperties:
     """See the descriptions of the fields."""
 
     signal_transport: str = prop(
-        'TOKEN_SIGNAL',
+        TOKEN,
         constraints=[AllowedValues((*_OWN, *_OTHERS))],
-        description='How the signal comes: TOKEN_SIGNAL and HEAT_SIGNAL through the Orchestration API.',
+        description='How the signal comes: TOKEN_SIGNAL with a token that is good for this handle alone; CFN_SIGNAL '
+        'and TEMP_URL_SIGNAL to an address that nobody else knows; HEAT_SIGNAL with the token of a member.',
     )
 
 
@@ -44,72 +63,135 @@ class HandleProperties:
 class HandleAttributes:
     """What can be asked of a handle."""
 
-    token: str | None = attr('Always empty: whoever sends a signal brings a token of its own.')
-    endpoint: str | None = attr('The address to which signals are posted.')
-    curl_cli: str | None = attr(
-        'A command line that sends a signal, to be completed with --data-binary; it takes the token from OS_TOKEN.'
+    token: str | None = attr(
+        'What to send as X-Auth-Token with TOKEN_SIGNAL. It lets this handle be signalled, and nothing else.',
+        of=(),
+        secret=True,
     )
-    signal: str | None = attr('How to send a signal, as JSON.')
+    endpoint: str | None = attr('The address to which signals are posted.', of=(), secret=True)
+    curl_cli: str | None = attr(
+        'A command line that sends a signal, to be completed with --data-binary. With HEAT_SIGNAL it takes the token '
+        'from OS_TOKEN.',
+        of=(),
+        secret=True,
+    )
+    signal: str | None = attr('How to send a signal, as JSON: alarm_url and method.', of=(), secret=True)
 
 
 class WaitConditionHandle(ResourceType[HandleProperties]):
     """Takes the signals that wait conditions wait for.
 
-    :param api: address of the Orchestration API, as the senders of signals reach it.
+    :param api: see `Api`.
     """
 
     Properties = HandleProperties
     Attributes = HandleAttributes
     token_enforced = True  # Nothing real is made.
+    create_settles_s = 0.0
     takes_signals = True
 
-    def __init__(self, api: str = API) -> None:
-        self._api = api.rstrip('/')
+    def __init__(self, api: Api = nowhere) -> None:
+        self._api = api
 
+    @override
     def create(self, call: Call[HandleProperties]) -> Answer:
-        """Nothing to do but to be there.
+        """Make the key of its addresses. A second create makes another one, and nobody knows the first.
 
         :raises FinalFailure: the signals were to come through another service.
         """
         transport = call.properties.signal_transport
         if transport in _OTHERS:
             raise FinalFailure(f'signal_transport {transport} needs another service; use one of {", ".join(_OWN)}')
-        return Done(call.resource_id)
+        has_key = transport in (TOKEN, *_BY_ADDRESS)
+        return Done(call.resource_id, {signing.KEY: secrets.token_urlsafe(32)} if has_key else None)
 
-    def reference_id(self, call: Call[HandleProperties]) -> str | None:
-        """What wait conditions know their handle by. A new handle, with no signals yet, has another one."""
-        return call.resource_id
-
+    @override
     def signal(self, call: Call[HandleProperties], details: Json) -> str:
-        """Take a signal: ``{"status": …, "reason": …, "data": …, "id": …}``, each of which may be missing."""
-        told = received([*own_signals(call), Signal(_checked(details), 0.0, call.resource_id)])
-        latest = str(_checked(details).get('id', len(told)))
+        """Take a signal: ``{"status": …, "reason": …, "data": …, "id": …}``, each of which may be missing.
+
+        What CloudFormation's programs send is understood too: ``Status``, ``Reason``, ``Data``, ``UniqueId``.
+        """
+        checked = _checked(details)
+        told = received([*own_signals(call), Signal(checked, 0.0, call.resource_id)])
+        latest = str(checked.get('id', len(told)))
         return f'Signal: status:{told[latest]["status"]} reason:{told[latest]["reason"]}'
 
+    @override
     def metadata(self, call: Call[HandleProperties]) -> Json:
         """What was told, by the ids of the signals."""
         told: dict[str, Json] = dict(received(own_signals(call)).items())
         return {**call.metadata, **told} if isinstance(call.metadata, dict) else told
 
+    @override
     def attribute(self, call: Call[HandleProperties], name: str) -> Json:
-        """How to send a signal."""
-        if call.properties.signal_transport == 'NO_SIGNAL' or name == 'token':
+        """How to send a signal.
+
+        :raises FinalFailure: nobody knows where to.
+        """
+        transport = call.properties.signal_transport
+        if transport == 'NO_SIGNAL' or (name == 'token' and transport != TOKEN):
             return None
-        path = '/'.join(quote(part, safe='') for part in (call.stack_name, call.stack_id, 'resources', call.name))
-        endpoint = f'{self._api}/{quote(call.project_id, safe="")}/stacks/{path}/signal'
-        headers = {'X-Auth-Token': '$OS_TOKEN', 'Content-Type': 'application/json', 'Accept': 'application/json'}
-        if name == 'curl_cli':
-            given = ' '.join(f'-H "{key}: {value}"' for key, value in headers.items())
-            return f'curl -i -X POST {given} {endpoint}'
+        if name == 'token':
+            return _grant(call).signature(_key(call))
+        address = self._whole_address(call)
+        method = 'PUT' if transport in _BY_ADDRESS else 'POST'
         if name == 'signal':
-            return json.dumps({'alarm_url': endpoint, 'method': 'POST'})
-        return endpoint
+            return json.dumps({'alarm_url': address, 'method': method})
+        endpoint = _grant(call).endpoint(self._known_api(call)) if transport == TOKEN else address
+        return _command(call, method, endpoint) if name == 'curl_cli' else endpoint
+
+    def _whole_address(self, call: Call[HandleProperties]) -> str:
+        api = self._known_api(call)
+        if call.properties.signal_transport != HEAT:
+            return _grant(call).address(api, _key(call))
+        path = '/'.join(quote(part, safe='') for part in (call.stack_name, call.stack_id, 'resources', call.name))
+        return f'{api}/{quote(call.project_id, safe="")}/stacks/{path}/signal'
+
+    def _known_api(self, call: Call[HandleProperties]) -> str:
+        api = self._api()
+        if api is None:
+            raise FinalFailure(
+                f'nobody knows to which address signals for {call.name} are sent: set [api] public_url, also where '
+                'engines and workers run, and update the stack'
+            )
+        return api
+
+
+def _grant(call: Call[Any]) -> signing.Grant:
+    return signing.Grant(call.project_id, call.resource_id, call.revocations)
+
+
+def _key(call: Call[Any]) -> str:
+    key = signing.key_in(call.data)
+    if key is None:
+        raise FinalFailure(f'{call.name} has no key for signal addresses; mark it unhealthy, and update the stack')
+    return key
+
+
+def _command(call: Call[HandleProperties], method: str, endpoint: str) -> str:
+    headers = {'Content-Type': 'application/json', 'Accept': 'application/json'}
+    transport = call.properties.signal_transport
+    if transport not in _BY_ADDRESS:
+        headers = {'X-Auth-Token': _grant(call).signature(_key(call)) if transport == TOKEN else '$OS_TOKEN', **headers}
+    given = ' '.join(f'-H "{name}: {value}"' for name, value in headers.items())
+    return f"curl -i -X {method} {given} '{endpoint}'"
 
 
 class UpdateWaitConditionHandle(WaitConditionHandle):
-    """A handle that each update of its stack makes anew, so that everybody has to signal once more."""
+    """A handle that each update of its stack makes anew, so that everybody has to signal once more.
+
+    Its reference is its signal address, where there is one.
+    """
 
     renewed_by_updates = True
+    reference_of = ()
+
+    @override
+    def reference_id(self, call: Call[HandleProperties]) -> str | None:
+        """The signal address; its id where it has none. Conditions know the handle by either."""
+        api = self._api()
+        key = signing.key_in(call.data)
+        return call.resource_id if api is None or key is None else _grant(call).address(api, key)
 
 
 @dataclass(frozen=True)
@@ -117,9 +199,7 @@ class ConditionProperties:
     """See the descriptions of the fields."""
 
     handle: str = prop(description='The handle whose signals are waited for.')
-    timeout: float = prop(
-        constraints=[Range(1, 43200)], description='Seconds to wait at most.'
-    )
+    timeout: float = prop(constraints=[Range(1, 43200)], description='Seconds to wait at most.')
     count: int = prop(
         1, update_allowed=True, constraints=[Range(minimum=1)], description='How many signals of success it takes.'
     )
@@ -129,7 +209,7 @@ class ConditionProperties:
 class ConditionAttributes:
     """What can be asked of a condition."""
 
-    data: str = attr('The data of all signals, as JSON: a map from the ids of the signals.')
+    data: str = attr('The data of all signals, as JSON: a map from the ids of the signals.', of=())
 
 
 class WaitCondition(ResourceType[ConditionProperties]):
@@ -138,30 +218,33 @@ class WaitCondition(ResourceType[ConditionProperties]):
     Properties = ConditionProperties
     Attributes = ConditionAttributes
     token_enforced = True  # Nothing real is made.
+    create_settles_s = 0.0
 
+    @override
     def create(self, call: Call[ConditionProperties]) -> Answer:
         """Begin to wait."""
         return self._look(call, since_s=0.0)
 
+    @override
     def update(self, call: Call[ConditionProperties]) -> Answer:
         """Begin to wait for as many as are wanted now; those that were received before count."""
         return self._look(call, since_s=call.age_s())
 
+    @override
     def poll(self, call: Call[ConditionProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Look whether enough has been said."""
         since_s = progress.get('since_s')
         return self._look(call, since_s=float(since_s) if isinstance(since_s, int | float) else 0.0)
 
+    @override
     def attribute(self, call: Call[ConditionProperties], name: str) -> Json:
         """The data of the signals."""
         return json.dumps({signal_id: each['data'] for signal_id, each in self._received(call).items()})
 
     @staticmethod
     def _received(call: Call[ConditionProperties]) -> Heard:
-        wanted = call.properties.handle
-        signals = [
-            each for of_one in call.signals().values() for each in of_one if each.resource_id == wanted
-        ]
+        wanted = signing.resource_of(call.properties.handle) or call.properties.handle
+        signals = [each for of_one in call.signals().values() for each in of_one if each.resource_id == wanted]
         return received(signals)
 
     def _look(self, call: Call[ConditionProperties], since_s: float) -> Answer:
@@ -177,10 +260,10 @@ class WaitCondition(ResourceType[ConditionProperties]):
         return InProgress({'since_s': since_s}, call.physical_id or call.resource_id, poll_after_s=left_s)
 
 
-def handles(api: str = API) -> dict[str, ResourceType[Any]]:
+def handles(api: Api = nowhere) -> dict[str, ResourceType[Any]]:
     """The types of handles, by name, that know where signals are to be sent.
 
-    :param api: address of the Orchestration API, as the senders of signals reach it.
+    :param api: see `Api`.
     """
     return {
         'OS::Heat::WaitConditionHandle': WaitConditionHandle(api),
@@ -197,7 +280,7 @@ def received(signals: list[Signal]) -> Heard:
     """What signals say, the oldest first. One that comes twice under the same id counts once, as it came last."""
     told: Heard = {}
     for number, each in enumerate(signals, 1):
-        details = each.details if isinstance(each.details, dict) else {}
+        details = _plain(each.details) if isinstance(each.details, dict) else {}
         told[str(details.get('id', len(told) + 1))] = {
             'status': details.get('status', SUCCESS),
             'reason': details.get('reason', f'Signal {number} received'),
@@ -215,6 +298,7 @@ def _checked(details: Json) -> dict[str, Json]:
         return {}
     if not isinstance(details, dict):
         raise FinalFailure('it must be a map, or nothing at all')
+    details = _plain(details)
     unknown = sorted(set(details) - set(_EXPECTED))
     if unknown:
         raise FinalFailure(f'{", ".join(unknown)} is not known; what can be said is {", ".join(_EXPECTED)}')
@@ -223,3 +307,10 @@ def _checked(details: Json) -> dict[str, Json]:
     if isinstance(details.get('id'), dict | list):
         raise FinalFailure('the id must be a text or a number')
     return details
+
+
+def _plain(details: Mapping[str, Json]) -> dict[str, Json]:
+    """What is said, in the words of this API: CloudFormation has others."""
+    if not set(details) <= set(_CLOUDFORMATION):
+        return dict(details)
+    return {_CLOUDFORMATION[name]: value for name, value in details.items()}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Protocol
 
-from convergence.core.model import Json, Output
+from typing_extensions import override
+
+from convergence.core.model import Json, Output, Path
 from convergence.errors import ConvergenceError, InvalidTemplateReference, StackValidationFailed
 from convergence.template.encoding import call, decode, encode, function_of
-from convergence.template.limits import Budget
+from convergence.template.limits import CALL_STEPS, Budget
 from convergence.template.parameters import Parameter
-
-Path = tuple[str | int, ...]
-"""Keys and indices that lead to a value in a document."""
 
 
 class EvaluationFailed(ConvergenceError):
@@ -53,6 +52,10 @@ class Refused(Exception):
     """Something inside a call is wrong and has been told already; what follows from it is not told."""
 
 
+CONCEALED = 'cannot work with what it was given, which is computed from a hidden value and not shown.'
+"""The end of an error about a value that nobody may see; the name of the function, or of what is wrong, goes before."""
+
+
 class _Dropped(enum.Enum):
     DROPPED = 'dropped'
 
@@ -79,6 +82,24 @@ class Absence(enum.Enum):
     NULL = 'NULL'
 
 
+class HiddenReads:
+    """Counts how often a hidden parameter was read while a template is evaluated.
+
+    Whoever finds a greater number after a piece of work than before knows that the result depends on a hidden value.
+
+    :ivar count: how often one was read.
+    :ivar left_out: how often it depended on one whether something is there at all.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.left_out = 0
+
+    def note(self) -> None:
+        """One more was read."""
+        self.count += 1
+
+
 @dataclass(frozen=True, slots=True)
 class Compiling:
     """What a function may use while a template is read.
@@ -92,6 +113,8 @@ class Compiling:
     :ivar requires: names of the resources that the present definition refers to; functions add to it.
     :ivar asked: pairs of resource name and attribute that the present definition asks for; functions add to it.
     :ivar suggestion: ``Did you mean`` for a name among others.
+    :ivar hidden_reads: shared by all definitions.
+    :ivar hidden: where values of the present definition stand that were computed from hidden parameters.
     """
 
     parameters: Mapping[str, Parameter]
@@ -107,6 +130,12 @@ class Compiling:
     mappings: Mapping[str, Json] = field(default_factory=dict)
     yaql: Yaql | None = None
     inspecting: bool = False
+    hidden_reads: HiddenReads = field(default_factory=HiddenReads)
+    hidden: set[Path] = field(default_factory=set)
+
+    def of(self, subject: str) -> Compiling:
+        """The same for another definition, of which nothing is known yet."""
+        return replace(self, subject=subject, requires=set(), asked=set(), hidden=set())
 
     def uses(self) -> dict[str, tuple[str, ...]]:
         """For each resource whose attributes are asked for, the attributes, sorted."""
@@ -151,10 +180,13 @@ class Function:
     :cvar name: as templates write it.
     :cvar code: as definitions store it: the name, and the version that gave it this meaning if it has several.
         A function of which no call ever remains has none.
+    :cvar names: how many of the first items of its argument are names, of a resource and of an attribute. They are
+        shown in graphs and lists, so they must not be computed from a hidden parameter.
     """
 
     name: ClassVar[str]
     code: ClassVar[str]
+    names: ClassVar[int] = 0
 
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
         """What the call becomes, encoded: its value, a call that remains, or `DROPPED`.
@@ -177,6 +209,7 @@ class Function:
         self.check(argument)
         if not constant:
             return call(self.code, argument)
+        scope.budget.spend_steps(CALL_STEPS, self.name)
         try:
             value = self.evaluate(decode(argument), Evaluating({}, scope.budget, scope.yaql))
         except Later:
@@ -204,7 +237,6 @@ class Function:
         """
         return None
 
-
     def operands(self, argument: Json) -> list[Json]:
         """The parts of an argument, as it stands in the template, that are conditions themselves."""
         return []
@@ -216,14 +248,13 @@ class Misplaced(Function):
     def __init__(self, name: str) -> None:
         self._name = name
 
+    @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
         """Refuse.
 
         :raises EvaluationFailed: always.
         """
-        raise EvaluationFailed(
-            f'The function "{self._name}" is invalid in this context: a condition cannot use it.'
-        )
+        raise EvaluationFailed(f'The function "{self._name}" is invalid in this context: a condition cannot use it.')
 
 
 def description_of(function: Function) -> str:

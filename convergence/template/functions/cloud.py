@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.encoding import call, decode, encode, escaped
 from convergence.template.functions.base import (
@@ -28,7 +30,9 @@ class Reference(Function):
     """The reference id of a resource, or the value of a parameter."""
 
     name: ClassVar[str] = 'Ref'
+    names: ClassVar[int] = 1
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """As `get_resource` or `get_param` has it; a resource hides a parameter of its name."""
         if not isinstance(argument, str):
@@ -44,6 +48,7 @@ class Reference(Function):
 class ParameterReference(Reference):
     """The value of a parameter."""
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """As `get_param` has it: a condition cannot depend on a resource."""
         if not isinstance(argument, str):
@@ -56,6 +61,7 @@ class GetAtt(GetAttribute):
 
     name: ClassVar[str] = 'Fn::GetAtt'
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """As `get_attr` has it; resource and attribute may also be one text with a dot between them."""
         if isinstance(argument, str):
@@ -72,6 +78,7 @@ class FindInMap(Function):
     name: ClassVar[str] = 'Fn::FindInMap'
     code: ClassVar[str] = 'Fn::FindInMap'
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """The value."""
         if not isinstance(argument, list) or len(argument) != 3:
@@ -90,6 +97,7 @@ class FindInMap(Function):
             found = found[str(key)]
         return encode(found, scope.budget, self.name)
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Only what hangs on a parameter without a value is left over for later.
 
@@ -117,6 +125,7 @@ class Select(Function):
     name: ClassVar[str] = 'Fn::Select'
     code: ClassVar[str] = 'Fn::Select'
 
+    @override
     def check(self, argument: Json) -> None:
         """An index or key, and what to select from."""
         if is_call(argument):
@@ -129,6 +138,7 @@ class Select(Function):
         if not (source is None or isinstance(source, dict | list | str)):
             raise EvaluationFailed(f'Fn::Select: one can select of a list or a map, not of {type_name(source)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """What was selected. A text is read as JSON."""
         self.check(escaped(argument))
@@ -150,6 +160,7 @@ class Replace(StringReplace):
     name: ClassVar[str] = 'Fn::Replace'
     code: ClassVar[str] = 'Fn::Replace'
 
+    @override
     def check(self, argument: Json) -> None:
         """A map of replacements, and a text."""
         if is_call(argument):
@@ -158,6 +169,7 @@ class Replace(StringReplace):
             raise EvaluationFailed('Fn::Replace needs a list: a map of what to replace, and a string.')
         super().check({'params': argument[0], 'template': argument[1]})
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The text with its replacements."""
         self.check(escaped(argument))
@@ -171,11 +183,13 @@ class Base64(Function):
     name: ClassVar[str] = 'Fn::Base64'
     code: ClassVar[str] = 'Fn::Base64'
 
+    @override
     def check(self, argument: Json) -> None:
         """A text."""
         if not (is_call(argument) or isinstance(argument, str)):
             raise EvaluationFailed(f'Fn::Base64 needs a string, not {type_name(argument)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The text."""
         self.check(escaped(argument))
@@ -187,6 +201,7 @@ class GetZones(Function):
 
     name: ClassVar[str] = 'Fn::GetAZs'
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """The zones."""
         if not (argument is None or isinstance(argument, str) or is_call(argument)):
@@ -203,6 +218,7 @@ class MemberListToMap(Function):
     name: ClassVar[str] = 'Fn::MemberListToMap'
     code: ClassVar[str] = 'Fn::MemberListToMap'
 
+    @override
     def check(self, argument: Json) -> None:
         """The names of key and value, and the list."""
         if is_call(argument):
@@ -220,6 +236,7 @@ class MemberListToMap(Function):
         if not isinstance(members, list) or not all(is_call(item) or isinstance(item, str) for item in members):
             raise EvaluationFailed('Fn::MemberListToMap: the members must be a list of strings.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The map."""
         self.check(escaped(argument))

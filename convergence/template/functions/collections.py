@@ -8,11 +8,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name
-from convergence.template.functions.text import json_text, replace, size
-from convergence.template.limits import Budget
+from convergence.template.functions.text import json_text, replace
+from convergence.template.limits import CALL_STEPS, COMPARISON_STEPS, ITEM_BYTES, Budget
 
 
 class Repeat(Function):
@@ -24,6 +26,7 @@ class Repeat(Function):
     iterable: ClassVar[tuple[type, ...]] = (list,)
     """What items may come from."""
 
+    @override
     def check(self, argument: Json) -> None:
         """A map of template and for_each, the latter a map of lists."""
         if is_call(argument):
@@ -52,6 +55,7 @@ class Repeat(Function):
             return permutations is not False
         raise EvaluationFailed(f'repeat: permutations must be true or false, not {type_name(permutations)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The list of templates, filled in. The last key of for_each varies fastest."""
         self.check(escaped(argument))
@@ -69,7 +73,7 @@ class Repeat(Function):
             if any(len(items) != count for items in lists):
                 raise EvaluationFailed('repeat: without permutations, the lists of for_each must be equally long.')
             combinations = zip(*lists, strict=True)
-        scope.budget.spend_text(8 * count, self.name)
+        scope.budget.spend_text(ITEM_BYTES * count, self.name)
         scope.budget.spend_steps(count * (1 + len(lists)), self.name)
         template = argument['template']
         return [_filled(template, dict(zip(for_each, items, strict=True)), scope.budget) for items in combinations]
@@ -92,12 +96,12 @@ class RepeatPermutations(RepeatOfMaps):
 def _filled(template: Json, values: dict[str, Json], budget: Budget) -> Json:
     """A template with each key of `values` replaced. Where a text is nothing but a key, the value keeps its type."""
     budget.spend_steps(1, 'repeat')
-    budget.spend_text(8, 'repeat')
+    budget.spend_text(ITEM_BYTES, 'repeat')
     if isinstance(template, str):
         if template not in values:
             return _replaced(template, values, budget)
         value = values[template]
-        budget.spend_text(size(value), 'repeat')
+        budget.spend_value(value, 'repeat')
         return value
     if isinstance(template, dict):
         return {_replaced(key, values, budget): _filled(value, values, budget) for key, value in template.items()}
@@ -125,6 +129,7 @@ class MapMerge(Function):
     name: ClassVar[str] = 'map_merge'
     code: ClassVar[str] = 'map_merge'
 
+    @override
     def check(self, argument: Json) -> None:
         """A list of maps."""
         if is_call(argument):
@@ -135,6 +140,7 @@ class MapMerge(Function):
             if not (item is None or isinstance(item, dict)):
                 raise EvaluationFailed(f'map_merge: the items to merge must be maps, not {type_name(item)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The merged map."""
         self.check(escaped(argument))
@@ -153,6 +159,7 @@ class MapReplace(Function):
     name: ClassVar[str] = 'map_replace'
     code: ClassVar[str] = 'map_replace'
 
+    @override
     def check(self, argument: Json) -> None:
         """A map, and a map with the keys keys and values."""
         if is_call(argument):
@@ -171,6 +178,7 @@ class MapReplace(Function):
             if not (found is None or isinstance(found, dict)):
                 raise EvaluationFailed(f'map_replace: {name} must be a map, not {type_name(found)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The map with its replacements."""
         self.check(escaped(argument))
@@ -182,6 +190,7 @@ class MapReplace(Function):
         assert isinstance(keys, dict)
         assert isinstance(values, dict)
         result: dict[str, Json] = {}
+        scope.budget.spend_steps(CALL_STEPS * len(source or {}), self.name)
         for key, value in (source or {}).items():
             new = keys.get(key)
             if new is None:
@@ -210,6 +219,7 @@ class ListConcat(Function):
     name: ClassVar[str] = 'list_concat'
     code: ClassVar[str] = 'list_concat'
 
+    @override
     def check(self, argument: Json) -> None:
         """A list of lists."""
         if is_call(argument):
@@ -220,10 +230,12 @@ class ListConcat(Function):
             if not (items is None or is_call(items) or isinstance(items, list)):
                 raise EvaluationFailed(f'{self.name}: what is concatenated must be lists, not {type_name(items)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The items of all the lists."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
+        scope.budget.spend_text(sum(8 * len(items) for items in argument if isinstance(items, list)), self.name)
         return [item for items in argument if isinstance(items, list) for item in items]
 
 
@@ -233,10 +245,13 @@ class ListConcatUnique(ListConcat):
     name: ClassVar[str] = 'list_concat_unique'
     code: ClassVar[str] = 'list_concat_unique'
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Each item once."""
         items = super().evaluate(argument, scope)
         assert isinstance(items, list)
+        scope.budget.spend_value(items, self.name)
+        scope.budget.spend_steps(COMPARISON_STEPS * len(items), self.name)
         return [*{json.dumps(item, sort_keys=True): item for item in items}.values()]
 
 
@@ -246,6 +261,7 @@ class Filter(Function):
     name: ClassVar[str] = 'filter'
     code: ClassVar[str] = 'filter'
 
+    @override
     def check(self, argument: Json) -> None:
         """A list of values, and the list to filter."""
         if is_call(argument):
@@ -258,6 +274,7 @@ class Filter(Function):
         if not (is_call(items) or items is None or isinstance(items, list)):
             raise EvaluationFailed(f'filter: only a list can be filtered, not {type_name(items)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """What is left."""
         self.check(escaped(argument))
@@ -267,5 +284,6 @@ class Filter(Function):
             return None
         assert isinstance(values, list)
         assert isinstance(items, list)
+        scope.budget.spend_steps(COMPARISON_STEPS * (len(values) + len(items)), self.name)
         unwanted = {json.dumps(value, sort_keys=True) for value in values}
         return [item for item in items if json.dumps(item, sort_keys=True) not in unwanted]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, Later, is_call, type_name
@@ -15,6 +17,7 @@ class YaqlExpression(Function):
     name: ClassVar[str] = 'yaql'
     code: ClassVar[str] = 'yaql'
 
+    @override
     def check(self, argument: Json) -> None:
         """A map of expression and data."""
         if is_call(argument):
@@ -26,6 +29,7 @@ class YaqlExpression(Function):
         if not (is_call(expression) or isinstance(expression, str)):
             raise EvaluationFailed(f'yaql: the expression must be a string, not {type_name(expression)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The value.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.encoding import call
 from convergence.template.functions.base import Compiling, Evaluating, EvaluationFailed, Function
@@ -16,6 +18,7 @@ class ResourceFacade(Function):
     code: ClassVar[str] = 'resource_facade'
     known: ClassVar[tuple[str, ...]] = ('metadata', 'deletion_policy', 'update_policy')
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """A call that remains, where the template is only looked at.
 
@@ -28,6 +31,7 @@ class ResourceFacade(Function):
             self.evaluate(argument, Evaluating({}, scope.budget))
         return remaining
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """There is no value.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from convergence.core.model import Json
+from typing_extensions import override
+
+from convergence.core.model import Json, Path
 from convergence.template.encoding import call, escaped
 from convergence.template.functions.base import (
     DROPPED,
@@ -13,7 +15,6 @@ from convergence.template.functions.base import (
     EvaluationFailed,
     Folding,
     Function,
-    Path,
     is_call,
     type_name,
 )
@@ -27,17 +28,22 @@ class If(Function):
     lengths: ClassVar[tuple[int, ...]] = (3,)
     form: ClassVar[str] = 'a list: a condition, the value if it is true, and the value if it is false'
 
+    @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
         """The value that was chosen, or both while it is not known which."""
         if not isinstance(argument, list) or len(argument) not in self.lengths:
             raise EvaluationFailed(f'{self.name} needs {self.form}.')
+        reads = scope.hidden_reads.count
         condition = folding.condition(argument[0], (*path, 0), scope)
+        if scope.hidden_reads.count != reads and len(argument) == 2:
+            scope.hidden_reads.left_out += 1
         if isinstance(condition, bool):
             chosen = 1 if condition else 2
             return folding.fold(argument[chosen], (*path, chosen), scope) if chosen < len(argument) else DROPPED
         values = [folding.fold(value, (*path, index), scope) for index, value in enumerate(argument[1:], 1)]
         return call(self.code, [condition, *(None if value is DROPPED else value for value in values)])
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The value that was chosen."""
         assert isinstance(argument, list)
@@ -58,11 +64,13 @@ class Equals(Function):
     name: ClassVar[str] = 'equals'
     code: ClassVar[str] = 'equals'
 
+    @override
     def check(self, argument: Json) -> None:
         """Two values."""
         if not is_call(argument) and not (isinstance(argument, list) and len(argument) == 2):
             raise EvaluationFailed(f'{self.name} needs a list of two values.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Whether they are equal."""
         self.check(escaped(argument))
@@ -73,6 +81,7 @@ class Equals(Function):
 class _Logic(Function):
     """A function of conditions, each of which may be given by its name."""
 
+    @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
         """A boolean, or a call that remains while a condition is not known."""
         operands = self.operands(argument)
@@ -80,6 +89,7 @@ class _Logic(Function):
         conditions = [folding.condition(node, where, scope) for node, where in zip(operands, paths, strict=True)]
         return self.fold([*conditions], not any(map(is_call, conditions)), scope)
 
+    @override
     def operands(self, argument: Json) -> list[Json]:
         """The conditions.
 
@@ -96,6 +106,7 @@ class And(_Logic):
     name: ClassVar[str] = 'and'
     code: ClassVar[str] = 'and'
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Whether all are true."""
         assert isinstance(argument, list)
@@ -108,6 +119,7 @@ class Or(_Logic):
     name: ClassVar[str] = 'or'
     code: ClassVar[str] = 'or'
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Whether any is true."""
         assert isinstance(argument, list)
@@ -120,6 +132,7 @@ class Not(_Logic):
     name: ClassVar[str] = 'not'
     code: ClassVar[str] = 'not'
 
+    @override
     def operands(self, argument: Json) -> list[Json]:
         """The condition.
 
@@ -129,6 +142,7 @@ class Not(_Logic):
             raise EvaluationFailed(f'{self.name} needs one condition, not a list.')
         return [argument]
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Whether it is false."""
         assert isinstance(argument, list)
@@ -141,6 +155,7 @@ class Contains(Function):
     name: ClassVar[str] = 'contains'
     code: ClassVar[str] = 'contains'
 
+    @override
     def check(self, argument: Json) -> None:
         """A value, and where to look for it."""
         if is_call(argument):
@@ -150,6 +165,7 @@ class Contains(Function):
         if not (is_call(argument[1]) or isinstance(argument[1], list | str)):
             raise EvaluationFailed(f'contains: what is looked through must be a list, not {type_name(argument[1])}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Whether it is there."""
         self.check(escaped(argument))
@@ -196,6 +212,7 @@ class CloudNot(Not):
 
     name: ClassVar[str] = 'Fn::Not'
 
+    @override
     def operands(self, argument: Json) -> list[Json]:
         """The condition, the only item of a list.
 
@@ -211,12 +228,14 @@ class NamedCondition(Function):
 
     name: ClassVar[str] = 'Condition'
 
+    @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
         """A boolean, or a call that remains."""
         if not isinstance(argument, str):
             raise EvaluationFailed('Condition needs the name of a condition.')
         return folding.condition(argument, path, scope)
 
+    @override
     def operands(self, argument: Json) -> list[Json]:
         """The name."""
         return [argument]

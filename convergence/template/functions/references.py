@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.errors import StackValidationFailed, UserParameterMissing
 from convergence.template.encoding import call, decode, encode
@@ -18,7 +20,7 @@ from convergence.template.functions.base import (
     UnresolvedReference,
     is_call,
 )
-from convergence.template.functions.text import index_of, size
+from convergence.template.functions.text import index_of
 from convergence.template.parameters import Parameter
 
 
@@ -34,6 +36,7 @@ class GetParameter(Function):
     name: ClassVar[str] = 'get_param'
     code: ClassVar[str] = 'get_param'
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """The value, if the parameter has one."""
         if not constant:
@@ -58,6 +61,7 @@ class GetParameter(Function):
             return call(self.code, argument)
         return call(ElementOfParameter.code, [encode(parameter.value, scope.budget, f'get_param of {name}'), *path])
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Only a parameter without a value is left over for later.
 
@@ -73,6 +77,7 @@ class ElementOfParameter(Function):
     name: ClassVar[str] = 'get_param'
     code: ClassVar[str] = 'get_param@element'
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The element; the empty text if the path leads nowhere."""
         assert isinstance(argument, list)
@@ -88,6 +93,8 @@ def _declared(name: str, scope: Compiling) -> Parameter:
     if parameter is None:
         hint = scope.suggestion(name, scope.parameters)
         raise ParameterNotProvided(f'The Parameter ({name}) was not provided.{hint}')
+    if parameter.hidden:
+        scope.hidden_reads.note()
     return parameter
 
 
@@ -96,6 +103,7 @@ class GetFile(Function):
 
     name: ClassVar[str] = 'get_file'
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """The content."""
         if not isinstance(argument, str):
@@ -116,7 +124,9 @@ class GetResource(Function):
 
     name: ClassVar[str] = 'get_resource'
     code: ClassVar[str] = 'get_resource'
+    names: ClassVar[int] = 1
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """A call that remains, and a dependency."""
         if not isinstance(argument, str):
@@ -125,6 +135,7 @@ class GetResource(Function):
             return None
         return call(self.code, argument)
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The reference id; null if the resource has none."""
         name = str(argument)
@@ -133,6 +144,7 @@ class GetResource(Function):
             raise UnresolvedReference(f'The reference id of the resource {name} is not known.', name)
         return output.reference
 
+    @override
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
         """The resource."""
         return str(argument), None
@@ -143,8 +155,10 @@ class GetAttribute(Function):
 
     name: ClassVar[str] = 'get_attr'
     code: ClassVar[str] = 'get_attr'
+    names: ClassVar[int] = 2
     least: ClassVar[int] = 2
 
+    @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
         """A call that remains, a dependency, and the attribute to provide."""
         if not isinstance(argument, list) or len(argument) < self.least:
@@ -161,6 +175,7 @@ class GetAttribute(Function):
         scope.asked.add((resource, _attribute(argument)))
         return call(self.code, argument)
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The value; null if the path leads nowhere."""
         assert isinstance(argument, list)
@@ -183,10 +198,9 @@ class GetAttribute(Function):
             known = everything  # the name was not known in advance, so all attributes were asked for
         if attribute not in known:
             raise UnresolvedReference(f'{what} was not provided.', resource, attribute)
-        value = select(known[attribute], argument[2:], missing=None)
-        scope.budget.spend_text(size(value), f'get_attr of {resource}')
-        return value
+        return select(known[attribute], argument[2:], missing=None)
 
+    @override
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
         """The resource and the attribute; all attributes where the name is known only later."""
         assert isinstance(argument, list)

@@ -6,10 +6,12 @@ import hashlib
 import json
 from typing import ClassVar
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name
-from convergence.template.limits import Budget
+from convergence.template.limits import REPLACEMENT_STEPS, Budget
 
 # Two give digests of any length, so of none in particular.
 ALGORITHMS = tuple(sorted(name for name in hashlib.algorithms_available if not name.lower().startswith('shake')))
@@ -25,6 +27,7 @@ class ListJoin(Function):
     code: ClassVar[str] = 'list_join'
     form: ClassVar[str] = 'list_join needs a list: a delimiter, and a list of strings.'
 
+    @override
     def check(self, argument: Json) -> None:
         """A delimiter and a list."""
         if is_call(argument):
@@ -53,6 +56,7 @@ class ListJoin(Function):
     def _text(self, item: Json, budget: Budget) -> str:
         return '' if item is None else str(item)
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The joined text."""
         self.check(escaped(argument))
@@ -72,14 +76,17 @@ class ListJoinMany(ListJoin):
     code: ClassVar[str] = 'list_join@2015-10-15'
     form: ClassVar[str] = 'list_join needs a list: a delimiter, and one or more lists.'
 
+    @override
     def _right_length(self, length: int) -> bool:
         return length >= 2
 
+    @override
     def _check_item(self, item: Json) -> None:
         if not (item is None or isinstance(item, str | list | dict)):
             found = type_name(item)
             raise EvaluationFailed(f'list_join: the items to join must be strings, maps or lists, not {found}.')
 
+    @override
     def _text(self, item: Json, budget: Budget) -> str:
         return json_text(item, budget, self.name) if isinstance(item, dict | list) else super()._text(item, budget)
 
@@ -90,6 +97,7 @@ class StringReplace(Function):
     name: ClassVar[str] = 'str_replace'
     code: ClassVar[str] = 'str_replace'
 
+    @override
     def check(self, argument: Json) -> None:
         """A map of template and params."""
         if is_call(argument):
@@ -119,6 +127,7 @@ class StringReplace(Function):
     def _text(self, value: Json, budget: Budget) -> str:
         return '' if value is None else str(value)
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The text with its replacements."""
         self.check(escaped(argument))
@@ -138,9 +147,11 @@ class StringReplaceJson(StringReplace):
 
     code: ClassVar[str] = 'str_replace@2015-10-15'
 
+    @override
     def _check_value(self, key: str, value: Json) -> None:
         return
 
+    @override
     def _text(self, value: Json, budget: Budget) -> str:
         return json_text(value, budget, self.name) if isinstance(value, dict | list) else super()._text(value, budget)
 
@@ -151,6 +162,7 @@ class StringReplaceStrict(StringReplaceJson):
     name: ClassVar[str] = 'str_replace_strict'
     code: ClassVar[str] = 'str_replace_strict'
 
+    @override
     def _replaced(self, template: str, replacements: dict[str, str], budget: Budget) -> str:
         pieces, found = _replace(template, replacements, budget)
         missing = sorted(set(replacements) - found)
@@ -166,6 +178,7 @@ class StringReplaceVeryStrict(StringReplaceStrict):
     name: ClassVar[str] = 'str_replace_vstrict'
     code: ClassVar[str] = 'str_replace_vstrict'
 
+    @override
     def _check_value(self, key: str, value: Json) -> None:
         # A list or a map that is empty is written as [] or {}, which is something.
         if value is None or value == '':
@@ -180,6 +193,7 @@ class StringSplit(Function):
     name: ClassVar[str] = 'str_split'
     code: ClassVar[str] = 'str_split'
 
+    @override
     def check(self, argument: Json) -> None:
         """Delimiter, text, and maybe an index."""
         if is_call(argument):
@@ -194,6 +208,7 @@ class StringSplit(Function):
         if len(argument) == 3 and not is_call(argument[2]) and index_of(argument[2]) is None:
             raise EvaluationFailed(f'{self.name}: the index must be a whole number, not {type_name(argument[2])}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The parts, or the one with the index. Null has none."""
         self.check(escaped(argument))
@@ -217,6 +232,7 @@ class Digest(Function):
     name: ClassVar[str] = 'digest'
     code: ClassVar[str] = 'digest'
 
+    @override
     def check(self, argument: Json) -> None:
         """Name of an algorithm, and a text."""
         if is_call(argument):
@@ -229,6 +245,7 @@ class Digest(Function):
         if not (is_call(text) or isinstance(text, str)):
             raise EvaluationFailed(f'digest: only a string has a digest, not {type_name(text)}.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The digest."""
         self.check(escaped(argument))
@@ -252,6 +269,7 @@ def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
 def _replace(template: str, replacements: dict[str, str], budget: Budget) -> tuple[list[str], set[str]]:
     """The pieces of the new text, and the keys that were found."""
     found: set[str] = set()
+    budget.spend_steps(REPLACEMENT_STEPS, 'str_replace')
     # Pieces alternate: even ones are still open to replacement, odd ones are done.
     pieces = [template]
     for key in sorted(replacements, key=len, reverse=True):
@@ -279,13 +297,6 @@ def json_text(value: Json, budget: Budget, subject: str) -> str:
     text = json.dumps(value, sort_keys=True)
     budget.spend_text(len(text), subject)
     return text
-
-
-def size(value: Json) -> int:
-    """Characters that a value takes when it is written down."""
-    if isinstance(value, str):
-        return len(value)
-    return len(json.dumps(value)) if isinstance(value, dict | list) else 8
 
 
 def index_of(element: Json) -> int | None:

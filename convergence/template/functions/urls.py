@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 from urllib.parse import quote, urlencode, urlunsplit
 
+from typing_extensions import override
+
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name
@@ -21,6 +23,7 @@ class MakeUrl(Function):
     name: ClassVar[str] = 'make_url'
     code: ClassVar[str] = 'make_url'
 
+    @override
     def check(self, argument: Json) -> None:
         """A map of parts."""
         if is_call(argument):
@@ -44,6 +47,7 @@ class MakeUrl(Function):
         if parts.get('password') is not None and parts.get('username') is None:
             raise EvaluationFailed('make_url: a password needs a username.')
 
+    @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """The URL."""
         self.check(escaped(argument))

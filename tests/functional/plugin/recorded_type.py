@@ -23,13 +23,17 @@ POLL_S = 0.05
 
 @dataclass(frozen=True)
 class RecordedProperties:
-    """`hold`: the call itself blocks until that gate is open. `until`: the action is polled until that gate is open."""
+    """`hold`: the call itself blocks until that gate is open. `until`: the action is polled until that gate is open.
+
+    `deaf`: a call that blocks goes on although it is told to stop.
+    """
 
     value: str = prop('', update_allowed=True)
     place: str = prop('')
     hold: str = prop('', update_allowed=True)
     until: str = prop('', update_allowed=True)
     fail: bool = prop(False, update_allowed=True)
+    deaf: bool = prop(False, update_allowed=True)
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Recorded(ResourceType[RecordedProperties]):
 
     def _go_on(self, call, physical_id):
         while call.properties.hold and not self._open(call.properties.hold):
-            if call.cancelled():
+            if call.cancelled() and not call.properties.deaf:
                 return InProgress({'until': call.properties.hold}, physical_id, poll_after_s=POLL_S)
             time.sleep(POLL_S)
         if call.properties.fail:

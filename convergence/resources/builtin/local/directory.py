@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
@@ -10,7 +13,16 @@ from convergence.resources.builtin.local.ownership import Owner, Ownership
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
 from convergence.resources.builtin.waiting import physical_name
-from convergence.resources.contract import Answer, Call, Done, FinalFailure, ObjectNotFound, Observed, ResourceType
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    FinalFailure,
+    Item,
+    ObjectNotFound,
+    Observed,
+    ResourceType,
+)
 from convergence.resources.schema import prop
 
 
@@ -42,11 +54,13 @@ class Directory(ResourceType[DirectoryProperties]):
     Properties = DirectoryProperties
     Attributes = DirectoryAttributes
     token_enforced = True  # A repeated create finds its own record at the path.
+    create_settles_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
         self._sandbox = Sandbox(provider.root)
         self._ownership = Ownership(provider.root)
 
+    @override
     def create(self, call: Call[DirectoryProperties]) -> Answer:
         """Make the directory; its parent must exist."""
         path = _path(call)
@@ -59,6 +73,7 @@ class Directory(ResourceType[DirectoryProperties]):
                 raise FinalFailure(f'{error}; make it with a Convergence::Local::Directory first') from error
         return Done(path)
 
+    @override
     def delete(self, call: Call[DirectoryProperties]) -> Answer:
         """Remove the directory, with logs of processes that ran in it; nothing else must be left in it."""
         path = call.physical_id or _path(call)
@@ -73,6 +88,7 @@ class Directory(ResourceType[DirectoryProperties]):
             self._ownership.forget(path)
         return Done()
 
+    @override
     def find(self, call: Call[DirectoryProperties]) -> Answer | None:
         """The directory, if it was made."""
         path = _path(call)
@@ -80,6 +96,12 @@ class Directory(ResourceType[DirectoryProperties]):
             made = self._ownership.owns(call, path) and self._sandbox.is_directory(path)
         return Done(path) if made else None
 
+    @override
+    def inventory(self) -> Iterable[Item]:
+        """The directories that were made here and exist."""
+        return self._ownership.inventory('directory', self._sandbox.is_directory)
+
+    @override
     def observe(self, call: Call[DirectoryProperties]) -> Observed:
         """Whether the directory is there."""
         path = call.physical_id or _path(call)
@@ -87,6 +109,7 @@ class Directory(ResourceType[DirectoryProperties]):
             raise ObjectNotFound(f'the directory {path} does not exist')
         return Observed()
 
+    @override
     def attribute(self, call: Call[DirectoryProperties], name: str) -> Json:
         """The path, absolute or below the root."""
         path = call.physical_id or _path(call)

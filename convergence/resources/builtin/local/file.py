@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
@@ -11,7 +14,16 @@ from convergence.resources.builtin.local.ownership import Owner, Ownership
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
 from convergence.resources.constraints import AllowedPattern
-from convergence.resources.contract import Answer, Call, Done, FinalFailure, ObjectNotFound, Observed, ResourceType
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    FinalFailure,
+    Item,
+    ObjectNotFound,
+    Observed,
+    ResourceType,
+)
 from convergence.resources.schema import prop
 
 
@@ -25,7 +37,9 @@ class FileProperties:
     )
     content: str = prop('', update_allowed=True, description='Text of the file.')
     mode: str = prop(
-        '0644', update_allowed=True, constraints=[AllowedPattern('0?[0-7]{3}')],
+        '0644',
+        update_allowed=True,
+        constraints=[AllowedPattern('0?[0-7]{3}')],
         description='Permissions, octal: "0600".',
     )
 
@@ -45,9 +59,9 @@ class FileProperties:
 class FileAttributes:
     """What can be asked of the resource."""
 
-    path: str = attr('Absolute path.')
-    name: str = attr('Path below the root directory; what get_resource gives too.')
-    sha256: str = attr('Digest of the content, hexadecimal.')
+    path: str = attr('Absolute path.', of=('path', 'directory'))
+    name: str = attr('Path below the root directory; what get_resource gives too.', of=('path', 'directory'))
+    sha256: str = attr('Digest of the content, hexadecimal.', of=('content',))
 
 
 class File(ResourceType[FileProperties]):
@@ -56,11 +70,13 @@ class File(ResourceType[FileProperties]):
     Properties = FileProperties
     Attributes = FileAttributes
     token_enforced = True  # A repeated create finds its own record at the path.
+    create_settles_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
         self._sandbox = Sandbox(provider.root)
         self._ownership = Ownership(provider.root)
 
+    @override
     def create(self, call: Call[FileProperties]) -> Answer:
         """Write the file; its directory must exist."""
         path = call.properties.place()
@@ -73,6 +89,7 @@ class File(ResourceType[FileProperties]):
                 raise FinalFailure(f'{error}; make it with a Convergence::Local::Directory first') from error
         return Done(path)
 
+    @override
     def update(self, call: Call[FileProperties]) -> Answer:
         """Write the new content and permissions."""
         path = _path(call)
@@ -82,6 +99,7 @@ class File(ResourceType[FileProperties]):
             self._write(path, call.properties)
         return Done()
 
+    @override
     def delete(self, call: Call[FileProperties]) -> Answer:
         """Remove the file."""
         path = _path(call)
@@ -95,6 +113,7 @@ class File(ResourceType[FileProperties]):
                     self._ownership.forget(path)
         return Done()
 
+    @override
     def find(self, call: Call[FileProperties]) -> Answer | None:
         """The file, if it was written."""
         path = call.properties.place()
@@ -102,11 +121,18 @@ class File(ResourceType[FileProperties]):
             made = self._ownership.owns(call, path) and self._sandbox.exists(path)
         return Done(path) if made else None
 
+    @override
+    def inventory(self) -> Iterable[Item]:
+        """The files that were written here and exist."""
+        return self._ownership.inventory('file', self._sandbox.exists)
+
+    @override
     def observe(self, call: Call[FileProperties]) -> Observed:
         """Content and permissions that the file has."""
         content, mode = self._sandbox.read(_path(call))
         return Observed(properties={'content': content.decode(errors='replace'), 'mode': f'{mode:04o}'})
 
+    @override
     def attribute(self, call: Call[FileProperties], name: str) -> Json:
         """The path, absolute or below the root, or the digest of the content."""
         if name == 'sha256':

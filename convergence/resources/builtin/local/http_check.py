@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
+from convergence.resources.builtin.local.process_table import ProcessTable
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
 from convergence.resources.constraints import AllowedPattern, Range
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ResourceType
 from convergence.resources.schema import prop
 
+LOOPBACK = ('127.0.0.1', 'localhost', '::1')
 REQUEST_LIMIT_S = 5.0
 BODY_LIMIT_BYTES = 1024 * 1024
 
@@ -28,7 +32,8 @@ class HttpCheckProperties:
     """See the descriptions of the fields."""
 
     url: str = prop(
-        update_allowed=True, constraints=[AllowedPattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
+        update_allowed=True,
+        constraints=[AllowedPattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
         description='Address to ask.',
     )
     status: int = prop(
@@ -46,6 +51,15 @@ class HttpCheckProperties:
     def __post_init__(self) -> None:
         if '@' in urlsplit(self.url).netloc:
             raise ValueError('url must not contain a user or a password')
+        self.asked()
+
+    def asked(self) -> tuple[str, int]:
+        """Host and port.
+
+        :raises ValueError: they cannot be told.
+        """
+        parts = urlsplit(self.url)
+        return parts.hostname or '', parts.port or (443 if parts.scheme == 'https' else 80)
 
     def shown(self) -> str:
         """The address without its query, which may hold a secret."""
@@ -56,9 +70,9 @@ class HttpCheckProperties:
 class HttpCheckAttributes:
     """What can be asked of the resource."""
 
-    passed: bool = attr('True: a check that does not pass fails.')
-    status: int = attr('Status code that was answered.')
-    url: str = attr('Address that was asked.')
+    passed: bool = attr('True: a check that does not pass fails.', of=())
+    status: int = attr('Status code that was answered.', of=('status',))
+    url: str = attr('Address that was asked.', of=('url',))
 
 
 class HttpCheck(ResourceType[HttpCheckProperties]):
@@ -67,27 +81,34 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
     Properties = HttpCheckProperties
     Attributes = HttpCheckAttributes
     token_enforced = True  # Nothing real is made.
+    create_settles_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
-        self._hosts = provider.hosts
+        self._addresses = provider.check_addresses
+        self._table = ProcessTable(provider.root)
         self._clock = clock
 
+    @override
     def create(self, call: Call[HttpCheckProperties]) -> Answer:
         """Ask once; if the answer is not right yet, go on asking."""
         return self._ask(call, wait(self._clock, call.properties.timeout_s), physical_name(call))
 
+    @override
     def update(self, call: Call[HttpCheckProperties]) -> Answer:
         """Check anew."""
         return self._ask(call, wait(self._clock, call.properties.timeout_s))
 
+    @override
     def poll(self, call: Call[HttpCheckProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Ask again."""
         return self._ask(call, still_waiting(self._clock, progress))
 
+    @override
     def check(self, call: Call[HttpCheckProperties]) -> Answer:
         """Ask once."""
         return self._ask(call, None)
 
+    @override
     def attribute(self, call: Call[HttpCheckProperties], name: str) -> Json:
         """Outcome and address of the check."""
         values: dict[str, Json] = {'passed': True, 'status': call.properties.status, 'url': call.properties.url}
@@ -97,9 +118,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
         self, call: Call[HttpCheckProperties], waiting: InProgress | None, physical_id: str | None = None
     ) -> Answer:
         wanted = call.properties
-        host = urlsplit(wanted.url).hostname or ''
-        if host not in self._hosts:
-            raise FinalFailure(f'the host {host} may not be asked; allowed: {", ".join(sorted(self._hosts))}')
+        self._require_allowed(call)
         problem = _problem(wanted)
         if problem is None:
             return Done(physical_id)
@@ -108,10 +127,26 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
             raise FinalFailure(text, physical_id=physical_id)
         return InProgress(waiting.progress, physical_id, poll_after_s=wanted.interval_s)
 
+    def _require_allowed(self, call: Call[HttpCheckProperties]) -> None:
+        """Refuse what is nobody's to ask: an answer may hold what another project, or the operator, keeps to itself.
+
+        :raises FinalFailure: the address is neither one that the operator allows nor that of a process of the project.
+        """
+        host, port = call.properties.asked()
+        if f'{host}:{port}' in self._addresses:
+            return
+        if host in LOOPBACK and port in self._table.ports(call.project_id):
+            return
+        raise FinalFailure(
+            f'{host}:{port} may not be asked; what may: the ports of Convergence::Local::Process resources of this '
+            'project that run, at 127.0.0.1, and what the operator lists in [local_provider] check_addresses'
+        )
+
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect is an answer like any other: following it would lead to hosts that nobody allowed."""
 
+    @override
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Do not follow."""
 

@@ -21,7 +21,7 @@ class Launch(TypedDict):
     """What is to be started.
 
     `directory_fd` and `log_fd` are inherited descriptors; `record` is the absolute path of a file that must not
-    exist yet and will hold ``{"pid": …, "start": …, "port": …}``.
+    exist yet and will hold ``{"pid": …, "start": …, "port": …, "project_id": …}``.
     """
 
     executable: str
@@ -31,6 +31,7 @@ class Launch(TypedDict):
     log_fd: int
     record: str
     port: int
+    project_id: str
 
 
 def start_of(pid: int) -> str | None:
@@ -92,7 +93,8 @@ def _become(launch: Launch, report: int) -> NoReturn:
 
 
 def _record(launch: Launch) -> None:
-    record = {'pid': os.getpid(), 'start': start_of(os.getpid()), 'port': launch['port']}
+    given = {'port': launch['port'], 'project_id': launch['project_id']}
+    record = {'pid': os.getpid(), 'start': start_of(os.getpid()), **given}
     temporary = f'{launch["record"]}.{os.getpid()}'
     with open(temporary, 'x', encoding='utf-8') as file:
         json.dump(record, file)

@@ -11,14 +11,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from convergence.resources.builtin.local.sandbox import STATE
-from convergence.resources.contract import Call, FinalFailure, TransientFailure
+from convergence.resources.contract import Call, FinalFailure, Item, TransientFailure
 
 _LOCK_ATTEMPTS = 3000
 _LOCK_PAUSE_S = 0.01
@@ -95,6 +95,24 @@ class Ownership:
             return Owner(**json.loads(self._record(path).read_text(encoding='utf-8')))
         except FileNotFoundError:
             return None
+
+    def all(self, kind: str) -> Iterator[Owner]:
+        """The records of one kind."""
+        for record in sorted(self._owners.glob('*.json')):
+            try:
+                owner = Owner(**json.loads(record.read_text(encoding='utf-8')))
+            except FileNotFoundError:
+                continue  # it went a moment ago
+            if owner.kind == kind:
+                yield owner
+
+    def inventory(self, kind: str, exists: Callable[[str], bool]) -> list[Item]:
+        """The records of one kind at whose paths there is something."""
+        return [
+            Item(owner.path, owner.token, f'{owner.stack_name}/{owner.name}')
+            for owner in self.all(kind)
+            if exists(owner.path)
+        ]
 
     def owns(self, call: Call[Any], path: str) -> bool:
         """Whether the call's resource made what is at `path`, and nobody took it over."""

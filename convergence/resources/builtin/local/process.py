@@ -6,14 +6,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from typing_extensions import override
 
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.local.launch import Launch
 from convergence.resources.builtin.local.ownership import Owner, Ownership
-from convergence.resources.builtin.local.process_table import ProcessTable, Running, is_running, stop
+from convergence.resources.builtin.local.process_table import ProcessTable, Running, is_listening, is_running, stop
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
@@ -24,6 +26,7 @@ from convergence.resources.contract import (
     Done,
     FinalFailure,
     InProgress,
+    Item,
     ObjectNotFound,
     Observed,
     ResourceType,
@@ -46,11 +49,14 @@ class ProcessProperties:
     )
     environment: dict[str, str] = prop({}, description='Further environment variables.')
     port: int = prop(
-        0, constraints=[Range(0, 65535)],
+        0,
+        constraints=[Range(0, 65535)],
         description='Port that the program will listen on, told it as PORT; 0 chooses a free one.',
     )
     stop_timeout_s: float = prop(
-        10, update_allowed=True, constraints=[Range(minimum=0)],
+        10,
+        update_allowed=True,
+        constraints=[Range(minimum=0)],
         description='Seconds between the request to end (SIGTERM) and the end by force (SIGKILL).',
     )
     triggers: Json = prop(None, description='Any value; a change of it starts a new process.')
@@ -68,10 +74,10 @@ class ProcessProperties:
 class ProcessAttributes:
     """What can be asked of the resource."""
 
-    pid: int = attr('Number of the process.')
-    port: int = attr('Port that the program was told to listen on.')
-    url: str = attr('http://127.0.0.1 with that port.')
-    log: str = attr('Absolute path of the file that holds what the program printed.')
+    pid: int = attr('Number of the process.', of=())
+    port: int = attr('Port that the program was told to listen on.', of=('port',))
+    url: str = attr('http://127.0.0.1 with that port.', of=('port',))
+    log: str = attr('Absolute path of the file that holds what the program printed.', of=())
 
 
 class Process(ResourceType[ProcessProperties]):
@@ -80,6 +86,7 @@ class Process(ResourceType[ProcessProperties]):
     Properties = ProcessProperties
     Attributes = ProcessAttributes
     token_enforced = True  # A token has one record, made by the program's own process before the program runs.
+    create_settles_s = 5.0  # The new process records itself, and may be on its way there.
 
     def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
         self._provider = provider
@@ -88,6 +95,7 @@ class Process(ResourceType[ProcessProperties]):
         self._ownership = Ownership(provider.root)
         self._table = ProcessTable(provider.root)
 
+    @override
     def create(self, call: Call[ProcessProperties]) -> Answer:
         """Start the program, then see whether it stays up."""
         with self._ownership.locked():
@@ -95,22 +103,24 @@ class Process(ResourceType[ProcessProperties]):
         data: dict[str, Json] = {'port': running.port, 'log': _log(call)}
         return InProgress({}, running.physical_id, data, POLL_INTERVAL_S)
 
+    @override
     def delete(self, call: Call[ProcessProperties]) -> Answer:
-        """Ask the process to end."""
-        found = self._table.find(call.token)
-        physical_id = call.physical_id or (found.physical_id if found else None)
+        """Ask the process to end, if it was started here; any other one is left alone."""
+        found = self._found(call) if call.physical_id is not None else self._table.find(call.token)
+        physical_id = found.physical_id if found is not None else None
         if physical_id is None or not is_running(physical_id):
-            self._tidy(call)
+            self._tidy(call, physical_id)
             raise ObjectNotFound(f'the process of {call.name} does not run')
         stop(physical_id, signal.SIGTERM)
         waiting = wait(self._clock, call.properties.stop_timeout_s)
         progress = {**waiting.progress, 'process': physical_id}
         return InProgress(progress, poll_after_s=POLL_INTERVAL_S)
 
+    @override
     def poll(self, call: Call[ProcessProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Create: does it still run? Delete: has it ended? By force, when it was asked long enough ago."""
         if action is not Action.DELETE:
-            if call.physical_id is None or not is_running(call.physical_id):
+            if not self._runs(call):
                 raise FinalFailure(
                     f'the program {call.properties.program} ended at once; see its log {_log(call)}',
                     physical_id=call.physical_id,
@@ -118,7 +128,7 @@ class Process(ResourceType[ProcessProperties]):
             return Done()
         physical_id = str(progress['process'])
         if not is_running(physical_id):
-            self._tidy(call)
+            self._tidy(call, physical_id)
             return Done()
         waiting = still_waiting(self._clock, progress)
         if waiting is None:
@@ -126,17 +136,25 @@ class Process(ResourceType[ProcessProperties]):
             return InProgress(progress, poll_after_s=POLL_INTERVAL_S)
         return dataclasses.replace(waiting, progress={**progress, **waiting.progress}, poll_after_s=POLL_INTERVAL_S)
 
+    @override
+    def inventory(self) -> Iterable[Item]:
+        """The processes that were started here and run."""
+        return [Item(each.physical_id, token) for token, each in self._table.running()]
+
+    @override
     def find(self, call: Call[ProcessProperties]) -> Answer | None:
         """The process that was started under the token, if it runs."""
         running = self._table.find(call.token)
         return Done(running.physical_id, {'port': running.port, 'log': _log(call)}) if running else None
 
+    @override
     def observe(self, call: Call[ProcessProperties]) -> Observed:
         """Whether the process runs."""
-        if call.physical_id is None or not is_running(call.physical_id):
+        if not self._runs(call):
             raise ObjectNotFound(f'the process of {call.name} does not run')
-        return Observed(properties={'port': call.data.get('port')})
+        return Observed(properties={'port': self._port(call)})
 
+    @override
     def attribute(self, call: Call[ProcessProperties], name: str) -> Json:
         """Number, port, address or log of the process."""
         if call.physical_id is None:
@@ -144,8 +162,22 @@ class Process(ResourceType[ProcessProperties]):
         if name == 'pid':
             return int(call.physical_id.partition(':')[0])
         if name == 'url':
-            return f'http://127.0.0.1:{call.data["port"]}'
-        return self._sandbox.absolute(_log(call)) if name == 'log' else call.data['port']
+            return f'http://127.0.0.1:{self._port(call)}'
+        return self._sandbox.absolute(_log(call)) if name == 'log' else self._port(call)
+
+    def _found(self, call: Call[ProcessProperties]) -> Running | None:
+        """The process of the call's id, if it was started here for the call's project, by whatever resource."""
+        return self._table.known(call.project_id, call.physical_id) if call.physical_id is not None else None
+
+    def _runs(self, call: Call[ProcessProperties]) -> bool:
+        found = self._found(call)
+        return found is not None and is_running(found.physical_id)
+
+    def _port(self, call: Call[ProcessProperties]) -> Json:
+        if 'port' in call.data:
+            return call.data['port']
+        found = self._found(call)  # A process that was taken over: another resource has started it.
+        return found.port if found is not None else None
 
     def _start(self, call: Call[ProcessProperties]) -> Running:
         wanted = call.properties
@@ -153,6 +185,8 @@ class Process(ResourceType[ProcessProperties]):
         if executable is None:
             allowed = ', '.join(sorted(self._provider.programs))
             raise FinalFailure(f'the program {wanted.program} is not allowed here; allowed: {allowed}')
+        if wanted.port and is_listening(wanted.port):
+            raise FinalFailure(f'port {wanted.port} is in use on this machine; choose another one, or 0 for a free one')
         port = wanted.port or self._table.free_port()
         log = _log(call)
         self._ownership.claim(Owner.of(call, log, 'log'), occupied=self._sandbox.exists(log))
@@ -167,16 +201,17 @@ class Process(ResourceType[ProcessProperties]):
                 log_fd=log_fd,
                 record='',
                 port=port,
+                project_id=call.project_id,
             )
             return self._table.start(call.token, task)
         finally:
             os.close(directory_fd)
             os.close(log_fd)
 
-    def _tidy(self, call: Call[ProcessProperties]) -> None:
+    def _tidy(self, call: Call[ProcessProperties], physical_id: str | None) -> None:
         """Forget a process that has ended. Its log goes with its directory, or now if it has none."""
-        if self._table.find(call.token) is None:
-            self._table.forget(call.token)
+        if physical_id is not None:
+            self._table.forget(physical_id)
         if call.properties.directory is not None:
             return
         with self._ownership.locked():

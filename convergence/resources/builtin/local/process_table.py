@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +23,16 @@ _LAUNCH_LIMIT_S = 120
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process by number and start, which together never name another one, and the port it was given."""
+    """A process by number and start, which together never name another one.
+
+    :param port: that it was given.
+    :param project_id: whose it is.
+    """
 
     pid: int
     start: str
     port: int
+    project_id: str
 
     @property
     def physical_id(self) -> str:
@@ -43,6 +50,22 @@ class ProcessTable:
         """The process that was started under `token`, if it still runs."""
         recorded = self._read(self._path(token))
         return recorded if recorded is not None and is_running(recorded.physical_id) else None
+
+    def known(self, project_id: str, physical_id: str) -> Running | None:
+        """The process with that id, whether it still runs or not, if it was started here for that project.
+
+        Any other process of the machine is nothing to look at, and nothing to end.
+        """
+        return next(
+            (each for _, each in self._records() if (each.project_id, each.physical_id) == (project_id, physical_id)),
+            None,
+        )
+
+    def ports(self, project_id: str) -> frozenset[int]:
+        """Ports of the processes of a project that run."""
+        return frozenset(
+            each.port for _, each in self._records() if each.project_id == project_id and is_running(each.physical_id)
+        )
 
     def start(self, token: str, task: launch.Launch) -> Running:
         """Start a program under `token`. What is recorded for the token must have ended.
@@ -72,19 +95,33 @@ class ProcessTable:
             raise FinalFailure(f'{Path(task["executable"]).name} cannot be started: {done.stdout}')
         return started
 
-    def forget(self, token: str) -> None:
+    def running(self) -> Iterator[tuple[str, Running]]:
+        """The processes that were started here and run, each with the digest of its token."""
+        for path, recorded in self._records():
+            if is_running(recorded.physical_id):
+                yield path.stem, recorded
+
+    def forget(self, physical_id: str) -> None:
         """Remove the record of a process that has ended."""
-        self._path(token).unlink(missing_ok=True)
+        for path, recorded in self._records():
+            if recorded.physical_id == physical_id:
+                path.unlink(missing_ok=True)
 
     def free_port(self) -> int:
         """A port of this machine that nobody uses, nor any process that was started here and has yet to open it."""
-        taken = {recorded.port for path in self._directory.glob('*.json') if (recorded := self._read(path))}
+        taken = {recorded.port for _, recorded in self._records()}
         while True:
             with socket.socket() as probe:
                 probe.bind(('127.0.0.1', 0))
                 port: int = probe.getsockname()[1]
             if port not in taken:
                 return port
+
+    def _records(self) -> Iterator[tuple[Path, Running]]:
+        for path in self._directory.glob('*.json'):
+            recorded = self._read(path)
+            if recorded is not None:
+                yield path, recorded
 
     def _path(self, token: str) -> Path:
         return self._directory / f'{hashlib.sha256(token.encode()).hexdigest()}.json'
@@ -101,6 +138,19 @@ def is_running(physical_id: str) -> bool:
     """Whether this very process runs; another one that got its number does not count."""
     pid, start = _parts(physical_id)
     return launch.start_of(pid) == start
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody listens at a port of this machine already."""
+    for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
+        try:
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return True
+    return False
 
 
 def stop(physical_id: str, number: signal.Signals) -> None:

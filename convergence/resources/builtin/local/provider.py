@@ -21,13 +21,14 @@ class LocalProvider:
 
     :param root: directory below which everything happens; made where needed.
     :param programs: what may be run: name in templates to absolute path of the executable.
-    :param hosts: what `Convergence::Local::HttpCheck` may talk to.
+    :param check_addresses: ``host:port`` of what `Convergence::Local::HttpCheck` may ask besides the processes that
+        the provider runs itself.
     :raises ConfigurationError: the root or a program is not an absolute path, or is not usable.
     """
 
     root: Path
     programs: Mapping[str, str] = field(default_factory=running_python)
-    hosts: frozenset[str] = frozenset({'127.0.0.1', 'localhost', '::1'})
+    check_addresses: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not Path(self.root).is_absolute():
@@ -44,3 +45,5 @@ class LocalProvider:
         except OSError as error:
             raise ConfigurationError(f'The root of the local provider, {root}, cannot be made: {error}') from error
         object.__setattr__(self, 'root', root.resolve())
+        plain = frozenset(each.lower().replace('[', '').replace(']', '') for each in self.check_addresses)
+        object.__setattr__(self, 'check_addresses', plain)

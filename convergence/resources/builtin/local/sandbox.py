@@ -1,7 +1,9 @@
 """File operations that cannot leave one directory.
 
-Every step from the root to the target is opened relative to the one before and without following symbolic links,
-so neither ``..`` nor a link, not even one that appears while we work, leads outside.
+Each path is checked here, however it came: as a property, as the id of an object that is to be taken over, or from a
+row. Every step from the root to the target is opened relative to the one before and without following symbolic links,
+so neither ``..`` nor a link, not even one that appears while we work, leads outside. Only regular files are opened:
+a pipe or a device may hold a thread, or never end.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -19,13 +22,24 @@ from convergence.resources.contract import FinalFailure, ObjectNotFound
 STATE = '.convergence'
 """Directory below the root in which the provider keeps its own records; closed to templates."""
 
+NAME_LIMIT_BYTES = 240
+"""Longest name of a file or directory: file systems take 255 bytes, and a file that is being written has a suffix."""
+PATH_LIMIT_BYTES = 1024
+READ_LIMIT_BYTES = 8 * 1024 * 1024
+"""Largest file that is read."""
+
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNPRINTABLE = frozenset(('Cc', 'Cf', 'Cs', 'Zl', 'Zp'))
+"""Categories of the characters that move the cursor, begin a line or turn the direction of a text."""
+_JOINERS = frozenset('\u200c\u200d')
+"""Belong to the spelling of some languages."""
 
 
 def checked(path: str) -> str:
     """`path` in its one normal spelling.
 
-    :raises ValueError: it is empty, absolute, climbs with ``..``, or enters the provider's own records.
+    :raises ValueError: it is empty, absolute, climbs with ``..``, enters the provider's own records, is too long for a
+        file system, or has characters that would make a listing of it lie.
     """
     parts = PurePosixPath(path).parts
     if not parts or '\0' in path:
@@ -34,13 +48,21 @@ def checked(path: str) -> str:
         raise ValueError('the path must be relative to the root directory and must not contain ..')
     if parts[0] == STATE:
         raise ValueError(f'{STATE} belongs to the local provider')
+    for character in path:
+        if unicodedata.category(character) in _UNPRINTABLE and character not in _JOINERS:
+            raise ValueError(f'the path must not contain the character U+{ord(character):04X}, which cannot be seen')
+    if any(len(part.encode()) > NAME_LIMIT_BYTES for part in parts):
+        raise ValueError(f'the path has a name of more than {NAME_LIMIT_BYTES} bytes')
+    if len(path.encode()) > PATH_LIMIT_BYTES:
+        raise ValueError(f'the path has more than {PATH_LIMIT_BYTES} bytes')
     return '/'.join(parts)
 
 
 class Sandbox:
-    """Files and directories below `root`. Paths are relative and `checked`.
+    """Files and directories below `root`. Paths are relative to it.
 
-    :raises FinalFailure: from every method, where a path leads through a symbolic link or something in the way.
+    :raises FinalFailure: from every method, where a path is not one that `checked` accepts, or leads through a symbolic
+        link or something in the way.
     """
 
     def __init__(self, root: Path) -> None:
@@ -48,7 +70,7 @@ class Sandbox:
 
     def absolute(self, path: str) -> str:
         """The absolute path, for people and programs."""
-        return str(self._root / path)
+        return str(self._root / _below_root(path))
 
     def exists(self, path: str) -> bool:
         """Whether anything is there."""
@@ -120,20 +142,20 @@ class Sandbox:
         """Content and permission bits of a file.
 
         :raises ObjectNotFound: it is not there.
+        :raises FinalFailure: it is no regular file, or a larger one than is ever read.
         """
         with self._parent(path) as (parent, name):
-            try:
-                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-            except FileNotFoundError as error:
-                raise ObjectNotFound(f'{path} does not exist') from error
+            descriptor = _open_regular(parent, name, path, os.O_RDONLY)
             with os.fdopen(descriptor, 'rb') as file:
-                return file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                content = file.read(READ_LIMIT_BYTES + 1)
+                if len(content) > READ_LIMIT_BYTES:
+                    raise FinalFailure(f'{path} has more than {READ_LIMIT_BYTES} bytes; it is not read')
+                return content, stat.S_IMODE(os.fstat(file.fileno()).st_mode)
 
     def open_log(self, path: str) -> int:
         """A descriptor that appends to a file, which is made where needed."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._parent(path) as (parent, name):
-            return os.open(name, flags, mode=0o600, dir_fd=parent)
+            return _open_regular(parent, name, path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def open_directory(self, path: str | None) -> int:
         """A descriptor of a directory; None is the root."""
@@ -156,7 +178,7 @@ class Sandbox:
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
         """The opened directory that holds `path`, and the last name of it."""
-        *parents, name = path.split('/')
+        *parents, name = _below_root(path).split('/')
         descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for parent in parents:
@@ -174,6 +196,36 @@ class Sandbox:
             raise ObjectNotFound(f'{path}: the directory {name} does not exist') from error
         except OSError as error:
             raise FinalFailure(f'{path}: {name} is a symbolic link or no directory; it is not entered') from error
+
+
+def _below_root(path: str) -> str:
+    try:
+        return checked(path)
+    except ValueError as error:
+        raise FinalFailure(f'{path[:100]!a} cannot be used: {error}') from None
+
+
+def _open_regular(parent: int, name: str, path: str, flags: int) -> int:
+    """A descriptor of a regular file. Whatever else has its name, now or while we look, is not waited for."""
+    try:
+        # A device may do something already when it is opened.
+        if not stat.S_ISREG(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise FinalFailure(f'{path} is no regular file; it is not opened')
+    except FileNotFoundError as error:
+        if not flags & os.O_CREAT:
+            raise ObjectNotFound(f'{path} does not exist') from error
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, mode=0o600, dir_fd=parent)
+    except FileNotFoundError as error:
+        raise ObjectNotFound(f'{path} does not exist') from error
+    except OSError as error:
+        raise FinalFailure(f'{path} cannot be opened: {error.strerror}') from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FinalFailure(f'{path} is no regular file; it is not opened')
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _is_directory(parent: int, name: str) -> bool:

@@ -1,0 +1,362 @@
+"""One connection: reads requests whole, each part within its time, and sends answers as the client takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from http import HTTPStatus
+
+import h11
+from typing_extensions import override
+
+from convergence.api import faults
+from convergence.api.serving import gateway
+from convergence.api.serving.exchange import Exchange, response_of
+from convergence.api.serving.gateway import AnswerHead, Head
+from convergence.api.serving.lanes import Lanes, lane_of
+from convergence.api.serving.ledger import Ledger
+from convergence.api.serving.limits import Limits
+from convergence.api.serving.proxies import Origin, Proxies
+
+LOG = logging.getLogger(__name__)
+
+LINGER_S = 2.0
+"""How long a client that was refused may go on sending, so that it reads the answer instead of a reset connection."""
+MOST_CHUNKS = 10_000
+"""Of the body of a request: each costs as much time as many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all connections of a server have in common.
+
+    :param is_ending: whether the server takes no more requests.
+    """
+
+    application: gateway.Application
+    limits: Limits
+    ledger: Ledger
+    lanes: Lanes
+    proxies: Proxies
+    loop: asyncio.AbstractEventLoop
+    server: tuple[str, int]
+    scheme: str
+    is_ending: Callable[[], bool]
+
+
+class Phase(Enum):
+    """What a connection waits for."""
+
+    IDLE = auto()
+    """The client: the next request."""
+    HEADER = auto()
+    """The client: the rest of a header."""
+    BODY = auto()
+    """The client: the rest of a body."""
+    SERVING = auto()
+    """The application."""
+    SENDING = auto()
+    """The client: that it takes the answer."""
+    LINGERING = auto()
+    """The client: that it reads why it was refused, and closes."""
+
+
+class Connection(asyncio.Protocol):
+    """The protocol of one connection. Everything here runs in the thread of the event loop.
+
+    :param peer: address of the other end.
+    """
+
+    def __init__(self, service: Service, peer: str) -> None:
+        self.peer = self.account = peer
+        self.waits_since: float | None = service.loop.time()
+        self.buffered = 0
+        self._service = service
+        self._limits = service.limits
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.max_header_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._phase = Phase.HEADER
+        self._head: Head | None = None
+        self._origin = Origin(peer, service.scheme)
+        self._body = bytearray()
+        self._chunks = 0
+        self._has_spoken = self._is_blocked = self._input_ended = self._is_ahead = False
+        self._exchange: Exchange | None = None
+
+    # --- what the event loop says -----------------------------------------------------------------------------
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is open, and its TLS handshake is done."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=1)  # whatever is not taken at once is to be known
+        self._enter(Phase.HEADER, self._limits.header_timeout_s)
+
+    @override
+    def connection_lost(self, error: Exception | None) -> None:
+        """It is closed, by whomever."""
+        self._forget()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """The client has said something."""
+        if self._phase in (Phase.SERVING, Phase.SENDING):
+            self._is_ahead = True
+            if self._transport is not None:
+                self._transport.pause_reading()
+        elif self._phase is not Phase.LINGERING:
+            self._feed(data)
+
+    @override
+    def eof_received(self) -> bool:
+        """The client will say nothing more; whether the connection stays open for the answer."""
+        self._input_ended = True
+        if self._phase is Phase.SERVING and self._exchange is not None and self._exchange.is_stream:
+            return False
+        return self._phase in (Phase.SERVING, Phase.SENDING) and self._service.scheme == 'http'
+
+    @override
+    def pause_writing(self) -> None:
+        """The client has not yet taken what was sent."""
+        self._is_blocked = True
+
+    @override
+    def resume_writing(self) -> None:
+        """The client has taken everything."""
+        self._is_blocked = False
+        self._service.ledger.charge(self, 0)
+        if self._phase is Phase.SENDING:
+            self._finish()
+        elif self._phase is Phase.SERVING and self._exchange is not None:
+            self._enter(Phase.SERVING, None)
+            self._exchange.taken.set()
+
+    # --- what the server says ---------------------------------------------------------------------------------
+
+    def evict(self, why: str) -> None:
+        """End it: the room is needed."""
+        LOG.debug('A connection of %s is closed: %s', self.account, why)
+        self._abort()
+
+    def end_soon(self) -> None:
+        """End it now, or after the answer that is under way."""
+        if self._phase in (Phase.IDLE, Phase.HEADER, Phase.BODY):
+            self._abort()
+
+    # --- a request --------------------------------------------------------------------------------------------
+
+    def _feed(self, data: bytes) -> None:
+        if self._phase is Phase.IDLE:
+            self._enter(Phase.HEADER, self._limits.header_timeout_s)
+        self._has_spoken = True
+        try:
+            self._parser.receive_data(data)
+            while self._phase in (Phase.HEADER, Phase.BODY):
+                event = self._parser.next_event()
+                if isinstance(event, h11.Request):
+                    self._begin(event)
+                elif isinstance(event, h11.Data):
+                    self._add(event.data)
+                elif isinstance(event, h11.EndOfMessage):
+                    self._serve()
+                else:
+                    return
+        except h11.RemoteProtocolError as error:
+            # The status of a header that is too large is one of those that h11 hints at.
+            self._refuse(HTTPStatus(error.error_status_hint), f'This is no request: {error}.')
+        except gateway.Malformed as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+
+    def _begin(self, request: h11.Request) -> None:
+        head = Head.of(request.method, request.target, request.http_version, request.headers)
+        self._head = head
+        self._origin = self._service.proxies.origin(self.peer, self._service.scheme, head.headers)
+        self.account = self._origin.address
+        self._body, self._chunks = bytearray(), 0
+        most = self._limits.max_body_bytes
+        if (head.content_length or 0) > most:
+            self._refuse_body(most)
+            return
+        self._enter(Phase.BODY, self._limits.body_timeout_s)
+        if self._parser.they_are_waiting_for_100_continue:
+            self._write(self._parser.send(h11.InformationalResponse(status_code=100, headers=[])))
+
+    def _add(self, data: bytes) -> None:
+        self._body += data
+        self._chunks += 1
+        if len(self._body) > self._limits.max_body_bytes:
+            self._refuse_body(self._limits.max_body_bytes)
+        elif self._chunks > MOST_CHUNKS and len(self._body) < self._chunks * 64:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 'The body comes in too many small pieces.')
+        elif not self._service.ledger.charge(self, len(self._body)):
+            self._refuse_for_now('Too many bodies of requests are being received.')
+
+    def _serve(self) -> None:
+        assert self._head is not None
+        head, service = self._head, self._service
+        self._enter(Phase.SERVING, None)
+        environ = gateway.environ_of(head, bytes(self._body), self._origin, service.server)
+        self._body = bytearray()
+        self._exchange = exchange = Exchange(
+            self, service.application, environ, service.loop.call_soon_threadsafe, is_head=head.method == 'HEAD'
+        )
+        if not service.lanes.offer(lane_of(head.path, head.query), self.account, exchange):
+            self._exchange = None
+            self._refuse_for_now('Too many of your requests are being served ([api] max_client_requests).')
+
+    # --- an answer --------------------------------------------------------------------------------------------
+
+    def answer(self, exchange: Exchange, head: AnswerHead | None, data: bytes, *, is_last: bool) -> None:
+        """Send a part of an answer: at first with its head."""
+        if exchange is not self._exchange:
+            return
+        try:
+            out = b'' if head is None else self._parser.send(response_of(head, self._service.is_ending()))
+            if data and not exchange.is_head:
+                out += self._parser.send(h11.Data(data)) or b''
+            if is_last:
+                out += self._parser.send(h11.EndOfMessage()) or b''
+        except (h11.LocalProtocolError, ValueError):
+            LOG.exception('The answer of the application is none')
+            self._abort()
+            return
+        self._write(out or b'')
+        if self._exchange is None:  # it has been closed meanwhile
+            return
+        if is_last:
+            exchange.is_gone = True
+            self._exchange = None
+            if self._is_blocked:
+                self._enter(Phase.SENDING, self._limits.send_timeout_s)
+            else:
+                self._finish()
+        elif exchange.is_stream and self._input_ended:
+            self._abort()
+        elif self._is_blocked:
+            self._enter(Phase.SERVING, self._limits.send_timeout_s)
+            self.waits_since = self._service.loop.time()
+        else:
+            exchange.taken.set()
+
+    def fail(self, exchange: Exchange) -> None:
+        """The answer has come to no end."""
+        if exchange is self._exchange:
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, 'The request could not be served.')
+
+    def refuse_without_thread(self, exchange: Exchange) -> None:
+        """The application could not be asked."""
+        if exchange is self._exchange:
+            self._refuse_for_now('The API has no thread for the request.')
+
+    def _finish(self) -> None:
+        """The answer has been taken: wait for the next request.
+
+        A client that has sent one before it got its answer has to send it again: else one connection could keep a
+        thread at work without end, and could not be closed in between.
+        """
+        self._service.ledger.charge(self, 0)
+        if self._is_ahead or self._parser.trailing_data[0]:
+            self._linger()
+        elif self._parser.our_state is not h11.DONE or self._input_ended or self._service.is_ending():
+            self._close()
+        else:
+            self._parser.start_next_cycle()
+            self._head, self._has_spoken = None, False
+            self._enter(Phase.IDLE, self._limits.keep_alive_s)
+
+    # --- refusals ---------------------------------------------------------------------------------------------
+
+    def _refuse_body(self, most: int) -> None:
+        text = f'The body of a request may have {most} bytes at most ([api] max_body_bytes).'
+        self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+
+    def _refuse_for_now(self, text: str) -> None:
+        self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f'{text} Try again later.', ('Retry-After', '5'))
+
+    def _refuse(self, status: HTTPStatus, text: str, *headers: tuple[str, str]) -> None:
+        """Answer in place of the application, and close."""
+        LOG.debug('A request of %s is refused with %d: %s', self.account, status, text)
+        self._exchange = None
+        if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self._abort()
+            return
+        problem = faults.HttpProblem(status, text)
+        body = json.dumps(faults.body_of(problem)).encode()
+        head = AnswerHead(
+            int(status),
+            faults.reason(status),
+            (('Content-Type', 'application/json'), ('Content-Length', str(len(body))), *headers),
+        )
+        try:
+            out = self._parser.send(response_of(head, True)) or b''
+            if self._head is None or self._head.method != 'HEAD':
+                out += self._parser.send(h11.Data(body)) or b''
+        except h11.LocalProtocolError:
+            self._abort()
+            return
+        self._service.ledger.charge(self, 0)
+        self._write(out)
+        self._linger()
+
+    def _linger(self) -> None:
+        """Close, but let the client read what was sent: what it still sends would reset the connection before."""
+        self._enter(Phase.LINGERING, LINGER_S)
+        if self._transport is not None:
+            self._transport.resume_reading()
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+            else:
+                self._transport.close()
+
+    # --- the connection ---------------------------------------------------------------------------------------
+
+    def _enter(self, phase: Phase, timeout_s: float | None) -> None:
+        """Wait for something else; it is over when it takes longer than `timeout_s` seconds."""
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = self._service.loop
+        self._phase = phase
+        self._timer = loop.call_later(timeout_s, self._time_out) if timeout_s is not None else None
+        self.waits_since = None if phase is Phase.SERVING else loop.time()
+
+    def _time_out(self) -> None:
+        if self._phase is Phase.BODY or (self._phase is Phase.HEADER and self._has_spoken):
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, 'The request has taken too long to arrive.')
+        else:
+            LOG.debug('A connection of %s is closed: it takes too long (%s)', self.account, self._phase.name)
+            self._abort()
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is None or not data:
+            return
+        self._transport.write(data)
+        if self._is_blocked and not self._service.ledger.charge(self, self._transport.get_write_buffer_size()):
+            LOG.debug('A connection of %s is closed: it takes too much memory', self.account)
+            self._abort()
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing is sent or read any more."""
+        self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._service.ledger.leave(self)
+        exchange, self._exchange = self._exchange, None
+        self._body = bytearray()
+        if exchange is not None:
+            exchange.is_gone = True
+            exchange.taken.set()

@@ -1,0 +1,193 @@
+"""A request as WSGI wants it, and the answer as the connection wants it."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import unquote_to_bytes
+
+from convergence.api.serving.proxies import FORWARDED, Origin
+
+LOG = logging.getLogger(__name__)
+
+Application = Callable[..., Iterable[bytes]]
+
+_SLASH = re.compile(rb'(?i:%2f)')
+_ONLY_ENVIRON = ('content-type', 'content-length', 'transfer-encoding', 'connection', 'expect', 'te', 'trailer')
+"""Headers that are told otherwise, or that only concern a connection."""
+
+
+class Malformed(ValueError):
+    """A request whose target or headers make no sense; the text says why."""
+
+
+class ClientGone(Exception):
+    """Nobody takes the answer any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The header of a request.
+
+    :param target: as it was sent.
+    :param headers: by lower-case name; several of one name are joined by commas.
+    """
+
+    method: str
+    target: str
+    version: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def of(cls, method: bytes, target: bytes, version: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Head:
+        """Make one of what was sent.
+
+        :raises Malformed: it can be understood in two ways, or in none.
+        """
+        joined: dict[str, str] = {}
+        for raw_name, raw_value in headers:
+            name, value = raw_name.decode('latin-1'), raw_value.decode('latin-1')
+            if '_' in name:
+                continue  # WSGI could not tell it from the name with a hyphen
+            joined[name] = f'{joined[name]},{value}' if name in joined else value
+        if 'content-length' in joined and 'transfer-encoding' in joined:
+            raise Malformed('The request has both a Content-Length and a Transfer-Encoding.')
+        words = target.decode('latin-1')
+        if words.lower().startswith(('http://', 'https://')):
+            host, slash, path = words.partition('//')[2].partition('/')
+            if not host or '?' in host:
+                raise Malformed('The target of the request is no URL.')
+            joined['host'], words = host, f'/{path}' if slash else '/'
+        if not words.startswith('/') and not (words == '*' and method == b'OPTIONS'):
+            raise Malformed('The target of the request must begin with a slash.')
+        if '#' in words:
+            raise Malformed('The target of the request has a fragment.')
+        return cls(method.decode('latin-1'), words, version.decode('latin-1'), joined)
+
+    @property
+    def path(self) -> str:
+        """Decoded as WSGI wants it: the characters are bytes. A slash that was written %2F stays so."""
+        raw = self.target.partition('?')[0].encode('latin-1')
+        return b'%2F'.join(unquote_to_bytes(part) for part in _SLASH.split(raw)).decode('latin-1')
+
+    @property
+    def query(self) -> str:
+        """What stands behind the question mark."""
+        return self.target.partition('?')[2]
+
+    @property
+    def content_length(self) -> int | None:
+        """The announced size of the body; None: none is announced."""
+        text = self.headers.get('content-length')
+        return int(text) if text is not None else None
+
+
+def environ_of(head: Head, body: bytes, origin: Origin, server: tuple[str, int]) -> dict[str, Any]:
+    """A request as WSGI wants it.
+
+    :param origin: a header in which others than our proxies say where it comes from is not in it.
+    :param server: address and port on which it arrived.
+    """
+    environ: dict[str, Any] = {
+        'REQUEST_METHOD': head.method,
+        'SCRIPT_NAME': '',
+        'PATH_INFO': head.path,
+        'QUERY_STRING': head.query,
+        'RAW_URI': head.target,
+        'SERVER_NAME': server[0],
+        'SERVER_PORT': str(server[1]),
+        'SERVER_PROTOCOL': f'HTTP/{head.version}',
+        'REMOTE_ADDR': origin.address,
+        'CONTENT_LENGTH': str(len(body)) if body or 'content-length' in head.headers else '',
+        'wsgi.version': (1, 0),
+        'wsgi.url_scheme': origin.scheme,
+        'wsgi.input': io.BytesIO(body),
+        'wsgi.input_terminated': True,
+        'wsgi.errors': sys.stderr,
+        'wsgi.multithread': True,
+        'wsgi.multiprocess': False,
+        'wsgi.run_once': False,
+    }
+    if 'content-type' in head.headers:
+        environ['CONTENT_TYPE'] = head.headers['content-type']
+    for name, value in head.headers.items():
+        if name not in _ONLY_ENVIRON and name not in FORWARDED:
+            environ[f'HTTP_{name.upper().replace("-", "_")}'] = value
+    return environ
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """The header of an answer."""
+
+    status: int
+    reason: str
+    headers: Sequence[tuple[str, str]]
+
+
+class Outlet(Protocol):
+    """Where the answer of one request goes, from the thread of the application."""
+
+    def whole(self, head: AnswerHead, body: bytes) -> None:
+        """Send an answer. Returns at once, whatever the client does."""
+
+    def begin(self, head: AnswerHead) -> None:
+        """Send the beginning of an answer that comes in pieces."""
+
+    def piece(self, data: bytes) -> None:
+        """Send a piece, and wait until the client has taken it. Nothing to send: only look whether it is there.
+
+        :raises ClientGone: nobody takes it.
+        """
+
+    def end(self) -> None:
+        """There are no more pieces."""
+
+    def fail(self) -> None:
+        """The answer has come to no end: close the connection, or say so where nothing has been sent."""
+
+
+def run(application: Application, environ: dict[str, Any], outlet: Outlet) -> None:
+    """Have an application answer a request. In a thread of its own."""
+    started: list[AnswerHead] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Callable[[bytes], object]:
+        code, _, reason = status.partition(' ')
+        started[:] = [AnswerHead(int(code), reason or HTTPStatus(int(code)).phrase, tuple(headers))]
+        return _no_writing
+
+    pieces: Iterable[bytes] = ()
+    try:
+        pieces = application(environ, start_response)
+        if isinstance(pieces, list | tuple):
+            outlet.whole(started[0], b''.join(pieces))
+            return
+        begun = False
+        for piece in pieces:
+            if not begun:
+                begun = True
+                outlet.begin(started[0])
+            outlet.piece(piece)
+        if not begun:
+            outlet.whole(started[0], b'')
+        else:
+            outlet.end()
+    except ClientGone:
+        pass
+    except Exception:
+        LOG.exception('The application has failed')
+        outlet.fail()
+    finally:
+        with suppress(Exception):
+            getattr(pieces, 'close', lambda: None)()
+
+
+def _no_writing(data: bytes) -> object:
+    raise NotImplementedError('Applications return what they have to say; write() is not served.')

@@ -1,0 +1,75 @@
+"""Who asks, where a proxy asks for somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+FORWARDED = ('forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip')
+"""Headers by which a proxy says for whom it asks. What is not said by a proxy of ours is not handed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a request comes from.
+
+    :param address: of the client.
+    :param scheme: by which the client asked: http or https.
+    """
+
+    address: str
+    scheme: str
+
+
+class Proxies:
+    """The proxies that are believed.
+
+    :param networks: addresses, or networks with a slash.
+    :raises ValueError: one of them is neither.
+    """
+
+    def __init__(self, networks: Sequence[str] = ()) -> None:
+        self._networks: list[IPv4Network | IPv6Network] = [ip_network(each, strict=False) for each in networks]
+
+    def trusts(self, address: str) -> bool:
+        """Whether what an address says of others is believed."""
+        try:
+            found = ip_address(address.partition('%')[0])
+        except ValueError:
+            return False
+        return any(found.version == each.version and found in each for each in self._networks)
+
+    def origin(self, peer: str, scheme: str, headers: Mapping[str, str]) -> Origin:
+        """Where a request comes from.
+
+        :param peer: the other end of the connection.
+        :param scheme: of the connection.
+        :param headers: of the request, by lower-case name; several of one name joined by commas.
+        """
+        if not self.trusts(peer):
+            return Origin(peer, scheme)
+        # Each proxy adds the address that it saw at the end. The last that is no proxy of ours is the client: what
+        # stands before it is the client's own word.
+        address = peer
+        for each in reversed([part.strip() for part in headers.get('x-forwarded-for', '').split(',') if part.strip()]):
+            found = _address(each)
+            if found is None:
+                break
+            address = found
+            if not self.trusts(found):
+                break
+        said = headers.get('x-forwarded-proto', '').rpartition(',')[2].strip().lower()
+        return Origin(address, said if said in ('http', 'https') else scheme)
+
+
+def _address(text: str) -> str | None:
+    """An address without the port that some proxies add; None: it is none."""
+    if text.startswith('['):
+        text = text[1:].partition(']')[0]
+    elif text.count(':') == 1:
+        text = text.partition(':')[0]
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return None

@@ -1,0 +1,75 @@
+"""Where people and programs outside reach the API, for what is told to them: signal addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from convergence.concurrency import Event
+from convergence.config import Settings
+
+PATIENCE_S = 30.0
+"""Seconds to wait for the API of this process to listen. It is started right after the workers."""
+
+
+class ApiAddress:
+    """The address of the API with its version, without a slash at the end; None where nobody knows it. Call it.
+
+    :param configured: ``[api] public_url``; empty: not set.
+    """
+
+    def __init__(self, configured: str) -> None:
+        self._url: str | None = configured.rstrip('/') or None
+        self._known = Event()
+        self._known.set()
+
+    @classmethod
+    def of(cls, settings: Settings) -> ApiAddress:
+        """As it is configured."""
+        return cls(settings.api.public_url)
+
+    def expect(self) -> None:
+        """Have whoever asks wait for `know`: this process is about to serve the API itself."""
+        if self._url is None:
+            self._known.clear()
+
+    def know(self, url: str) -> None:
+        """Say where the API of this process listens. What is configured is better."""
+        if self._url is None and not _is_everywhere(url):
+            self._url = url
+        self._known.set()
+
+    def __call__(self) -> str | None:
+        """The address."""
+        self._known.wait(PATIENCE_S)
+        return None if self._url is None else f'{self._url}/v1'
+
+
+class Telling:
+    """Has an address known as soon as the API listens. A service for `convergence.cmd.all_in_one.Together`.
+
+    :param listens: the URL of the API, once it listens.
+    """
+
+    def __init__(self, address: ApiAddress, listens: Callable[[], str]) -> None:
+        self._address, self._listens = address, listens
+        address.expect()
+
+    def start(self) -> None:
+        """Say it."""
+        self._address.know(self._listens())
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _is_everywhere(url: str) -> bool:
+    """Whether a URL names all addresses of this machine, at which nobody can reach it from elsewhere."""
+    try:
+        return ip_address(urlsplit(url).hostname or '').is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,49 @@
+"""``convergence-manage doctor``: what may make an installation lose or leave something."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from convergence import config, errors
+from convergence.cmd.program import ExitCode
+
+if TYPE_CHECKING:
+    from convergence.db.queries.health import Finding
+    from convergence.db.statements.connection import Database
+
+
+def doctor(database: Database, settings: config.Settings) -> ExitCode:
+    """Show each finding on a line of its own. Exit code 1: there is at least one.
+
+    :raises DatabaseUnavailable: the schema is another one.
+    """
+    from convergence.db.queries.health import examine
+    from convergence.db.schema.migration import require_newest
+    from convergence.db.statements.store import Store
+
+    require_newest(database)
+    found = [*examine(Store(database), time.time()), *_brokers(settings)]
+    for finding in found:
+        print(f'{finding.level}: {finding.text}.')
+    if not found:
+        print('Nothing was found.')
+    return ExitCode.FAILED if found else ExitCode.OK
+
+
+def _brokers(settings: config.Settings) -> list[Finding]:
+    """Each host of the broker by itself: one that is dead is not noticed before the others are, too."""
+    from oslo_config import cfg
+
+    from convergence.db.queries.health import Finding, Level
+    from convergence.rpc.transport import MEMORY_URL, connect, hosts
+
+    if settings.transport.url.startswith(MEMORY_URL.partition(':')[0] + ':'):
+        return []
+    found: list[Finding] = []
+    for url in hosts(cfg.CONF, settings.transport.url):
+        try:
+            connect(cfg.CONF, url, attempts=1).close()
+        except errors.OperatorError as error:
+            found.append(Finding(Level.ERROR, str(error).rstrip('.')))
+    return found

@@ -1,0 +1,117 @@
+"""``convergence-manage orphans``: objects that resource types know to be ours and that no row claims."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from convergence.cmd.program import ExitCode
+from convergence.resources.contract import Item
+from convergence.resources.registry import Registry
+
+if TYPE_CHECKING:
+    from convergence.db.queries.inspection import Claims
+    from convergence.db.statements.connection import Database
+
+HEAD = ('TYPE', 'PHYSICAL ID', 'NAME', 'TOKEN')
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """An object without a row.
+
+    :param token: as the type shows it: the token, or its digest.
+    """
+
+    type: str
+    physical_id: str
+    name: str
+    token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was looked at.
+
+    :param silent: the types that cannot tell what exists.
+    :param failed: why types could not be asked, by name.
+    """
+
+    orphans: tuple[Orphan, ...]
+    asked: tuple[str, ...]
+    silent: tuple[str, ...]
+    failed: Mapping[str, str]
+
+
+def unclaimed(items: Iterable[Item], claims: Claims) -> list[Item]:
+    """The items that no row names, by physical id or by token."""
+    tokens = claims.tokens | {hashlib.sha256(token.encode()).hexdigest() for token in claims.tokens}
+    return [
+        item
+        for item in items
+        if item.physical_id not in claims.physical_ids and (item.token is None or item.token not in tokens)
+    ]
+
+
+def find_orphans(database: Database, types: Registry) -> Found:
+    """Ask every type. The objects are listed before the rows are read: what is made meanwhile has a row by then; and
+    listed again afterwards: what was deleted meanwhile is none.
+    """
+    from convergence.db.queries.inspection import claims
+    from convergence.db.statements.store import Store
+
+    orphans: list[Orphan] = []
+    asked: list[str] = []
+    silent: list[str] = []
+    failed: dict[str, str] = {}
+    for name in types.names():
+        try:
+            listed = types.get(name).inventory()
+            if listed is None:
+                silent.append(name)
+                continue
+            candidates = unclaimed(list(listed), claims(Store(database)))
+            still = {item.physical_id for item in types.get(name).inventory() or ()} if candidates else set()
+        except Exception as error:  # noqa: BLE001 - somebody else's service: the others are asked
+            failed[name] = ' '.join(str(error).split()) or type(error).__name__
+            continue
+        asked.append(name)
+        orphans += [
+            Orphan(name, each.physical_id, each.name, each.token) for each in candidates if each.physical_id in still
+        ]
+    return Found(tuple(orphans), tuple(asked), tuple(silent), failed)
+
+
+def orphans(arguments: argparse.Namespace, database: Database, types: Registry) -> ExitCode:
+    """Show them. Exit code 1: there are some, or a type could not be asked.
+
+    :raises DatabaseUnavailable: the schema is another one.
+    """
+    from convergence.db.schema.migration import require_newest
+
+    require_newest(database)
+    found = find_orphans(database, types)
+    if arguments.format == 'json':
+        print(json.dumps(asdict(found), indent=2, sort_keys=True))
+    else:
+        _show(found)
+    return ExitCode.FAILED if found.orphans or found.failed else ExitCode.OK
+
+
+def _show(found: Found) -> None:
+    if found.orphans:
+        rows = [HEAD, *((each.type, each.physical_id, each.name, each.token or '') for each in found.orphans)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+        for row in rows:
+            print('  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    else:
+        print(f'No object without a row, of {len(found.asked)} types that can tell.')
+    for name, reason in found.failed.items():
+        print(f'{name} could not be asked: {reason}', file=sys.stderr)
+    if found.silent:
+        print(f'{len(found.silent)} types cannot tell what exists: {", ".join(found.silent)}', file=sys.stderr)

@@ -1,0 +1,210 @@
+"""What becomes of one wanted resource: the row as it is, what the template wants, and the difference between them.
+
+A worker carries the answer out, and a preview tells it to the user; both ask here, and nowhere else. Where a preview
+cannot know the difference yet it asks for every one that is possible: what all answers have in common is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from convergence.core.adoption import is_adopted, is_offered, refusal
+from convergence.core.model import Action, Change, Definition, Restriction, Status
+from convergence.core.rows import Resource
+
+
+class Disposition(StrEnum):
+    """What is done about a row.
+
+    * `RESUME`, `LET_GO_OF_SNAPSHOT`, `FINISH`: what an earlier operation has left comes to its end, then the row is
+      decided about again. A suspended object is resumed, a snapshot is given up, any other action is finished.
+    * `REFUSE`: the resource fails, and the row stays as it is.
+    * `CREATE`, `ADOPT`, `UPDATE`, `REPLACE`, `KEEP`: as they say; `KEEP` touches nothing but the row.
+    * `REPAIR`: the type looks at the object of a failed row: it is kept, updated in place, or replaced.
+    """
+
+    RESUME = 'RESUME'
+    LET_GO_OF_SNAPSHOT = 'LET_GO_OF_SNAPSHOT'
+    FINISH = 'FINISH'
+    REFUSE = 'REFUSE'
+    CREATE = 'CREATE'
+    ADOPT = 'ADOPT'
+    UPDATE = 'UPDATE'
+    REPLACE = 'REPLACE'
+    KEEP = 'KEEP'
+    REPAIR = 'REPAIR'
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A course, with the reason that a user is told where it is not what the properties alone lead to."""
+
+    disposition: Disposition
+    reason: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What an operation wants of a resource, as far as the decision depends on it.
+
+    :param adopts: whether the stack is being made of objects that are there already.
+    :param repeats: whether the action that the row was left in the middle of leads to just this definition and these
+        inputs.
+    :param recreated: see `convergence.core.claim.Creation.is_repeated`.
+    """
+
+    definition: Definition
+    adopts: bool = False
+    repeats: bool = False
+    recreated: bool = False
+
+
+def decide(row: Resource | None, goal: Goal, change: Change) -> Ruling:
+    """What is done about a row whose difference from the goal is known."""
+    if row is None:
+        return Ruling(Disposition.ADOPT if goal.definition.external_id is not None else Disposition.CREATE)
+    return before_comparing(row, goal) or after_comparing(row, goal.definition, change)
+
+
+def possible(row: Resource | None, goals: Collection[Goal], changes: Collection[Change]) -> frozenset[Ruling]:
+    """Every answer of `decide` to one of the goals and one of the differences. One alone is certain."""
+    return frozenset(decide(row, goal, change) for goal in goals for change in changes)
+
+
+def before_comparing(row: Resource, goal: Goal) -> Ruling | None:
+    """What the row alone demands, whatever its properties should be; None where the difference decides."""
+    definition = goal.definition
+    if is_adopted(row):
+        return _of_others(row, definition)
+    if is_asleep(row):
+        return Ruling(Disposition.RESUME, 'it is suspended and is resumed first')
+    if row.action is Action.SNAPSHOT and row.status is Status.IN_PROGRESS:
+        return Ruling(Disposition.LET_GO_OF_SNAPSHOT)
+    if goal.adopts and row.action is Action.INIT and not is_offered(row):
+        return Ruling(Disposition.REFUSE, 'Resource ID was not provided.')
+    if row.action is Action.DELETE:
+        return Ruling(Disposition.REPLACE, 'its deletion was begun')
+    if not is_offered(row) and is_unfinished(row, goal.repeats, goal.recreated):
+        return Ruling(Disposition.FINISH, f'its {row.action} is not finished yet and comes to its end first')
+    return _of_others(row, definition) if definition.external_id is not None else None
+
+
+def _of_others(row: Resource, definition: Definition) -> Ruling | None:
+    """Objects that others have made are used, and never touched."""
+    reason = refusal(row, definition)
+    if reason is not None:
+        return Ruling(Disposition.REFUSE, reason)
+    if not is_adopted(row):
+        return Ruling(Disposition.ADOPT)
+    if row.type != definition.type:
+        return Ruling(Disposition.REPLACE, f'its type was {row.type}')
+    return Ruling(Disposition.KEEP if row.status is Status.COMPLETE else Disposition.ADOPT)
+
+
+def after_comparing(row: Resource, definition: Definition, change: Change) -> Ruling:
+    """How to get from what is there to what is wanted.
+
+    :param change: what `difference` says.
+    """
+    if is_offered(row):
+        return Ruling(Disposition.ADOPT)
+    if row.action is Action.INIT or not may_exist(row):
+        return Ruling(Disposition.CREATE)
+    if row.type != definition.type:
+        return _restricted(row, definition, Ruling(Disposition.REPLACE, f'its type was {row.type}'))
+    if (row.action, row.status) == (Action.CHECK, Status.FAILED):
+        return _restricted(row, definition, Ruling(Disposition.REPLACE, f'it is not healthy: {row.status_reason}'))
+    if change is Change.REPLACE:
+        return _restricted(row, definition, Ruling(Disposition.REPLACE))
+    if (row.action, row.status) == (Action.SNAPSHOT, Status.FAILED):
+        # Nobody has changed the object; to apply its properties again makes sure of it.
+        reason = 'its SNAPSHOT failed; its properties are applied again' if change is Change.NONE else ''
+        return _restricted(row, definition, Ruling(Disposition.UPDATE, reason))
+    if change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
+        return Ruling(Disposition.REFUSE, restricted(Restriction.UPDATE))
+    if row.status is not Status.COMPLETE:
+        return Ruling(Disposition.REPAIR, f'its {row.action} failed')
+    return Ruling(Disposition.KEEP if change is Change.NONE else Disposition.UPDATE)
+
+
+def difference(row: Resource, definition: Definition, change: Change, template_id: str | None, renewed: bool) -> Change:
+    """What the properties lead to, and what the operation itself demands.
+
+    :param change: the difference between the properties as last applied and the wanted ones.
+    :param template_id: the template of the operation.
+    :param renewed: whether each update makes objects of this type anew.
+    """
+    if definition.external_id is not None:
+        return Change.NONE  # of an object that belongs to others the template need not say how it was made
+    if change is not Change.NONE:
+        return change
+    before = row.definition.restored_from if row.definition is not None else None
+    if definition.restored_from is not None and definition.restored_from != before:
+        return Change.IN_PLACE  # the type restores what it has kept for a snapshot, whatever the properties are
+    return Change.REPLACE if renewed and row.definition is not None and row.template_id != template_id else change
+
+
+def restricted(restriction: Restriction, cause: str = '') -> str:
+    """Why an update fails: the environment does not let it do what it would have to."""
+    because = f' ({cause})' if cause else ''
+    return f'ResourceActionRestricted: {restriction} is restricted for resource.{because}'
+
+
+def is_asleep(row: Resource) -> bool:
+    """Whether a row was suspended, as far as that went, and not resumed."""
+    return row.action is Action.SUSPEND and row.status is not Status.IN_PROGRESS
+
+
+def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
+    """Whether an action of the row has not come to its end: it may go on for a goal that repeats it.
+
+    :param recreated: see `Goal`. Then a creation that failed is repeated, unless it is known to have made nothing.
+    """
+    failed = row.action is Action.CREATE and row.status is Status.FAILED
+    if recreated and failed and row.is_lost and not row.nothing_made:
+        return True
+    return row.progress is not None or (row.status is Status.IN_PROGRESS and row.retry is not None)
+
+
+def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool:
+    """Whether an action has to be brought to its end before anything else can be done.
+
+    What only waits to be tried again is given up for something else that is wanted now.
+    """
+    if repeats and is_left_in_the_middle(row, recreated):
+        return True
+    backing_off = row.retry is not None and row.retry.clean and row.progress is None
+    return row.status is Status.IN_PROGRESS and not backing_off
+
+
+def was_never_made(row: Resource) -> bool:
+    """Whether nothing was ever made, or taken over, for the row."""
+    return row.token is None and row.physical_id is None
+
+
+def may_exist(row: Resource) -> bool:
+    """Whether anything may have been made for the row."""
+    if row.physical_id is not None:
+        return True
+    retry = row.retry
+    never_made = row.action is Action.CREATE and row.progress is None and retry is not None and retry.clean
+    return row.token is not None and not never_made
+
+
+def may_replace(row: Resource, definition: Definition) -> bool:
+    """Whether the environment lets a row be replaced.
+
+    What it protects is what people use. A row whose creation has never come to its end, and of which no object is
+    known, is nothing of that kind.
+    """
+    return Restriction.REPLACE not in definition.restrictions or (row.action is Action.CREATE and row.is_lost)
+
+
+def _restricted(row: Resource, definition: Definition, ruling: Ruling) -> Ruling:
+    if ruling.disposition is not Disposition.REPLACE:
+        forbidden = Restriction.UPDATE if Restriction.UPDATE in definition.restrictions else None
+    else:
+        forbidden = None if may_replace(row, definition) else Restriction.REPLACE
+    return Ruling(Disposition.REFUSE, restricted(forbidden)) if forbidden is not None else ruling

@@ -1,0 +1,115 @@
+"""What a stack answers to an update, a delete and a cancel, in every state: no state is without a way out.
+
+`ANSWERS` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from convergence.core.model import PERFORMED, Action, Status
+
+
+class Operation(StrEnum):
+    """What may be asked of a stack in any state. The cancels have the names that the API has for them."""
+
+    UPDATE = 'update'
+    DELETE = 'delete'
+    CANCEL = 'cancel_update'
+    CANCEL_WITHOUT_ROLLBACK = 'cancel_without_rollback'
+
+
+class Answer(StrEnum):
+    """What follows.
+
+    * `BEGINS`: the operation begins. `SUPERSEDES`: it begins, and takes over from the one in progress.
+    * `ROLLS_BACK`: the operation in progress is stopped, and the stack goes back to its last good template, or to
+      nothing where it has none.
+    * `FAILS`: the operation in progress is stopped, and the stack is in the failed state of its action.
+    * `NOTHING`: what is asked for is under way already; nothing changes.
+    * `BUSY`, `RESUME_FIRST`, `AT_REST`: refused, with a text that says what to do instead.
+    * `GONE`: there is no such stack any more.
+    """
+
+    BEGINS = 'begins'
+    SUPERSEDES = 'supersedes'
+    ROLLS_BACK = 'rolls back'
+    FAILS = 'fails'
+    NOTHING = 'nothing changes'
+    BUSY = 'refused: cancel first'
+    RESUME_FIRST = 'refused: resume first'
+    AT_REST = 'refused: nothing to cancel'
+    GONE = 'not found'
+
+
+State = tuple[Action, Status]
+
+_GOES_BACK = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTORE})
+"""The actions that a rollback takes back."""
+
+
+def _to_update(action: Action, status: Status) -> Answer:
+    if status is Status.FAILED:
+        return Answer.BEGINS
+    if status is Status.COMPLETE:
+        return Answer.RESUME_FIRST if action is Action.SUSPEND else Answer.BEGINS
+    # Nobody deletes, suspends or adopts a stack by accident; a late update must not undo that by accident.
+    return Answer.BUSY if action in (Action.DELETE, Action.SUSPEND, Action.ADOPT) else Answer.SUPERSEDES
+
+
+def _to_delete(action: Action, status: Status) -> Answer:
+    if status is not Status.IN_PROGRESS:
+        return Answer.BEGINS
+    return Answer.NOTHING if action is Action.DELETE else Answer.SUPERSEDES
+
+
+def _to_cancel(action: Action, status: Status) -> Answer:
+    if status is not Status.IN_PROGRESS:
+        return Answer.AT_REST
+    if action is Action.ROLLBACK:
+        # Whoever asks twice to go back wants to go back.
+        return Answer.NOTHING
+    return Answer.ROLLS_BACK if action in _GOES_BACK else Answer.FAILS
+
+
+def _to_cancel_without_rollback(action: Action, status: Status) -> Answer:
+    return Answer.FAILS if status is Status.IN_PROGRESS else Answer.AT_REST
+
+
+_RULES = {
+    Operation.UPDATE: _to_update,
+    Operation.DELETE: _to_delete,
+    Operation.CANCEL: _to_cancel,
+    Operation.CANCEL_WITHOUT_ROLLBACK: _to_cancel_without_rollback,
+}
+
+ACTIONS = (
+    Action.CREATE,
+    Action.ADOPT,
+    Action.UPDATE,
+    Action.RESTORE,
+    Action.ROLLBACK,
+    Action.DELETE,
+    *sorted(PERFORMED),
+)
+"""The actions of a stack."""
+
+
+def _table() -> dict[State, Mapping[Operation, Answer]]:
+    table: dict[State, Mapping[Operation, Answer]] = {
+        (action, status): {operation: rule(action, status) for operation, rule in _RULES.items()}
+        for action in ACTIONS
+        for status in Status
+    }
+    table[Action.DELETE, Status.COMPLETE] = dict.fromkeys(Operation, Answer.GONE)
+    return table
+
+
+ANSWERS: Mapping[State, Mapping[Operation, Answer]] = _table()
+"""By state and operation."""
+
+
+def answer(action: Action, status: Status, operation: Operation) -> Answer:
+    """What a stack in a state answers to an operation."""
+    return ANSWERS[action, status][operation]

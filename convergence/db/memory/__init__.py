@@ -1,0 +1,1 @@
+"""The same store on rows in memory, for the simulator."""

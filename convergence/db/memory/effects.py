@@ -1,0 +1,374 @@
+"""Carry out effects on rows in memory. What fails in the middle leaves nothing: writes are kept aside until the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from convergence.core import effects
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Resource
+from convergence.db.transaction import LAST, Ready
+from convergence.errors import Conflict, StackExists
+
+if TYPE_CHECKING:
+    from convergence.db.memory.store import Tables
+
+RowT = TypeVar('RowT')
+
+GONE: Any = object()
+"""Kept aside in place of a row that is to be removed."""
+
+
+class Draft:
+    """The writes of one transaction, over the rows as they are."""
+
+    def __init__(self, tables: Tables, now: float) -> None:
+        self.tables = tables
+        self.now = now
+        self.ready: Ready = []
+        self._rows: dict[tuple[str, Any], Any] = {}
+        self._nodes: dict[tuple[str, int], Node] = {}
+        self._cast: set[tuple[str, int]] = set()
+        self.events: list[Any] = []
+        self.signals: list[Any] = []
+        self.forgotten: set[str] = set()
+
+    def get(self, table: str, key: Any) -> Any:
+        """A row as this transaction sees it; None where there is none."""
+        row = self._rows.get((table, key))
+        if row is None:
+            row = getattr(self.tables, table).get(key)
+        return None if row is GONE else row
+
+    def put(self, table: str, key: Any, row: Any) -> None:
+        """Write a row, or `GONE`."""
+        self._rows[table, key] = row
+
+    def node(self, traversal_id: str, number: int) -> Node | None:
+        """A node as this transaction sees it."""
+        return self._nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
+
+    def nodes(self, traversal_id: str) -> list[Node]:
+        """All nodes of a traversal as this transaction sees them, by number."""
+        numbers = {*self.tables.node.get(traversal_id, {}), *(key[1] for key in self._nodes if key[0] == traversal_id)}
+        return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
+
+    def put_node(self, node: Node) -> None:
+        """Write a node; the time at which it becomes ready is noted."""
+        before = self.node(node.traversal_id, node.number)
+        if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
+            self._cast.add((node.traversal_id, node.number))
+        self._nodes[node.traversal_id, node.number] = node
+
+    def tell(self, traversal_id: str, number: int) -> None:
+        """Somebody is told now that a node is ready."""
+        self._cast.add((traversal_id, number))
+
+    def hide(self, traversal_id: str, number: int) -> None:
+        """A node is ready, but its turn to be told of has not come."""
+        self._cast.discard((traversal_id, number))
+
+    def become_true(self) -> None:
+        """Make everything visible."""
+        for (table, key), row in self._rows.items():
+            rows = getattr(self.tables, table)
+            if row is GONE:
+                rows.pop(key, None)
+            else:
+                rows[key] = row
+        for (traversal_id, number), node in self._nodes.items():
+            self.tables.node.setdefault(traversal_id, {})[number] = node
+        for key in self._cast:
+            self.tables.notified_at[key] = self.now
+        for event in self.events:
+            self.tables.event.append(changed(event, {'sequence': len(self.tables.event) + 1}))
+        if self.forgotten:
+            self.tables.signal[:] = [each for each in self.tables.signal if each.resource_id not in self.forgotten]
+        for signal in self.signals:
+            place = max((each.sequence or 0 for each in self.tables.signal), default=0) + 1
+            self.tables.signal.append(changed(signal, {'sequence': place}))
+
+
+def apply(tables: Tables, decided: Iterable[effects.Effect], now: float) -> Ready:
+    """Carry out effects in their order, all or none.
+
+    :returns: the nodes that became ready and are to be attended to.
+    :raises Conflict: something is not as it was when the decision was made.
+    :raises StackExists: a new stack has the name of a living one.
+    """
+    draft = Draft(tables, now)
+    for effect in decided:
+        APPLIERS[type(effect)](draft, effect)
+    draft.become_true()
+    return draft.ready
+
+
+def _expect(condition: bool, what: str) -> None:
+    if not condition:
+        raise Conflict(f'{what} is not as it was read')
+
+
+def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
+    stack = effect.stack
+    for other in draft.tables.stack.values():
+        if other.deleted_at is None and (other.project_id, other.name) == (stack.project_id, stack.name):
+            raise StackExists(f'The Stack ({stack.name}) already exists.')
+        same_key = (other.project_id, other.request_key) == (stack.project_id, stack.request_key)
+        if same_key and stack.request_key is not None:
+            raise StackExists(f'The Stack ({stack.name}) already exists.')
+    draft.put('stack', stack.id, stack)
+
+
+def _update_stack(draft: Draft, effect: effects.UpdateStack) -> None:
+    stack = draft.get('stack', effect.stack_id)
+    _expect(stack is not None and stack.traversal_id == effect.traversal_id, f'stack {effect.stack_id}')
+    draft.put('stack', effect.stack_id, changed(stack, effect.changes))
+
+
+def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
+    draft.put('template', effect.template.id, effect.template)
+
+
+def _purge_templates(draft: Draft, effect: effects.PurgeTemplates) -> None:
+    for key, template in draft.tables.template.items():
+        if template.stack_id == effect.stack_id and key not in effect.keep:
+            draft.put('template', key, GONE)
+
+
+def _insert_traversal(draft: Draft, effect: effects.InsertTraversal) -> None:
+    if effect.traversal.id in draft.tables.traversal:
+        raise ValueError(f'there is a traversal {effect.traversal.id} already')
+    draft.put('traversal', effect.traversal.id, effect.traversal)
+    for node in effect.nodes:
+        draft.put_node(node)
+    for node in effect.nodes:
+        if node.next_in_backlog is not None:
+            draft.hide(node.traversal_id, node.next_in_backlog)
+
+
+def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is None or traversal.status is not effect.expected:
+        return
+    ended = replace(
+        traversal,
+        status=effect.status,
+        finished_at=effect.at,
+        reason=effect.reason,
+        failed_phase=effect.failed_phase,
+        failed_name=effect.failed_name,
+    )
+    draft.put('traversal', effect.traversal_id, ended)
+    snapshot = draft.get('snapshot', effect.traversal_id)
+    if snapshot is not None:
+        status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
+        draft.put('snapshot', snapshot.id, replace(snapshot, status=status, status_reason=effect.reason))
+
+
+def _note_failure(draft: Draft, effect: effects.NoteFailure) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None and traversal.status is TraversalStatus.RUNNING:
+        reason = f'{traversal.reason}; {effect.said}' if traversal.reason else effect.said
+        if len(traversal.reason) > effects.MAX_LISTED:
+            reason = traversal.reason
+        name = traversal.failed_name or effect.name
+        draft.put('traversal', traversal.id, replace(traversal, reason=reason, failed_name=name))
+
+
+def _insert_snapshot(draft: Draft, effect: effects.InsertSnapshot) -> None:
+    draft.put('snapshot', effect.snapshot.id, effect.snapshot)
+
+
+def _delete_snapshots(draft: Draft, effect: effects.DeleteSnapshots) -> None:
+    for key, snapshot in draft.tables.snapshot.items():
+        if snapshot.stack_id == effect.stack_id and effect.snapshot_id in (None, key):
+            draft.put('snapshot', key, replace(draft.get('snapshot', key), deleting=True))
+
+
+def _keep_item(draft: Draft, effect: effects.KeepItem) -> None:
+    draft.put('snapshot_item', (effect.item.snapshot_id, effect.item.resource_id), effect.item)
+
+
+def _stall_traversal(draft: Draft, effect: effects.StallTraversal) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None:
+        draft.put('traversal', effect.traversal_id, replace(traversal, stalled_at=effect.since))
+
+
+def _count_event(draft: Draft, effect: effects.CountEvent) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is not None:
+        draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
+
+
+def _insert_resources(draft: Draft, effect: effects.InsertResources) -> None:
+    for row in effect.resources:
+        draft.put('resource', row.id, row)
+
+
+def _held(draft: Draft, effect: effects.UpdateResource | effects.DeleteResource) -> Resource:
+    row: Resource | None = draft.get('resource', effect.resource_id)
+    _expect(
+        row is not None and row.owner == effect.owner and row.fence == effect.fence, f'resource {effect.resource_id}'
+    )
+    assert row is not None
+    return row
+
+
+def _update_resource(draft: Draft, effect: effects.UpdateResource) -> None:
+    draft.put('resource', effect.resource_id, changed(_held(draft, effect), effect.changes))
+
+
+@cache
+def _shape(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
+    names = [each.name for each in fields(kind)]
+    return attrgetter(*names), {name: place for place, name in enumerate(names)}
+
+
+def changed(row: RowT, changes: Mapping[str, Any]) -> RowT:
+    """A copy of a row with some columns changed: `dataclasses.replace`, several times as fast.
+
+    :raises KeyError: there is no such column.
+    """
+    kind: Any = type(row)
+    read, places = _shape(kind)
+    values = list(read(row))
+    for name, value in changes.items():
+        values[places[name]] = value
+    copy: RowT = kind(*values)
+    return copy
+
+
+def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:
+    for key in effect.resource_ids:
+        row = draft.get('resource', key)
+        if row is not None:
+            draft.put('resource', key, changed(row, effect.changes))
+
+
+def _delete_resource(draft: Draft, effect: effects.DeleteResource) -> None:
+    _held(draft, effect)
+    draft.put('resource', effect.resource_id, GONE)
+    draft.forgotten.add(effect.resource_id)
+
+
+def _ready_node(draft: Draft, traversal_id: str, number: int) -> Node:
+    node = draft.node(traversal_id, number)
+    _expect(node is not None and node.status is NodeStatus.READY, f'node {number} of {traversal_id}')
+    assert node is not None
+    return node
+
+
+def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
+    node = _ready_node(draft, effect.traversal_id, effect.number)
+    draft.put_node(changed(node, {'status': NodeStatus.DONE, 'output': effect.output}))
+    if effect.next_in_backlog is not None:
+        draft.tell(effect.traversal_id, effect.next_in_backlog)
+    became: list[Node] = []
+    for number in sorted(effect.required_by):
+        successor = draft.node(effect.traversal_id, number)
+        if successor is None:
+            continue
+        status = NodeStatus.READY if successor.waiting == 1 else successor.status
+        arrived = changed(successor, {'waiting': successor.waiting - 1, 'status': status})
+        draft.put_node(arrived)
+        if successor.waiting == 1:
+            became.append(arrived)
+    checks = [each for each in became if each.phase not in LAST]
+    behind = checks[effect.window :]
+    for before, follower in zip(checks, behind, strict=False):
+        draft.put_node(replace(before, next_in_backlog=follower.number))
+        draft.hide(effect.traversal_id, follower.number)
+    draft.ready += [(effect.traversal_id, each.number, each.phase) for each in became if each not in behind]
+
+
+def _fail_node(draft: Draft, effect: effects.FailNode) -> None:
+    node = draft.node(effect.traversal_id, effect.number)
+    if node is not None and node.status is NodeStatus.READY:
+        draft.put_node(replace(node, status=NodeStatus.FAILED))
+
+
+def _point_node(draft: Draft, effect: effects.PointNode) -> None:
+    node = _ready_node(draft, effect.traversal_id, effect.number)
+    draft.put_node(replace(node, resource_id=effect.resource_id))
+
+
+def _tell_node(draft: Draft, effect: effects.NotifyNode) -> None:
+    draft.tell(effect.traversal_id, effect.number)
+
+
+def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
+    traversal_id = effect.node.traversal_id
+    before = draft.node(traversal_id, effect.before)
+    _expect(before is not None and before.status is NodeStatus.WAITING, f'node {effect.before} of {traversal_id}')
+    assert before is not None
+    if effect.after is not None:
+        after = draft.node(traversal_id, effect.after)
+        assert after is not None
+        draft.put_node(replace(after, required_by=(*after.required_by, effect.node.number)))
+    held_up = [
+        node
+        for node in draft.nodes(traversal_id)
+        if node.phase is Phase.CLEANUP and node.status is NodeStatus.WAITING and node.resource_id in effect.rows_after
+    ]
+    for follower in (*held_up, before):
+        draft.put_node(replace(follower, waiting=follower.waiting + 1))
+    required_by = (*(node.number for node in held_up), *effect.node.required_by)
+    draft.put_node(replace(effect.node, required_by=required_by))
+    traversal = draft.get('traversal', traversal_id)
+    draft.put('traversal', traversal_id, replace(traversal, node_count=traversal.node_count + 1))
+
+
+def _insert_signal(draft: Draft, effect: effects.InsertSignal) -> None:
+    draft.signals.append(effect.signal)
+
+
+def _clear_hook(draft: Draft, effect: effects.ClearHook) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is not None:
+        columns = {'cleared': effect.hook, 'cleared_traversal_id': effect.traversal_id}
+        draft.put('resource', effect.resource_id, changed(row, columns))
+
+
+def _revoke_addresses(draft: Draft, effect: effects.RevokeAddresses) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is not None:
+        draft.put('resource', effect.resource_id, replace(row, revocations=row.revocations + 1))
+
+
+def _insert_events(draft: Draft, effect: effects.InsertEvents) -> None:
+    draft.events += effect.events
+
+
+APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
+    effects.InsertStack: _insert_stack,
+    effects.UpdateStack: _update_stack,
+    effects.InsertTemplate: _insert_template,
+    effects.PurgeTemplates: _purge_templates,
+    effects.InsertTraversal: _insert_traversal,
+    effects.EndTraversal: _end_traversal,
+    effects.NoteFailure: _note_failure,
+    effects.StallTraversal: _stall_traversal,
+    effects.CountEvent: _count_event,
+    effects.InsertSignal: _insert_signal,
+    effects.ClearHook: _clear_hook,
+    effects.RevokeAddresses: _revoke_addresses,
+    effects.InsertResources: _insert_resources,
+    effects.UpdateResource: _update_resource,
+    effects.UpdateResources: _update_resources,
+    effects.DeleteResource: _delete_resource,
+    effects.FinishNode: _finish_node,
+    effects.FailNode: _fail_node,
+    effects.PointNode: _point_node,
+    effects.NotifyNode: _tell_node,
+    effects.AppendCleanup: _append_cleanup,
+    effects.InsertEvents: _insert_events,
+    effects.InsertSnapshot: _insert_snapshot,
+    effects.DeleteSnapshots: _delete_snapshots,
+    effects.KeepItem: _keep_item,
+}
+"""How each effect is carried out."""

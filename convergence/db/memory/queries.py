@@ -1,0 +1,240 @@
+"""The processes, and the work that is left, as the rows in memory tell: as `Roster` and `Sweeps` of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from typing_extensions import override
+
+from convergence.core.model import Json, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Resource, Stack
+from convergence.db.memory.store import MemoryStore
+from convergence.db.queries.roster import NO_LOAD, Roster, Service
+from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
+
+
+class MemoryRoster(Roster):
+    """Registers processes and tells which of them are alive."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._memory = store
+        self._services: dict[str, Service] = {}
+
+    @override
+    def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
+        """A process has started."""
+        now = self._memory.clock()
+        self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, {}, 0.0)
+
+    @override
+    def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
+        """A process is still there."""
+        if service_id not in self._services:
+            return False
+        self._services[service_id] = replace(self._services[service_id], beat_at=self._memory.clock(), load=load)
+        return True
+
+    @override
+    def leave(self, service_id: str) -> None:
+        """A process ends in good order."""
+        self._services.pop(service_id, None)
+
+    @override
+    def services(self) -> list[Service]:
+        """All registered processes."""
+        now = self._memory.clock()
+        return [replace(service, age_s=now - service.beat_at) for service in self._services.values()]
+
+    @override
+    def remove_dead(self) -> int:
+        """Forget the processes whose lease has run out and who hold nothing any more."""
+        holders = {row.owner for row in self._memory.tables.resource.values()}
+        dead = [each.id for each in self.services() if not each.is_up and each.id not in holders]
+        for service_id in dead:
+            del self._services[service_id]
+        return len(dead)
+
+    @override
+    def held_by(self, service_id: str) -> list[Resource]:
+        """The resource rows that a worker holds."""
+        return [row for row in self._memory.tables.resource.values() if row.owner == service_id]
+
+    def alive(self) -> set[str]:
+        """The ids of the processes whose lease still runs."""
+        return {service.id for service in self.services() if service.is_up}
+
+
+def _held(row: Resource) -> HeldRow:
+    return HeldRow(row.id, row.name, row.stack_id, row.traversal_id, row.owner, row.fence)
+
+
+def _longest_ready(found: tuple[float, ReadyNode]) -> tuple[float, int]:
+    return found[0], found[1].number
+
+
+class MemorySweeps(Sweeps):
+    """Finds the rows that a sweeper has to attend to."""
+
+    def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
+        self._memory = store
+        self._roster = roster
+        self._duties: dict[str, tuple[str, float]] = {}
+
+    @override
+    def take_duty(self, name: str, holder: str, for_s: float) -> bool:
+        """Become, or stay, the one process that does something."""
+        now = self._memory.clock()
+        present, until = self._duties.get(name, (holder, 0.0))
+        if present != holder and until >= now:
+            return False
+        self._duties[name] = (holder, now + for_s)
+        return True
+
+    @override
+    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+        """Ready nodes of running traversals whose row is free and awake."""
+        tables, now = self._memory.tables, self._memory.clock()
+        found: list[tuple[float, ReadyNode]] = []
+        for traversal in tables.traversal.values():
+            if traversal.status is not TraversalStatus.RUNNING:
+                continue
+            of_traversal: list[tuple[float, ReadyNode]] = []
+            for node in self._memory.nodes(traversal.id).values():
+                since = tables.notified_at.get((traversal.id, node.number), now)
+                if node.status is NodeStatus.READY and since < now - older_than_s and self._is_free(node, now):
+                    ready = ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)
+                    of_traversal.append((since, ready))
+            found += sorted(of_traversal, key=_longest_ready)[:window]
+        oldest = [node for _, node in sorted(found, key=_longest_ready)[:limit]]
+        for node_found in oldest:
+            tables.notified_at[node_found.traversal_id, node_found.number] = now
+        return oldest
+
+    def _is_free(self, node: Node, now: float) -> bool:
+        if node.phase not in (Phase.UPDATE, Phase.CLEANUP):
+            return True
+        row = self._memory.tables.resource.get(node.resource_id or '')
+        if row is None:
+            return True
+        if row.waits_at(node.traversal_id):
+            return False
+        return row.owner is None and (row.wake_at is None or row.wake_at <= now or row.events != row.heard)
+
+    @override
+    def orphaned(self, limit: int) -> list[HeldRow]:
+        """Rows whose owner's lease has run out."""
+        alive = self._roster.alive()
+        silent = {service.id: service.age_s - service.lease_s / 2 for service in self._roster.services()}
+        held = [row for row in self._memory.tables.resource.values() if row.owner and row.owner not in alive]
+        return [replace(_held(row), silent_s=silent.get(row.owner or '', 0.0)) for row in held[:limit]]
+
+    @override
+    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+        """Held rows in the middle of an action that should have ended some time ago."""
+        latest = self._memory.clock() - slack_s
+        return [
+            _held(row)
+            for row in self._memory.tables.resource.values()
+            if row.status is Status.IN_PROGRESS and row.owner and row.deadline is not None and row.deadline < latest
+        ][:limit]
+
+    @override
+    def to_be_told(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
+        return [_held(row) for row in self._left() if row.progress is not None][:limit]
+
+    @override
+    def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
+        """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
+        tables, latest = self._memory.tables, self._memory.clock() - older_than_s
+
+        def is_due(row: Resource) -> bool:
+            stack = tables.stack[row.stack_id]
+            rests_since = stack.created_at if stack.updated_at is None else stack.updated_at
+            return row.progress is None or rests_since <= latest
+
+        return [_held(row) for row in self._left() if is_due(row)][:limit]
+
+    def _left(self) -> list[Resource]:
+        tables = self._memory.tables
+        return [
+            row
+            for row in tables.resource.values()
+            if row.status is Status.IN_PROGRESS
+            and row.owner is None
+            and tables.stack[row.stack_id].status is not Status.IN_PROGRESS
+        ]
+
+    @override
+    def unsettled(self, limit: int) -> list[EndedTraversal]:
+        """Failed traversals whose stack has not been failed or rolled back yet."""
+        return [
+            EndedTraversal(stack.id, traversal.id)
+            for stack in self._memory.tables.stack.values()
+            if (traversal := self._memory.tables.traversal.get(stack.traversal_id or '')) is not None
+            and traversal.status is TraversalStatus.FAILED
+            and stack.status is Status.IN_PROGRESS
+        ][:limit]
+
+    @override
+    def overdue(self, limit: int) -> list[EndedTraversal]:
+        """Running traversals past their deadline."""
+        now = self._memory.clock()
+        return [
+            EndedTraversal(each.stack_id, each.id)
+            for each in self._memory.tables.traversal.values()
+            if each.status is TraversalStatus.RUNNING and each.deadline < now
+        ][:limit]
+
+    @override
+    def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
+        """Deleted stacks of which rows are left that name an object, or may stand for one."""
+        tables, latest = self._memory.tables, self._memory.clock() - again_s
+
+        def is_due(stack: Stack) -> bool:
+            failed_then = stack.status is Status.FAILED and (stack.updated_at or 0.0) < latest
+            return stack.deleted_at is not None and (stack.status is Status.COMPLETE or failed_then)
+
+        named = {
+            row.stack_id for row in tables.resource.values() if row.physical_id is not None or row.token is not None
+        }
+        due = [stack for stack in tables.stack.values() if stack.id in named and is_due(stack)]
+        return [EndedTraversal(stack.id, stack.traversal_id or '') for stack in due[:limit]]
+
+    @override
+    def purge_nodes(self, limit: int) -> int:
+        """Remove the nodes of traversals that are over."""
+        tables, removed = self._memory.tables, 0
+        for traversal in tables.traversal.values():
+            stack = tables.stack[traversal.stack_id]
+            ended = traversal.status is not TraversalStatus.RUNNING
+            if ended and (stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS):
+                removed += len(tables.node.pop(traversal.id, {}))
+        return removed
+
+    @override
+    def purge_stacks(self, limit: int) -> int:
+        """A simulation is over before anything is old enough."""
+        return 0
+
+    @override
+    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+        """Current, running traversals that make no progress and are not known for it, or do so again.
+
+        Nodes have no times here; an operation makes progress when an action of it begins or ends.
+        """
+        tables, now = self._memory.tables, self._memory.clock()
+        found: list[Standing] = []
+        for stack in tables.stack.values():
+            traversal = tables.traversal.get(stack.traversal_id or '')
+            runs = traversal is not None and traversal.status is TraversalStatus.RUNNING
+            if traversal is None or not runs or stack.status is not Status.IN_PROGRESS:
+                continue
+            rows = [row for row in tables.resource.values() if row.traversal_id == traversal.id]
+            began = max((row.began_at or 0.0 for row in rows), default=None)
+            ended = max((row.updated_at or 0.0 for row in rows), default=None)
+            still = Standing(stack.id, traversal.id, traversal.stalled_at, traversal.started_at, ended, began, now)
+            if traversal.started_at < now - after_s and still.is_news(after_s):
+                found.append(still)
+        return found[:limit]

@@ -1,0 +1,1 @@
+"""Questions and bounded chores outside of steps, each in a transaction of its own."""

@@ -1,0 +1,136 @@
+"""What is removed because nobody needs it any more. Each step is bounded, and a transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy.engine import Connection
+
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import (
+    EVENT,
+    RESOURCE,
+    SIGNAL,
+    SNAPSHOT,
+    SNAPSHOT_ITEM,
+    STACK,
+    SYNC_POINT,
+    TEMPLATE,
+    TRAVERSAL,
+)
+from convergence.db.statements.load import chunks
+from convergence.db.statements.store import Store
+
+DAY_S = 86400.0
+BATCH = 1000
+"""Rows removed by one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much of the past is kept. None: all of it.
+
+    :param events: the newest of each stack.
+    :param operations: the newest of each stack, in its history.
+    :param deleted_s: seconds for which a deleted stack can still be shown.
+    """
+
+    events: int | None = None
+    operations: int | None = None
+    deleted_s: float | None = None
+
+
+EVERYTHING = Keep()
+
+_DELETED = (
+    select(STACK.c.id)
+    .where(STACK.c.deleted_at < database_now() - bindparam('deleted_s'))
+    .order_by(STACK.c.deleted_at)
+    .limit(bindparam('limit'))
+)
+_OF_STACK = (EVENT, SIGNAL, TRAVERSAL, TEMPLATE, RESOURCE)
+
+
+def trim(connection: Connection, stack_id: str, keep: Keep) -> None:
+    """Once for each operation that is over: its stack keeps the newest events and operations."""
+    if keep.events is not None:
+        of_stack = EVENT.c.stack_id == stack_id
+        newest_first = select(EVENT.c.sequence).where(of_stack).order_by(EVENT.c.sequence.desc())
+        oldest_to_go = connection.execute(newest_first.offset(keep.events).limit(1)).scalar()
+        if oldest_to_go is not None:
+            connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
+    if keep.operations is not None:
+        past = (
+            select(TRAVERSAL.c.id, TRAVERSAL.c.swept)
+            .where(TRAVERSAL.c.stack_id == stack_id)
+            .order_by(TRAVERSAL.c.started_at.desc())
+            .offset(max(keep.operations, 1))  # the newest one tells why the stack is what it is
+            .limit(BATCH)
+        )
+        # One whose nodes are still there comes round again.
+        gone = [traversal_id for traversal_id, swept in connection.execute(past) if swept]
+        if gone:
+            connection.execute(delete(TRAVERSAL).where(TRAVERSAL.c.id.in_(gone)))
+
+
+def deleted_stacks(store: Store, deleted_s: float, limit: int) -> list[str]:
+    """The stacks that were deleted more than `deleted_s` seconds ago, the longest gone first."""
+    with store.reading() as connection:
+        return list(connection.execute(_DELETED, {'deleted_s': deleted_s, 'limit': limit}).scalars())
+
+
+_LEFT_BEHIND = select(RESOURCE.c.stack_id).where(
+    RESOURCE.c.stack_id.in_(bindparam('stacks', expanding=True)),
+    or_(RESOURCE.c.physical_id.is_not(None), RESOURCE.c.token.is_not(None)),
+)
+
+
+def with_objects(store: Store, stack_ids: Sequence[str]) -> set[str]:
+    """Which of the stacks have rows that name an object, or may stand for one."""
+    with store.reading() as connection:
+        return {
+            stack_id
+            for some in chunks(stack_ids)
+            for stack_id in connection.execute(_LEFT_BEHIND, {'stacks': list(some)}).scalars()
+        }
+
+
+def remove_stack(store: Store, stack_id: str) -> int:
+    """Remove all that is left of a deleted stack; how many rows that were. The stack's own goes last.
+
+    Not so where it has left objects: its rows are all that is known of them.
+    """
+    if with_objects(store, [stack_id]):
+        return 0
+    removed = 0
+    with store.reading() as connection:
+        traversals = list(connection.execute(select(TRAVERSAL.c.id).where(TRAVERSAL.c.stack_id == stack_id)).scalars())
+    for traversal_id in traversals:
+        removed += _remove(store, SYNC_POINT, SYNC_POINT.c.number, SYNC_POINT.c.traversal_id == traversal_id)
+    forgotten = select(SNAPSHOT.c.id).where(SNAPSHOT.c.stack_id == stack_id, SNAPSHOT.c.deleting.is_(False))
+    removed += _remove(store, SNAPSHOT_ITEM, SNAPSHOT_ITEM.c.resource_id, SNAPSHOT_ITEM.c.snapshot_id.in_(forgotten))
+    removed += _remove(store, SNAPSHOT, SNAPSHOT.c.id, SNAPSHOT.c.id.in_(forgotten))
+    for table in _OF_STACK:
+        key = table.c.sequence if table in (EVENT, SIGNAL) else table.c.id
+        removed += _remove(store, table, key, table.c.stack_id == stack_id)
+    return removed + _remove(store, STACK, STACK.c.id, STACK.c.id == stack_id)
+
+
+def _remove(store: Store, table: Any, key: Any, condition: Any) -> int:
+    """Remove matching rows, so many at a time that nobody waits long for them."""
+    removed = 0
+
+    def batch(connection: Connection) -> int:
+        keys = list(connection.execute(select(key).where(condition).limit(BATCH)).scalars())
+        if keys:
+            connection.execute(delete(table).where(condition, key.in_(keys)))
+        return len(keys)
+
+    while True:
+        found = store.write(batch, remove_stack)
+        removed += found
+        if found < BATCH:
+            return removed

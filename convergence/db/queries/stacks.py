@@ -1,0 +1,175 @@
+"""Read-only questions about stacks, for the callers of the engine. What they see is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true
+
+from convergence.core.model import Phase
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.db.queries.inspection import Inspector, in_states
+from convergence.db.schema.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.statements.load import (
+    NODE_COLUMNS,
+    RESOURCE_COLUMNS,
+    STACK_COLUMNS,
+    TRAVERSAL_COLUMNS,
+    columns,
+    resource_of,
+)
+
+STACK_SORT_KEYS = {
+    'stack_name': STACK.c.name,
+    'stack_status': STACK.c.status,
+    'creation_time': STACK.c.created_at,
+    'updated_time': STACK.c.updated_at,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StackQuery:
+    """Which stacks of a project are asked for.
+
+    :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
+        filter ``state`` has a list of pairs of action and status, of which None stands for any.
+    :param sort_keys: names of `STACK_SORT_KEYS`.
+    :param marker: id of the last stack of the page before.
+    """
+
+    project_id: str
+    filters: dict[str, Any] = field(default_factory=dict)
+    show_deleted: bool = False
+    limit: int | None = None
+    marker: str | None = None
+    sort_keys: tuple[str, ...] = ()
+    descending: bool = True
+
+
+class Reader(Inspector):
+    """Answers questions about stacks."""
+
+    def stack(self, stack_id: str) -> Stack | None:
+        """A stack by its id, deleted or not."""
+        return self._one(Stack, select(*STACK_COLUMNS).where(STACK.c.id == stack_id))
+
+    def stack_named(self, project_id: str, name: str) -> Stack | None:
+        """A living stack by its name."""
+        matches = (STACK.c.project_id == project_id, STACK.c.live_name == name)
+        return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
+
+    def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
+        """The stack, deleted or not, that was made by the request with that key."""
+        matches = (STACK.c.project_id == project_id, STACK.c.request_key == request_key)
+        return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
+
+    def stacks(self, query: StackQuery) -> list[Stack]:
+        """The stacks that a query asks for, newest first unless it says otherwise.
+
+        A marker keeps its place in the order when it does not satisfy the filters (any more).
+        """
+        statement = self._filtered(select(*STACK_COLUMNS), query, also=query.marker)
+        keys = [STACK_SORT_KEYS[key] for key in query.sort_keys] or [STACK.c.created_at]
+        statement = statement.order_by(*(key.desc() if query.descending else key.asc() for key in [*keys, STACK.c.id]))
+        found = self._many(Stack, statement)
+        if query.marker is not None:
+            ids = [stack.id for stack in found]
+            found = found[ids.index(query.marker) + 1 :] if query.marker in ids else []
+        return found[: query.limit] if query.limit is not None else found
+
+    def count_stacks(self, query: StackQuery) -> int:
+        """How many stacks a query asks for, whatever its page."""
+        statement = self._filtered(select(func.count()).select_from(STACK), query)
+        with self._store.reading() as connection:
+            return int(connection.execute(statement).scalar_one())
+
+    def template(self, template_id: str) -> Template | None:
+        """A template."""
+        statement = select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == template_id)
+        return self._one(Template, statement)
+
+    def resource(self, resource_id: str) -> Resource | None:
+        """One row, by its id."""
+        return self._one(Resource, select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == resource_id))
+
+    def resources(self, stack_id: str) -> list[Resource]:
+        """All rows of a stack: also replaced ones, and those that are being removed."""
+        by_name = (RESOURCE.c.name, RESOURCE.c.created_at, RESOURCE.c.id)
+        return self._many(
+            resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id).order_by(*by_name)
+        )
+
+    def events(self, stack_id: str) -> list[Event]:
+        """What happened to a stack and its resources, oldest first."""
+        statement = select(*columns(EVENT, Event)).where(EVENT.c.stack_id == stack_id).order_by(EVENT.c.sequence)
+        return self._many(Event, statement)
+
+    def traversal(self, traversal_id: str) -> Traversal | None:
+        """One operation."""
+        return self._one(Traversal, select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == traversal_id))
+
+    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
+        """The operations on a stack, oldest first.
+
+        :param newest: only so many of them, the newest; None for all.
+        """
+        of_stack = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.stack_id == stack_id)
+        newest_first = of_stack.order_by(TRAVERSAL.c.started_at.desc(), TRAVERSAL.c.id.desc())
+        return self._many(Traversal, newest_first.limit(newest))[::-1]
+
+    def node_counts(self, traversal_id: str) -> dict[str, int]:
+        """How many nodes of a traversal are in each status."""
+        statement = (
+            select(SYNC_POINT.c.status, func.count())
+            .where(SYNC_POINT.c.traversal_id == traversal_id)
+            .group_by(SYNC_POINT.c.status)
+        )
+        with self._store.reading() as connection:
+            return {str(status): count for status, count in connection.execute(statement)}
+
+    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
+        """The nodes of a traversal, in order."""
+        statement = select(*NODE_COLUMNS).where(SYNC_POINT.c.traversal_id == traversal_id)
+        return self._many(Node, statement.order_by(SYNC_POINT.c.number).limit(limit))
+
+    def chosen(self, traversal_id: str) -> dict[str, str]:
+        """The row that is in service, or will be, for each name that a traversal visits."""
+        statement = select(SYNC_POINT.c.name, SYNC_POINT.c.resource_id).where(
+            SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.phase == Phase.UPDATE
+        )
+        with self._store.reading() as connection:
+            return {name: resource_id for name, resource_id in connection.execute(statement)}
+
+    @staticmethod
+    def _filtered(statement: Select[Any], query: StackQuery, *, also: str | None = None) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [] if query.show_deleted else [STACK.c.live_name.is_not(None)]
+        for name, wanted in query.filters.items():
+            values = list(wanted) if isinstance(wanted, (list, tuple, set)) else [wanted]
+            if name == 'state':
+                conditions.append(in_states(STACK.c.action, STACK.c.status, values))
+            else:
+                conditions.append(STACK.c[name].in_(values))
+        matches = and_(true(), *conditions)
+        wanted_rows = matches if also is None else or_(matches, STACK.c.id == also)
+        return statement.where(STACK.c.project_id == query.project_id, wanted_rows)
+
+
+def in_service(rows: Sequence[Resource], template_id: str | None) -> dict[str, Resource]:
+    """For each name the row that a caller should be shown: the goal's, not replaced, not going away, newest."""
+    best: dict[str, Resource] = {}
+
+    def rank(row: Resource) -> tuple[bool, bool, bool, float, str]:
+        return (
+            row.action.value != 'DELETE',
+            row.replaced_by is None,
+            row.template_id == template_id,
+            row.created_at,
+            row.id,
+        )
+
+    for row in rows:
+        if row.name not in best or rank(row) > rank(best[row.name]):
+            best[row.name] = row
+    return best

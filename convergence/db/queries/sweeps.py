@@ -1,0 +1,398 @@
+"""What a sweeper looks for: work that nobody is attending to. Every query is bounded and uses an index."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
+from sqlalchemy.engine import Connection
+
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.db.backoff import Backoff
+from convergence.db.queries.inspection import waits_at_hook
+from convergence.db.queries.purges import EVERYTHING, Keep, deleted_stacks, remove_stack, trim, with_objects
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.statements.locking import by_key
+from convergence.db.statements.store import Store
+from convergence.errors import Conflict, DatabaseUnavailable
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyNode:
+    """A node that is ready and that nobody has been told about for a while."""
+
+    stack_id: str
+    traversal_id: str
+    number: int
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """A resource row that is in the middle of an action.
+
+    :param traversal_id: the traversal for which it was last claimed.
+    :param owner: the worker that holds it; None while nobody does.
+    :param silent_s: for how many seconds a dead owner has certainly called nothing: its calls may have begun until its
+        next heartbeat was due, of which a lease has at least two.
+    """
+
+    resource_id: str
+    name: str
+    stack_id: str
+    traversal_id: str | None
+    owner: str | None
+    fence: int
+    silent_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTraversal:
+    """A current traversal that has failed, or is late, while its stack still says that it is in progress."""
+
+    stack_id: str
+    traversal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A current, running traversal, and when it last made progress. All times by the database's clock.
+
+    :param stalled_at: since when it has been reported to make none; None where it has not.
+    """
+
+    stack_id: str
+    traversal_id: str
+    stalled_at: float | None
+    started_at: float
+    finished_at: float | None
+    began_at: float | None
+    now: float = field(compare=False)
+
+    @property
+    def progressed_at(self) -> float:
+        """When a step of it last began or ended."""
+        return max(self.started_at, self.finished_at or 0.0, self.began_at or 0.0)
+
+    def is_news(self, after_s: float) -> bool:
+        """Whether it stands still, or moves, and nobody has been told so."""
+        if self.stalled_at is not None:
+            return self.progressed_at > self.stalled_at
+        return self.progressed_at < self.now - after_s
+
+
+_PLACE = (
+    func.row_number()
+    .over(partition_by=SYNC_POINT.c.traversal_id, order_by=(SYNC_POINT.c.notified_at, SYNC_POINT.c.number))
+    .label('place')
+)
+_READY_AND_FREE = (
+    select(
+        TRAVERSAL.c.stack_id,
+        SYNC_POINT.c.traversal_id,
+        SYNC_POINT.c.number,
+        SYNC_POINT.c.phase,
+        SYNC_POINT.c.notified_at,
+        _PLACE,
+    )
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
+    .where(
+        SYNC_POINT.c.status == NodeStatus.READY,
+        SYNC_POINT.c.notified_at < database_now() - bindparam('older_than_s'),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        RESOURCE.c.owner.is_(None),
+        or_(
+            RESOURCE.c.wake_at.is_(None),
+            RESOURCE.c.wake_at <= database_now(),
+            RESOURCE.c.events != RESOURCE.c.heard,
+        ),
+        ~waits_at_hook(SYNC_POINT.c.traversal_id),
+    )
+    .subquery()
+)
+# Of one stack no more than its window: a long backlog goes on by itself, and must not keep other stacks waiting.
+_UNATTENDED = (
+    select(
+        _READY_AND_FREE.c.stack_id,
+        _READY_AND_FREE.c.traversal_id,
+        _READY_AND_FREE.c.number,
+        _READY_AND_FREE.c.phase,
+    )
+    .where(_READY_AND_FREE.c.place <= bindparam('window'))
+    .order_by(_READY_AND_FREE.c.notified_at, _READY_AND_FREE.c.number)
+    .limit(bindparam('limit'))
+)
+_CAST = (
+    by_key(update(SYNC_POINT), SYNC_POINT)
+    .where(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+    .values(notified_at=database_now())
+)
+_ALIVE = (
+    select(SERVICE.c.id)
+    .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
+    .exists()
+)
+_HELD = tuple(RESOURCE.c[each.name if each.name != 'resource_id' else 'id'] for each in fields(HeldRow)[:-1])
+_SILENT_S = (
+    select(database_now() - SERVICE.c.beat_at - SERVICE.c.lease_s / 2)
+    .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.stopped.is_(False))
+    .scalar_subquery()
+)
+_ORPHANED = (
+    select(*_HELD, func.coalesce(_SILENT_S, 0.0))
+    .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
+    .limit(bindparam('limit'))
+)
+# Past its own deadline, and its worker, although alive, does nothing about it: somebody else is to see to it.
+_NEGLECTED = (
+    select(*_HELD)
+    .where(
+        RESOURCE.c.status == Status.IN_PROGRESS,
+        RESOURCE.c.owner.is_not(None),
+        RESOURCE.c.deadline < database_now() - bindparam('slack_s'),
+    )
+    .limit(bindparam('limit'))
+)
+_INTERRUPTED = (
+    select(*_HELD)
+    .join(STACK, STACK.c.id == RESOURCE.c.stack_id)
+    .where(RESOURCE.c.status == Status.IN_PROGRESS, RESOURCE.c.owner.is_(None), STACK.c.status != Status.IN_PROGRESS)
+    .limit(bindparam('limit'))
+)
+# Their types can be told that nobody wants the action any more; that takes a worker.
+_TO_BE_TOLD = _INTERRUPTED.where(RESOURCE.c.progress.is_not(None))
+_TO_BE_GIVEN_UP = _INTERRUPTED.where(
+    or_(
+        RESOURCE.c.progress.is_(None),
+        func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('older_than_s'),
+    )
+)
+_CURRENT_IN_PROGRESS = and_(
+    STACK.c.id == TRAVERSAL.c.stack_id,
+    STACK.c.traversal_id == TRAVERSAL.c.id,
+    STACK.c.status == Status.IN_PROGRESS,
+)
+_UNSETTLED = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
+    .join(STACK, _CURRENT_IN_PROGRESS)
+    .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status == TraversalStatus.FAILED)
+    .limit(bindparam('limit'))
+)
+_OVERDUE = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.deadline < database_now(),
+    )
+    .limit(bindparam('limit'))
+)
+_OVER = (
+    select(TRAVERSAL.c.id, TRAVERSAL.c.stack_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status != TraversalStatus.RUNNING,
+        or_(STACK.c.traversal_id != TRAVERSAL.c.id, STACK.c.status != Status.IN_PROGRESS),
+    )
+    .limit(bindparam('limit'))
+)
+_DELETED = (
+    select(
+        STACK.c.id,
+        STACK.c.traversal_id,
+        STACK.c.deleted_at,
+        or_(
+            STACK.c.status == Status.COMPLETE,
+            and_(STACK.c.status == Status.FAILED, STACK.c.updated_at < database_now() - bindparam('again_s')),
+        ).label('is_due'),
+    )
+    .where(
+        STACK.c.deleted_at >= bindparam('after'),
+        or_(STACK.c.deleted_at > bindparam('after'), STACK.c.id > bindparam('after_id')),
+    )
+    .order_by(STACK.c.deleted_at, STACK.c.id)
+    .limit(bindparam('limit'))
+)
+_PAGE = 1000
+_LAST_FINISHED = (
+    select(func.max(SYNC_POINT.c.finished_at)).where(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id).scalar_subquery()
+)
+_LAST_BEGUN = (
+    select(func.max(RESOURCE.c.began_at))
+    .where(RESOURCE.c.stack_id == TRAVERSAL.c.stack_id, RESOURCE.c.traversal_id == TRAVERSAL.c.id)
+    .scalar_subquery()
+)
+_LONG_RUNNING = (
+    select(
+        TRAVERSAL.c.stack_id,
+        TRAVERSAL.c.id,
+        TRAVERSAL.c.stalled_at,
+        TRAVERSAL.c.started_at,
+        _LAST_FINISHED.label('finished'),
+        _LAST_BEGUN.label('begun'),
+        database_now().label('present'),
+    )
+    .join(STACK, _CURRENT_IN_PROGRESS)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.started_at < database_now() - bindparam('after_s'),
+    )
+    .subquery()
+)
+_STANDS = and_(
+    _LONG_RUNNING.c.stalled_at.is_(None),
+    func.coalesce(_LONG_RUNNING.c.finished, 0.0) < _LONG_RUNNING.c.present - bindparam('after_s'),
+    func.coalesce(_LONG_RUNNING.c.begun, 0.0) < _LONG_RUNNING.c.present - bindparam('after_s'),
+)
+_MOVES = or_(_LONG_RUNNING.c.finished > _LONG_RUNNING.c.stalled_at, _LONG_RUNNING.c.begun > _LONG_RUNNING.c.stalled_at)
+_STANDING_STILL = select(_LONG_RUNNING).where(or_(_STANDS, _MOVES)).limit(bindparam('limit'))
+_NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindparam('traversal')).limit(1000)
+
+
+class Sweeps:
+    """Finds, a limited number at a time, the rows that a sweeper has to attend to.
+
+    :param keep: how much of the past is kept.
+    """
+
+    def __init__(self, store: Store, keep: Keep = EVERYTHING) -> None:
+        self._store = store
+        self._keep = keep
+        self._not_purged = Backoff()
+        self._looked_at = (0.0, '')
+
+    def take_duty(self, name: str, holder: str, for_s: float) -> bool:
+        """Become, or stay, the one process that does something for the next `for_s` seconds."""
+        free = or_(DUTY.c.holder == holder, DUTY.c.until < database_now())
+        take = (
+            update(DUTY)
+            .where(DUTY.c.name == name, free)
+            .values(holder=holder, until=database_now() + for_s, turns=DUTY.c.turns + 1)
+        )
+        return self._store.write(lambda connection: connection.execute(take).rowcount == 1, self.take_duty)
+
+    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+        """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
+
+        :param window: most nodes of one traversal.
+        """
+
+        def take(connection: Connection) -> list[ReadyNode]:
+            parameters = {'older_than_s': older_than_s, 'limit': limit, 'window': window}
+            found = [ReadyNode(*row) for row in connection.execute(_UNATTENDED, parameters)]
+            keys = sorted((node.traversal_id, node.number) for node in found)
+            if keys:
+                connection.execute(_CAST, [{'traversal': traversal, 'node': number} for traversal, number in keys])
+            return found
+
+        return self._store.write(take, self.unattended)
+
+    def orphaned(self, limit: int) -> list[HeldRow]:
+        """Rows whose owner's lease has run out, by the database's clock."""
+        return [HeldRow(*row) for row in self._read(_ORPHANED, limit)]
+
+    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+        """Held rows in the middle of an action that should have ended `slack_s` seconds ago."""
+        return [HeldRow(*row) for row in self._read(_NEGLECTED, limit, slack_s=slack_s)]
+
+    def to_be_told(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
+        return [HeldRow(*row) for row in self._read(_TO_BE_TOLD, limit)]
+
+    def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
+        """Free rows in the middle of an action, of stacks in which nothing is in progress any more.
+
+        :param older_than_s: those of long actions only where their stack has been at rest for so long.
+        """
+        return [HeldRow(*row) for row in self._read(_TO_BE_GIVEN_UP, limit, older_than_s=older_than_s)]
+
+    def unsettled(self, limit: int) -> list[EndedTraversal]:
+        """Failed traversals whose stack has not been failed or rolled back yet."""
+        return [EndedTraversal(*row) for row in self._read(_UNSETTLED, limit)]
+
+    def overdue(self, limit: int) -> list[EndedTraversal]:
+        """Running traversals past their deadline."""
+        return [EndedTraversal(*row) for row in self._read(_OVERDUE, limit)]
+
+    def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
+        """Deleted stacks of which rows are left that name an object, or may stand for one.
+
+        Each time the next thousand deleted stacks are looked at, and after the last the first again.
+
+        :param again_s: seconds after which those are found again of which something could not be removed.
+        """
+        after, after_id = self._looked_at
+        page = self._read(_DELETED, _PAGE, again_s=again_s, after=after, after_id=after_id)
+        self._looked_at = (page[-1].deleted_at, page[-1].id) if len(page) == _PAGE else (0.0, '')
+        due = {row.id: row.traversal_id for row in page if row.is_due}
+        left = with_objects(self._store, list(due))
+        return [EndedTraversal(stack_id, due[stack_id]) for stack_id in due if stack_id in left][:limit]
+
+    def purge_nodes(self, limit: int) -> int:
+        """Remove the nodes of traversals that are over, at most 1,000 of each at a time.
+
+        A traversal for which that fails keeps none of the others from being purged; the log names it.
+
+        :returns: how many nodes were removed.
+        """
+        removed = 0
+        self._not_purged.begin()
+        for traversal_id, stack_id in self._read(_OVER, limit + len(self._not_purged)):
+            if self._not_purged.is_passed_over(traversal_id):
+                continue
+            try:
+                removed += self._purge(traversal_id, stack_id)
+            except DatabaseUnavailable:
+                raise
+            except Conflict as error:
+                LOG.info('The nodes of traversal %s are left for the next sweep: %s', traversal_id, error)
+            except Exception:
+                LOG.exception('The nodes of traversal %s are not removed', traversal_id)
+                self._not_purged.failed(traversal_id)
+            else:
+                self._not_purged.succeeded(traversal_id)
+        return removed
+
+    def _purge(self, traversal_id: str, stack_id: str) -> int:
+        def remove(connection: Connection) -> int:
+            numbers = [row.number for row in connection.execute(_NODES_OF, {'traversal': traversal_id})]
+            if numbers:
+                garbage = and_(SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.number.in_(numbers))
+                connection.execute(delete(SYNC_POINT).where(garbage))
+            if len(numbers) < 1000:
+                connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id == traversal_id).values(swept=True))
+                trim(connection, stack_id, self._keep)
+            return len(numbers)
+
+        return self._store.write(remove, self._purge)
+
+    def purge_stacks(self, limit: int) -> int:
+        """Remove what is left of stacks that were deleted long ago; how many rows that were."""
+        if self._keep.deleted_s is None:
+            return 0
+        removed = 0
+        for stack_id in deleted_stacks(self._store, self._keep.deleted_s, limit):
+            LOG.info('All that is left of stack %s, deleted long ago, is removed', stack_id)
+            removed += remove_stack(self._store, stack_id)
+        return removed
+
+    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+        """Current, running traversals that make no progress and are not known for it, or do so again.
+
+        Only those are looked at that began more than `after_s` seconds ago.
+        """
+        found = [Standing(*row) for row in self._read(_STANDING_STILL, limit, after_s=after_s)]
+        return [each for each in found if each.is_news(after_s)]
+
+    def _read(self, statement: Any, limit: int, **parameters: float | str) -> list[Any]:
+        with self._store.reading() as connection:
+            return list(connection.execute(statement, {'limit': limit, **parameters}))

@@ -1,0 +1,1 @@
+"""What is stored: tables, column types, sealing, versions of the schema."""

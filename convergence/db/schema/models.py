@@ -1,0 +1,287 @@
+"""The tables. Column names are the field names of the rows in `convergence.core.rows`.
+
+There are no foreign keys: checking one locks the row it points at, and whoever holds a resource row must never wait
+for a stack row (see docs/decisions). What belongs together is written and removed in one transaction instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
+
+from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.rows import Pending, Retry
+from convergence.db.schema.columns import LONG_TEXT, Document, Figures, Series, Valued, Word
+
+METADATA = MetaData(
+    naming_convention={
+        'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
+        'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+        'pk': 'pk_%(table_name)s',
+    }
+)
+
+ID = String(36)
+NAME = String(255)
+OPTIONS: dict[str, Any] = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4', 'mysql_collate': 'utf8mb4_bin'}
+
+STACK = Table(
+    'stack',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('name', NAME, nullable=False),
+    Column('live_name', NAME),  # the name while the stack lives, NULL afterwards: names are unique among the living
+    Column('project_id', String(64), nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('template_id', ID),
+    Column('last_good_template_id', ID),
+    Column('traversal_id', ID),
+    Column('timeout_mins', Integer, nullable=False),
+    Column('disable_rollback', Boolean, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('updated_at', Double),
+    Column('deleted_at', Double),
+    Column('tags', Series, nullable=False),
+    Column('request_key', NAME),
+    Column('request_digest', String(64)),
+    UniqueConstraint('project_id', 'live_name'),
+    UniqueConstraint('project_id', 'request_key'),
+    Index('ix_stack_project_id_created_at', 'project_id', 'created_at'),
+    Index('ix_stack_deleted_at', 'deleted_at'),
+    **OPTIONS,
+)
+
+# Whoever stores a new stack locks the row of its project first, so that what a project may have is counted by one
+# transaction at a time.
+PROJECT = Table('project', METADATA, Column('id', String(64), primary_key=True), **OPTIONS)
+
+TEMPLATE = Table(
+    'template',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('content', Document, nullable=False),
+    **OPTIONS,
+)
+
+TRAVERSAL = Table(
+    'traversal',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(TraversalStatus), nullable=False),
+    Column('template_id', ID),
+    Column('rollback_on_failure', Boolean, nullable=False),
+    Column('started_at', Double, nullable=False),
+    Column('deadline', Double, nullable=False),
+    Column('node_count', Integer, nullable=False),
+    Column('complete_number', Integer, nullable=False),
+    Column('unchanged', Integer, nullable=False),
+    Column('finished_at', Double),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('failed_phase', Word(Phase)),
+    Column('request_id', String(64), nullable=False),
+    Column('cancels', Boolean, nullable=False),
+    Column('failed_name', NAME),
+    Column('stalled_at', Double),
+    Column('retains', Boolean, nullable=False),
+    Column('cause', LONG_TEXT, nullable=False),
+    Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
+    Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
+    Index('ix_traversal_swept_status', 'swept', 'status'),
+    **OPTIONS,
+)
+
+SYNC_POINT = Table(
+    'sync_point',
+    METADATA,
+    Column('traversal_id', ID, primary_key=True),
+    Column('number', Integer, primary_key=True, autoincrement=False),
+    Column('phase', Word(Phase), nullable=False),
+    Column('status', Word(NodeStatus), nullable=False),
+    Column('name', NAME),
+    Column('resource_id', ID),
+    Column('definition', Valued(Definition)),
+    Column('asked', Series, nullable=False),
+    Column('waiting', Integer, nullable=False),
+    Column('requires', Series, nullable=False),
+    Column('required_by', Series, nullable=False),
+    Column('output', Valued(Output)),
+    Column('next_in_backlog', Integer),
+    Column('notified_at', Double),  # when somebody was last told that the node is ready
+    Column('finished_at', Double),
+    Index('ix_sync_point_traversal_id_resource_id', 'traversal_id', 'resource_id'),
+    Index('ix_sync_point_status_cast_at', 'status', 'notified_at'),
+    **OPTIONS,
+)
+
+RESOURCE = Table(
+    'resource',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('name', NAME, nullable=False),
+    Column('type', NAME, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('physical_id', LONG_TEXT),
+    Column('definition', Valued(Definition, lenient=True)),
+    Column('properties', Document(lenient=True), nullable=False),
+    Column('pending', Valued(Pending, lenient=True)),
+    Column('data', Document(lenient=True), nullable=False),
+    Column('output', Valued(Output, lenient=True)),
+    Column('digest', String(64)),
+    Column('requires', Series, nullable=False),
+    Column('replaces', ID),
+    Column('replaced_by', ID),
+    Column('template_id', ID),
+    Column('owner', ID),
+    Column('fence', Integer, nullable=False),
+    Column('token', ID),
+    Column('progress', Document(lenient=True)),
+    Column('wake_at', Double),
+    Column('updated_at', Double),
+    Column('began_at', Double),
+    Column('search_until', Double),
+    Column('traversal_id', ID),
+    Column('retry', Valued(Retry, lenient=True)),
+    Column('deadline', Double),
+    Column('crash_count', Integer, nullable=False),
+    Column('events', Integer, nullable=False),
+    Column('heard', Integer, nullable=False),
+    Column('hook', Word(Hook)),
+    Column('hook_traversal_id', ID),
+    Column('cleared', Word(Hook)),
+    Column('cleared_traversal_id', ID),
+    Column('nothing_made', Boolean, nullable=False),
+    Column('revocations', Integer, nullable=False),
+    Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
+    Index('ix_resource_owner', 'owner'),
+    Index('ix_resource_status_owner', 'status', 'owner'),
+    **OPTIONS,
+)
+
+EVENT = Table(
+    'event',
+    METADATA,
+    Column('sequence', BigInteger().with_variant(Integer, 'sqlite'), primary_key=True, autoincrement=True),
+    Column('id', ID, nullable=False, unique=True),
+    Column('stack_id', ID, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('at', Double, nullable=False),
+    Column('resource_name', NAME),
+    Column('resource_type', NAME),
+    Column('physical_id', LONG_TEXT),
+    Index('ix_event_stack_id_sequence', 'stack_id', 'sequence'),
+    **OPTIONS,
+)
+
+SIGNAL = Table(
+    'signal',
+    METADATA,
+    Column('sequence', BigInteger().with_variant(Integer, 'sqlite'), primary_key=True, autoincrement=True),
+    Column('id', ID, nullable=False, unique=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('resource_id', ID, nullable=False),
+    Column('at', Double, nullable=False),
+    Column('details', Document),
+    Index('ix_signal_resource_id_sequence', 'resource_id', 'sequence'),
+    **OPTIONS,
+)
+
+SOFTWARE_CONFIG = Table(
+    'software_config',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('project_id', String(64), nullable=False),
+    Column('name', NAME, nullable=False),
+    Column('group', NAME, nullable=False),
+    Column('content', Document, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Index('ix_software_config_project_id_created_at', 'project_id', 'created_at'),
+    **OPTIONS,
+)
+
+SOFTWARE_DEPLOYMENT = Table(
+    'software_deployment',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('project_id', String(64), nullable=False),
+    Column('server_id', NAME, nullable=False),
+    Column('config_id', ID, index=True),
+    Column('input_values', Document, nullable=False),
+    Column('output_values', Document, nullable=False),
+    Column('action', NAME, nullable=False),
+    Column('status', NAME, nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('stack_user_project_id', String(64), index=True),
+    Column('created_at', Double, nullable=False),
+    Column('updated_at', Double),
+    Index('ix_software_deployment_project_id_server_id', 'project_id', 'server_id'),
+    **OPTIONS,
+)
+
+SNAPSHOT = Table(
+    'snapshot',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('name', NAME),
+    Column('status', Word(Status), nullable=False),
+    Column('status_reason', LONG_TEXT, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('content', Document, nullable=False),
+    Column('deleting', Boolean, nullable=False),
+    Index('ix_snapshot_deleting', 'deleting'),
+    **OPTIONS,
+)
+
+SNAPSHOT_ITEM = Table(
+    'snapshot_item',
+    METADATA,
+    Column('snapshot_id', ID, primary_key=True),
+    Column('resource_id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False),
+    Column('name', NAME, nullable=False),
+    Column('type', NAME, nullable=False),
+    Column('physical_id', LONG_TEXT),
+    Column('properties', Document, nullable=False),
+    Column('data', Document, nullable=False),
+    Column('kept', Document, nullable=False),
+    Column('attempted_at', Double),  # when somebody last began to delete it
+    **OPTIONS,
+)
+
+SERVICE = Table(
+    'service',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('kind', String(16), nullable=False),
+    Column('host', NAME, nullable=False),
+    Column('version', String(32), nullable=False),
+    Column('started_at', Double, nullable=False),
+    Column('beat_at', Double, nullable=False),
+    Column('lease_s', Double, nullable=False),
+    Column('stopped', Boolean, nullable=False),
+    Column('load', Figures, nullable=False),
+    Column('beats', Integer, nullable=False, server_default='0'),  # how many there were; only ever grows
+    **OPTIONS,
+)
+
+DUTY = Table(
+    'duty',
+    METADATA,
+    Column('name', String(64), primary_key=True),
+    Column('holder', ID),
+    Column('until', Double, nullable=False),
+    Column('turns', Integer, nullable=False, server_default='0'),  # how often it was taken; only ever grows
+    **OPTIONS,
+)

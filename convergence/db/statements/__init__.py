@@ -1,0 +1,1 @@
+"""One step is one transaction: lock and read, write, commit. The connection it runs on."""

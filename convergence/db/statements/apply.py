@@ -1,0 +1,403 @@
+"""Carry out the effects of a decision: one function per effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from oslo_db import exception as db_exception
+from sqlalchemy import Table, Update, and_, bindparam, case, delete, func, insert, literal, select, update
+from sqlalchemy.engine import Connection
+
+from convergence.core import effects
+from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import (
+    EVENT,
+    RESOURCE,
+    SIGNAL,
+    SNAPSHOT,
+    SNAPSHOT_ITEM,
+    STACK,
+    SYNC_POINT,
+    TEMPLATE,
+    TRAVERSAL,
+)
+from convergence.db.statements.late_nodes import append_cleanup
+from convergence.db.statements.load import chunks
+from convergence.db.statements.locking import by_key
+from convergence.db.transaction import LAST, Ready
+from convergence.errors import Conflict, StackExists
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+@cache
+def _field_names(kind: Hashable) -> tuple[str, ...]:
+    every = fields(cast('type[DataclassInstance]', kind))
+    return tuple(field.name for field in every if field.metadata.get('stored', True))
+
+
+def _values(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _field_names(cast(Hashable, type(row)))}
+
+
+@cache
+def _update_by_id(table: Table, names: frozenset[str]) -> Update:
+    """UPDATE of some columns of the row with one id; built once for each set of columns."""
+    values: dict[str, Any] = {name: bindparam(f'new_{name}') for name in names}
+    return by_key(update(table), table).where(table.c.id == bindparam('key')).values(values)
+
+
+_THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+_IS_READY = and_(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY)
+_SUCCESSORS = and_(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
+)
+
+_READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
+
+FINISH_NODE = (
+    by_key(update(SYNC_POINT), SYNC_POINT)
+    .where(_IS_READY)
+    .values(status=NodeStatus.DONE, output=bindparam('new_output'), finished_at=database_now())
+)
+FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
+POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
+LOCK_SUCCESSORS = (
+    by_key(select(SYNC_POINT.c.number, SYNC_POINT.c.waiting, SYNC_POINT.c.phase), SYNC_POINT)
+    .where(_SUCCESSORS)
+    .order_by(SYNC_POINT.c.number)
+    .with_for_update()
+)
+# One predecessor less; a row that waits for none is the one behind the window whose turn it is to be told of.
+# The order of the columns matters: MariaDB evaluates from left to right and sees what it has just assigned.
+ARRIVE = (
+    by_key(update(SYNC_POINT), SYNC_POINT)
+    .where(_SUCCESSORS)
+    .ordered_values(
+        (SYNC_POINT.c.status, case((SYNC_POINT.c.waiting == 1, _READY), else_=SYNC_POINT.c.status)),
+        (SYNC_POINT.c.notified_at, case((SYNC_POINT.c.waiting <= 1, database_now()), else_=SYNC_POINT.c.notified_at)),
+        (SYNC_POINT.c.waiting, case((SYNC_POINT.c.waiting > 0, SYNC_POINT.c.waiting - 1), else_=0)),
+    )
+)
+TELL = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
+# A node behind the window has not been told of.
+HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
+CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_wakes'))
+END_TRAVERSAL = (
+    by_key(update(TRAVERSAL), TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
+    .values(
+        status=bindparam('new_status'),
+        finished_at=bindparam('new_finished_at'),
+        reason=bindparam('new_reason'),
+        failed_phase=bindparam('new_failed_phase'),
+        failed_name=bindparam('new_failed_name'),
+    )
+)
+# The snapshot that a traversal was to take ends with it.
+END_SNAPSHOT = (
+    by_key(update(SNAPSHOT), SNAPSHOT)
+    .where(SNAPSHOT.c.id == bindparam('key'))
+    .values(status=bindparam('new_status'), status_reason=bindparam('new_reason'))
+)
+# As above, the order of the columns matters.
+NOTE_FAILURE = (
+    by_key(update(TRAVERSAL), TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
+    .ordered_values(
+        (
+            TRAVERSAL.c.reason,
+            case(
+                (TRAVERSAL.c.reason == '', bindparam('said')),
+                (func.length(TRAVERSAL.c.reason) > effects.MAX_LISTED, TRAVERSAL.c.reason),
+                else_=TRAVERSAL.c.reason + '; ' + bindparam('said'),
+            ),
+        ),
+        (TRAVERSAL.c.failed_name, func.coalesce(TRAVERSAL.c.failed_name, bindparam('name'))),
+    )
+)
+STALL_TRAVERSAL = (
+    by_key(update(TRAVERSAL), TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(stalled_at=bindparam('since'))
+)
+CLEAR_HOOK = (
+    by_key(update(RESOURCE), RESOURCE)
+    .where(RESOURCE.c.id == bindparam('key'))
+    .values(cleared=bindparam('hook_cleared'), cleared_traversal_id=bindparam('traversal'))
+)
+REVOKE_ADDRESSES = (
+    by_key(update(RESOURCE), RESOURCE)
+    .where(RESOURCE.c.id == bindparam('key'))
+    .values(revocations=RESOURCE.c.revocations + 1)
+)
+FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
+COUNT_EVENT = (
+    by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(events=RESOURCE.c.events + 1)
+)
+_HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
+_FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
+NOBODY = '-'
+# A DELETE takes no hint. In this form no index serves the owner: that one would lead by all rows of a worker.
+DELETE_RESOURCE = delete(RESOURCE).where(
+    RESOURCE.c.id == bindparam('key'),
+    RESOURCE.c.fence == bindparam('held_fence'),
+    func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder'),
+)
+
+
+def _expect_one(count: int, what: str) -> None:
+    if count != 1:
+        raise Conflict(f'{what} is not as it was read')
+
+
+def _insert_stack(connection: Connection, effect: effects.InsertStack, ready: Ready) -> None:
+    stack = effect.stack
+    try:
+        connection.execute(insert(STACK), {**_values(stack), 'live_name': stack.name})
+    except db_exception.DBDuplicateEntry:
+        raise StackExists(f'The Stack ({stack.name}) already exists.') from None
+
+
+def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Ready) -> None:
+    changes = dict(effect.changes)
+    if changes.get('deleted_at') is not None:
+        changes['live_name'] = None
+    statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
+    values = {**_new(changes), 'key': effect.stack_id}
+    if effect.traversal_id is not None:
+        values['present'] = effect.traversal_id
+    _expect_one(connection.execute(statement, values).rowcount, f'stack {effect.stack_id}')
+
+
+@cache
+def _update_stack_of(names: frozenset[str], is_first: bool) -> Update:
+    present = STACK.c.traversal_id.is_(None) if is_first else STACK.c.traversal_id == bindparam('present')
+    return _update_by_id(STACK, names).where(present)
+
+
+def _insert_template(connection: Connection, effect: effects.InsertTemplate, ready: Ready) -> None:
+    connection.execute(insert(TEMPLATE), _values(effect.template))
+
+
+def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, ready: Ready) -> None:
+    connection.execute(
+        delete(TEMPLATE).where(TEMPLATE.c.stack_id == effect.stack_id, TEMPLATE.c.id.not_in(effect.keep))
+    )
+
+
+def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
+    connection.execute(insert(TRAVERSAL), {**_values(effect.traversal), 'swept': False})
+    now = effect.traversal.started_at
+    behind = {node.next_in_backlog for node in effect.nodes}
+
+    def notified_at(node: Node) -> float | None:
+        return now if node.status is NodeStatus.READY and node.number not in behind else None
+
+    for some in chunks(effect.nodes, 1000):
+        connection.execute(insert(SYNC_POINT), [{**_values(node), 'notified_at': notified_at(node)} for node in some])
+
+
+def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
+    ended = connection.execute(
+        END_TRAVERSAL,
+        {
+            'key': effect.traversal_id,
+            'expected': effect.expected,
+            'new_status': effect.status,
+            'new_finished_at': effect.at,
+            'new_reason': effect.reason,
+            'new_failed_phase': effect.failed_phase,
+            'new_failed_name': effect.failed_name,
+        },
+    )
+    if ended.rowcount == 1:
+        status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
+        connection.execute(
+            END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
+        )
+
+
+def _note_failure(connection: Connection, effect: effects.NoteFailure, ready: Ready) -> None:
+    connection.execute(NOTE_FAILURE, {'key': effect.traversal_id, 'said': effect.said, 'name': effect.name})
+
+
+def _stall_traversal(connection: Connection, effect: effects.StallTraversal, ready: Ready) -> None:
+    connection.execute(STALL_TRAVERSAL, {'key': effect.traversal_id, 'since': effect.since})
+
+
+def _count_event(connection: Connection, effect: effects.CountEvent, ready: Ready) -> None:
+    connection.execute(COUNT_EVENT, {'key': effect.resource_id})
+
+
+def _insert_signal(connection: Connection, effect: effects.InsertSignal, ready: Ready) -> None:
+    connection.execute(insert(SIGNAL), _unnumbered(effect.signal))
+
+
+def _clear_hook(connection: Connection, effect: effects.ClearHook, ready: Ready) -> None:
+    cleared = {'key': effect.resource_id, 'hook_cleared': effect.hook, 'traversal': effect.traversal_id}
+    connection.execute(CLEAR_HOOK, cleared)
+
+
+def _revoke_addresses(connection: Connection, effect: effects.RevokeAddresses, ready: Ready) -> None:
+    connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id})
+
+
+def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:
+    for some in chunks(effect.resources, 1000):
+        connection.execute(insert(RESOURCE), [_values(row) for row in some])
+
+
+def _update_resource(connection: Connection, effect: effects.UpdateResource, ready: Ready) -> None:
+    statement = _update_resource_of(frozenset(effect.changes), effect.owner is None)
+    values = {**_new(effect.changes), **_guard(effect)}
+    _expect_one(connection.execute(statement, values).rowcount, f'resource {effect.resource_id}')
+
+
+def _guard(effect: effects.UpdateResource | effects.DeleteResource) -> dict[str, Any]:
+    guard = {'key': effect.resource_id, 'held_fence': effect.fence}
+    return guard if effect.owner is None else {**guard, 'holder': effect.owner}
+
+
+@cache
+def _update_resource_of(names: frozenset[str], is_free: bool) -> Update:
+    return _update_by_id(RESOURCE, names).where(_FREE if is_free else _HELD_BY)
+
+
+def _new(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {f'new_{name}': value for name, value in changes.items()}
+
+
+def _update_resources(connection: Connection, effect: effects.UpdateResources, ready: Ready) -> None:
+    for some in chunks(effect.resource_ids, 1000):
+        connection.execute(by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
+
+
+def _delete_resource(connection: Connection, effect: effects.DeleteResource, ready: Ready) -> None:
+    guard = {**_guard(effect), 'holder': NOBODY if effect.owner is None else effect.owner}
+    _expect_one(connection.execute(DELETE_RESOURCE, guard).rowcount, f'resource {effect.resource_id}')
+    connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
+
+
+def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
+    key = {'traversal': effect.traversal_id, 'node': effect.number}
+    done = connection.execute(FINISH_NODE, {**key, 'new_output': effect.output})
+    _expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')
+    told = effect.required_by if effect.next_in_backlog is None else (*effect.required_by, effect.next_in_backlog)
+    became: list[tuple[int, Phase]] = []
+    for some in chunks(sorted(told)):
+        successors = {'traversal': effect.traversal_id, 'numbers': list(some)}
+        locked = connection.execute(LOCK_SUCCESSORS, successors)
+        became += [(number, phase) for number, waiting, phase in locked if waiting == 1]
+        connection.execute(ARRIVE, successors)
+    checks = [number for number, phase in became if phase not in LAST]
+    _chain(connection, effect.traversal_id, checks, effect.window)
+    behind = set(checks[effect.window :])
+    ready += [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
+
+
+def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:
+    """More became ready than are to be cast at once: each wakes the one `window` places after it."""
+    pairs = [
+        {'traversal': traversal_id, 'node': number, 'new_wakes': follower}
+        for number, follower in zip(numbers, numbers[window:], strict=False)
+    ]
+    if pairs:
+        connection.execute(CHAIN, pairs)
+        connection.execute(HIDE, [{'traversal': traversal_id, 'node': number} for number in numbers[window:]])
+
+
+def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:
+    connection.execute(FAIL_NODE, {'traversal': effect.traversal_id, 'node': effect.number})
+
+
+def _point_node(connection: Connection, effect: effects.PointNode, ready: Ready) -> None:
+    key = {'traversal': effect.traversal_id, 'node': effect.number}
+    pointed = connection.execute(POINT_NODE, {**key, 'new_resource': effect.resource_id})
+    _expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
+
+
+def _tell_node(connection: Connection, effect: effects.NotifyNode, ready: Ready) -> None:
+    connection.execute(TELL, {'traversal': effect.traversal_id, 'node': effect.number})
+
+
+def _append_cleanup(connection: Connection, effect: effects.AppendCleanup, ready: Ready) -> None:
+    append_cleanup(connection, effect, _values(effect.node))
+
+
+def _unnumbered(row: Any) -> dict[str, Any]:
+    """The columns of a row that the database gives its place in a sequence."""
+    return {name: value for name, value in _values(row).items() if name != 'sequence'}
+
+
+def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: Ready) -> None:
+    connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
+
+
+def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot, ready: Ready) -> None:
+    connection.execute(insert(SNAPSHOT), _values(effect.snapshot))
+
+
+def _delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots, ready: Ready) -> None:
+    of_stack = update(SNAPSHOT).where(SNAPSHOT.c.stack_id == effect.stack_id).values(deleting=True)
+    if effect.snapshot_id is not None:
+        of_stack = of_stack.where(SNAPSHOT.c.id == effect.snapshot_id)
+    connection.execute(of_stack)
+
+
+def _keep_item(connection: Connection, effect: effects.KeepItem, ready: Ready) -> None:
+    item = effect.item
+    # Whoever writes it holds the resource's row: nobody else does at the same time.
+    connection.execute(
+        delete(SNAPSHOT_ITEM).where(
+            SNAPSHOT_ITEM.c.snapshot_id == item.snapshot_id, SNAPSHOT_ITEM.c.resource_id == item.resource_id
+        )
+    )
+    connection.execute(insert(SNAPSHOT_ITEM), _values(item))
+
+
+_APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
+    effects.InsertStack: _insert_stack,
+    effects.UpdateStack: _update_stack,
+    effects.InsertTemplate: _insert_template,
+    effects.PurgeTemplates: _purge_templates,
+    effects.InsertTraversal: _insert_traversal,
+    effects.EndTraversal: _end_traversal,
+    effects.NoteFailure: _note_failure,
+    effects.StallTraversal: _stall_traversal,
+    effects.CountEvent: _count_event,
+    effects.InsertSignal: _insert_signal,
+    effects.ClearHook: _clear_hook,
+    effects.RevokeAddresses: _revoke_addresses,
+    effects.InsertResources: _insert_resources,
+    effects.UpdateResource: _update_resource,
+    effects.UpdateResources: _update_resources,
+    effects.DeleteResource: _delete_resource,
+    effects.FinishNode: _finish_node,
+    effects.FailNode: _fail_node,
+    effects.PointNode: _point_node,
+    effects.NotifyNode: _tell_node,
+    effects.AppendCleanup: _append_cleanup,
+    effects.InsertEvents: _insert_events,
+    effects.InsertSnapshot: _insert_snapshot,
+    effects.DeleteSnapshots: _delete_snapshots,
+    effects.KeepItem: _keep_item,
+}
+
+
+def apply(connection: Connection, decided: Iterable[effects.Effect]) -> Ready:
+    """Carry out effects in their order, inside the caller's transaction.
+
+    :returns: the nodes that became ready and are to be cast.
+    :raises Conflict: something is not as it was when the decision was made.
+    :raises StackExists: a new stack has the name of a living one.
+    """
+    ready: Ready = []
+    for effect in decided:
+        _APPLIERS[type(effect)](connection, effect, ready)
+    return ready

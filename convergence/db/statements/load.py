@@ -1,0 +1,357 @@
+"""Lock and read: one function per scope. Every statement is built once, when the module is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from sqlalchemy import Select, Table, and_, bindparam, func, literal, select, update
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.engine import Connection
+
+from convergence.core.model import NodeStatus, Output, Phase
+from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.core.views import FinishView, NodeView, PlanView, SignalView
+from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.models import PROJECT, RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.scopes import (
+    UNDONE,
+    HeldResource,
+    LastNode,
+    NewStack,
+    OneNode,
+    OneReplacement,
+    Scope,
+    SignalledResource,
+    StackAlone,
+    WholeStack,
+)
+from convergence.db.statements.connection import GALERA
+from convergence.db.statements.locking import by_key
+from convergence.db.transaction import Missing
+from convergence.errors import Conflict
+
+CHUNK = 500
+"""Members of one IN list."""
+
+
+def columns(table: Table, kind: type[Any]) -> list[Any]:
+    """The columns that make up a row value, in the order of its fields."""
+    return [table.c[field.name] for field in fields(kind) if field.metadata.get('stored', True)]
+
+
+def backend_of(connection: Connection) -> str:
+    """``sqlite``, ``postgresql`` or ``mysql``, which MariaDB is too."""
+    name = connection.dialect.name
+    return 'mysql' if name == 'mariadb' else name
+
+
+def chunks(members: Sequence[Any], size: int = CHUNK) -> Iterable[Sequence[Any]]:
+    """Cut a long list into pieces, in order."""
+    return (members[start : start + size] for start in range(0, len(members), size))
+
+
+STACK_COLUMNS = columns(STACK, Stack)
+TRAVERSAL_COLUMNS = columns(TRAVERSAL, Traversal)
+NODE_COLUMNS = columns(SYNC_POINT, Node)
+RESOURCE_COLUMNS = columns(RESOURCE, Resource)
+
+_ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
+"""What stands for a value that could not be read; None for all others."""
+
+
+def resource_of(*values: Any) -> Resource:
+    """The row of a resource, from its columns. What cannot be read is absent, and named in `Resource.damaged`."""
+    if UNREADABLE not in values:
+        return Resource(*values)
+    names = [column.name for column in RESOURCE_COLUMNS]
+    damaged = tuple(name for name, value in zip(names, values, strict=True) if value is UNREADABLE)
+    read: list[Any] = [
+        _ABSENT.get(name) if value is UNREADABLE else value for name, value in zip(names, values, strict=True)
+    ]
+    return replace(Resource(*read), damaged=damaged)
+
+
+_AT = len(NODE_COLUMNS)
+_AT_STACK = _AT + len(TRAVERSAL_COLUMNS)
+_AT_NOW = _AT_STACK + len(STACK_COLUMNS)
+
+_THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+
+LOCK_STACK = (
+    by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
+)
+LOCK_STACK_OF_TRAVERSAL = (
+    by_key(select(STACK.c.id), STACK)
+    .where(STACK.c.id == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery())
+    .with_for_update()
+)
+READ_RESOURCE_IDS = select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id)
+LOCK_RESOURCE = (
+    by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
+)
+# In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
+# whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
+# the goal before, and change what the plan takes for settled.
+WRITE_RESOURCES = (
+    update(RESOURCE)
+    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
+    .values(planned=RESOURCE.c.planned + 1)
+)
+LOCK_RESOURCE_OF_NODE = (
+    by_key(select(*RESOURCE_COLUMNS), RESOURCE)
+    .where(RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery())
+    .with_for_update()
+)
+READ_TRAVERSAL = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal'))
+READ_NODE: Select[Any] = (
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .where(_THIS_NODE)
+)
+READ_HELD: Select[Any] = (
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    .select_from(STACK)
+    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
+    .join(
+        SYNC_POINT,
+        and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, SYNC_POINT.c.number == bindparam('node')),
+        isouter=True,
+    )
+    .where(STACK.c.id == bindparam('stack'))
+)
+READ_INPUTS = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
+    SYNC_POINT.c.status == NodeStatus.DONE,
+)
+_WORKS_ON = and_(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.resource_id == bindparam('resource'),
+)
+IS_CHOSEN = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.UPDATE)
+HAS_CLEANUP = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.CLEANUP)
+READ_WAITING = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.resource_id == bindparam('resource'),
+        SYNC_POINT.c.status == NodeStatus.READY,
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+READ_TOLD = select(SYNC_POINT.c.required_by).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.UPDATE)
+READ_DEPENDENTS = select(SYNC_POINT.c.resource_id).where(
+    SYNC_POINT.c.traversal_id == bindparam('traversal'),
+    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
+    SYNC_POINT.c.phase == Phase.UPDATE,
+    SYNC_POINT.c.status.in_(UNDONE),
+)
+LOCK_SOME = (
+    by_key(select(*RESOURCE_COLUMNS), RESOURCE)
+    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
+    .order_by(RESOURCE.c.id)
+    .with_for_update()
+)
+READ_READY = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.resource_id)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.resource_id.in_(bindparam('resources', expanding=True)),
+        SYNC_POINT.c.status == NodeStatus.READY,
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+READ_STACK = select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack'))
+READ_NOW = select(database_now())
+COUNT_STACKS = select(func.count()).where(STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None))
+
+
+LOCK_PROJECT = select(PROJECT.c.id).where(PROJECT.c.id == bindparam('project')).with_for_update()
+# Stores the row and locks it, also where another transaction has just stored it: that one is waited for.
+ADD_PROJECT = {
+    'mysql': mysql.insert(PROJECT).on_duplicate_key_update(id=PROJECT.c.id),
+    'postgresql': postgresql.insert(PROJECT).on_conflict_do_update(index_elements=['id'], set_={'id': PROJECT.c.id}),
+    'sqlite': sqlite.insert(PROJECT).on_conflict_do_nothing(),
+}
+
+
+def _node(connection: Connection, traversal_id: str, number: int) -> tuple[Node, Traversal, Stack, float]:
+    row = connection.execute(READ_NODE, {'traversal': traversal_id, 'node': number}).first()
+    if row is None:
+        raise Missing
+    return Node(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
+
+
+def _inputs(connection: Connection, node: Node) -> dict[str, Output]:
+    inputs: dict[str, Output] = {}
+    for numbers in chunks(node.requires):
+        for name, output in connection.execute(READ_INPUTS, {'traversal': node.traversal_id, 'numbers': list(numbers)}):
+            inputs[name] = output
+    return inputs
+
+
+def _one_node(connection: Connection, scope: OneNode) -> NodeView:
+    key = {'traversal': scope.traversal_id, 'node': scope.number}
+    locked = connection.execute(LOCK_RESOURCE_OF_NODE, key).first()
+    # Only now, under the lock: a join with the locking read would answer with an older state of these rows.
+    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    if locked is None and node.resource_id is not None:
+        # Not seen is not gone: the first statement may have looked before the plan with this node was there, as on a
+        # database server that lags behind the one where it was committed. The node is seen now, so its row is, too,
+        # unless it is gone. What depends on the lock is read again under it.
+        locked = connection.execute(LOCK_RESOURCE, {'resource': node.resource_id}).first()
+        node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    resource = resource_of(*locked) if locked else None
+    if resource is not None and node.resource_id != resource.id:
+        raise Conflict(f'node {scope.number} of {scope.traversal_id} works on another row by now')
+    chosen_id = None
+    if node.phase is Phase.CLEANUP and resource is not None:
+        found = connection.execute(IS_CHOSEN, {'traversal': scope.traversal_id, 'resource': resource.id}).first()
+        chosen_id = resource.id if found else None
+    inputs = _inputs(connection, node) if node.requires else {}
+    return NodeView(now, node, traversal, stack, resource, inputs, chosen_id)
+
+
+def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
+    held = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
+    locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
+    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    _require_lock(held, stack)
+    resource = resource_of(*locked) if locked and node.resource_id == scope.resource_id else None
+    key = {'traversal': scope.traversal_id, 'resource': scope.resource_id}
+    has_cleanup = connection.execute(HAS_CLEANUP, key).first() is not None
+    return NodeView(now, node, traversal, stack, resource, has_cleanup=has_cleanup)
+
+
+def _last_node(connection: Connection, scope: LastNode) -> NodeView:
+    held = connection.execute(LOCK_STACK_OF_TRAVERSAL, {'traversal': scope.traversal_id}).first()
+    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    _require_lock(held, stack)
+    return NodeView(now, node, traversal, stack)
+
+
+def _require_lock(held: object | None, stack: Stack) -> None:
+    """A stack that is read now, but was not there to be locked: the lock was looked for in an older state."""
+    if held is None:
+        raise Conflict(f'stack {stack.id} was not there when it was to be locked')
+
+
+def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
+    locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
+    if locked is None:
+        return FinishView(0.0, None, None, None, None)
+    resource = resource_of(*locked)
+    if resource.fence < scope.fence:
+        raise Conflict(f'resource {resource.id} is read in an older state than it is known to have had')
+    key = {'traversal': scope.traversal_id, 'node': scope.number, 'stack': resource.stack_id}
+    row = connection.execute(READ_HELD, key).first()
+    if row is None:
+        raise Missing
+    node = Node(*row[:_AT]) if row[0] is not None else None
+    traversal = Traversal(*row[_AT:_AT_STACK]) if row[_AT] is not None else None
+    stack = Stack(*row[_AT_STACK:_AT_NOW])
+    waiting: tuple[tuple[str, int], ...] = ()
+    if stack.traversal_id is not None and stack.traversal_id != scope.traversal_id:
+        found = connection.execute(READ_WAITING, {'traversal': stack.traversal_id, 'resource': resource.id})
+        waiting = tuple((traversal_id, number) for traversal_id, number in found)
+    return FinishView(row[_AT_NOW], resource, node, traversal, stack, waiting)
+
+
+def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
+    seen = connection.execute(READ_STACK, {'stack': scope.stack_id}).first()
+    if seen is None:
+        raise Missing
+    traversal_id = Stack(*seen[:-1]).traversal_id
+    built_on: set[str] = set()
+    of_row = {'traversal': traversal_id, 'resource': scope.resource_id}
+    told = [number for numbers in connection.execute(READ_TOLD, of_row).scalars() for number in numbers]
+    for numbers in chunks(sorted(told)):
+        asked = {'traversal': traversal_id, 'numbers': list(numbers)}
+        built_on.update(connection.execute(READ_DEPENDENTS, asked).scalars())
+    rows = sorted({scope.resource_id, *built_on})
+    locked = {row.id: row for some in chunks(rows) for row in _locked(connection, some)}
+    # Only now: whoever has planned in the meantime has held these rows.
+    *values, now = connection.execute(READ_STACK, {'stack': scope.stack_id}).one()
+    stack = Stack(*values)
+    if stack.traversal_id != traversal_id:
+        raise Conflict(f'stack {scope.stack_id} has got another traversal')
+    traversal = connection.execute(READ_TRAVERSAL, {'traversal': traversal_id}).first()
+    ready = [
+        (ready_in, number, resource_id)
+        for some in chunks(rows)
+        for ready_in, number, resource_id in connection.execute(
+            READ_READY, {'traversal': traversal_id, 'resources': list(some)}
+        )
+    ]
+    return SignalView(
+        now,
+        stack,
+        locked.get(scope.resource_id),
+        Traversal(*traversal) if traversal else None,
+        tuple(sorted(built_on)),
+        tuple(ready),
+    )
+
+
+def _locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
+    return [resource_of(*row) for row in connection.execute(LOCK_SOME, {'resources': list(keys)})]
+
+
+def _stack_alone(connection: Connection, scope: StackAlone | WholeStack) -> PlanView:
+    locked = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
+    if locked is None:
+        raise Missing
+    stack, now = Stack(*locked[:-1]), locked[-1]
+    row = connection.execute(READ_TRAVERSAL, {'traversal': stack.traversal_id}).first()
+    return PlanView(now, stack, Traversal(*row) if row else None)
+
+
+def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
+    alone = _stack_alone(connection, scope)
+    # First their keys, then each by its key, as whoever works on one does: an index in between would be locked too.
+    # None is added meanwhile, for that takes the lock on the stack.
+    keys = connection.execute(READ_RESOURCE_IDS, {'stack': scope.stack_id}).scalars().all()
+    resources = tuple(row for some in chunks(keys) for row in _locked(connection, some))
+    if connection.info.get(GALERA):
+        for some in chunks(keys):
+            connection.execute(WRITE_RESOURCES, {'resources': list(some)})
+    # Read again: a worker may have failed the traversal while we waited for its rows.
+    assert alone.stack is not None
+    row = connection.execute(READ_TRAVERSAL, {'traversal': alone.stack.traversal_id}).first()
+    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources)
+
+
+def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
+    # The lock comes first, and what is counted is read in a statement of its own: so it sees every stack that anybody
+    # has stored who held the lock before.
+    if connection.execute(LOCK_PROJECT, {'project': scope.project_id}).first() is None:
+        connection.execute(ADD_PROJECT[backend_of(connection)], {'id': scope.project_id})
+    now = connection.execute(READ_NOW).scalar_one()
+    count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()
+    return PlanView(now, None, stack_count=count)
+
+
+_LOADERS: dict[type, Callable[[Connection, Any], Any]] = {
+    NewStack: _new_stack,
+    WholeStack: _whole_stack,
+    StackAlone: _stack_alone,
+    OneNode: _one_node,
+    OneReplacement: _one_replacement,
+    LastNode: _last_node,
+    HeldResource: _held_resource,
+    SignalledResource: _signalled,
+}
+
+
+def load(connection: Connection, scope: Scope[Any]) -> Any:
+    """Lock and read what the scope says.
+
+    :returns: the scope's view.
+    :raises Missing: what the scope names is not there.
+    :raises Conflict: it changed between the look and the lock.
+    """
+    return _LOADERS[type(scope)](connection, scope)

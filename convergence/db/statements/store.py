@@ -1,0 +1,155 @@
+"""The store: lock and read, decide, write, commit. One method, one transaction.
+
+The decision is a pure function, so the whole transaction can be run again: after a conflict, a deadlock or a lost
+connection everything is read again and decided again, for a bounded time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from sqlalchemy.engine import Connection, Engine
+
+from convergence import concurrency
+from convergence.core.effects import Decision
+from convergence.db.scopes import Scope
+from convergence.db.statements import failures
+from convergence.db.statements.apply import apply
+from convergence.db.statements.load import load
+from convergence.db.transaction import Committed, Missing
+from convergence.errors import Conflict, DatabaseUnavailable
+
+LOG = logging.getLogger(__name__)
+
+ViewT = TypeVar('ViewT')
+V = TypeVar('V')
+
+AroundCommit = Callable[[Callable[[], None], object, object], None]
+
+TRANSIENT = (Conflict, DatabaseUnavailable)
+
+
+class Store:
+    """Carries out decisions on the rows of one database.
+
+    :param interval_s: mean pause before the first repetition; it doubles each time, up to 64 times. While the database
+        cannot be reached pauses are longer, 10 to 400 times this.
+    :param patience_s: seconds for which a transaction is repeated before its last error is raised. Only the time
+        counts: on a cluster of databases that certifies transactions at their commit, many attempts take little time.
+        It bounds what waiting for locks and for connections adds up to.
+    :param around_commit: called instead of a commit, with the commit, the function that decided and its verdict: the
+        test run has failpoints there.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        interval_s: float = 0.01,
+        patience_s: float = 30.0,
+        around_commit: AroundCommit | None = None,
+    ) -> None:
+        self.engine = engine
+        self._around_commit = around_commit
+        self._interval_s = interval_s
+        self._patience_s = patience_s
+        self._random = random.Random()
+        # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
+        self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
+
+    def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+        """Lock and read `scope`, let `decide` look at it, and make its decision true, all or nothing.
+
+        :param decide: a pure function; it may be called several times.
+        :returns: None where what the scope names does not exist (any more).
+        :raises Conflict: the rows kept changing under our hands.
+        :raises DatabaseUnavailable: the database cannot be reached.
+        """
+        try:
+            return self._repeated(lambda: self._once(scope, decide), type(scope).__name__, TRANSIENT)
+        except Missing:
+            return None
+
+    def write(self, act: Callable[[Connection], V], by: object) -> V:
+        """Carry out `act` and commit, for what needs no decision. After a conflict all of it is done again.
+
+        :param act: writes on the connection that it is given; it may be called several times.
+        :param by: see `commit`.
+        :raises Conflict: the rows kept changing under our hands.
+        :raises DatabaseUnavailable: the database cannot be reached. That is not waited for.
+        """
+
+        def once() -> V:
+            with self.writing() as connection:
+                result = act(connection)
+                self.commit(connection, by)
+            return result
+
+        return self._repeated(once, getattr(by, '__qualname__', str(by)), (Conflict,))
+
+    def _repeated(self, once: Callable[[], V], name: str, transient: tuple[type[Exception], ...]) -> V:
+        begun, paused_s = time.monotonic(), 0.0
+        for attempt in itertools.count(1):
+            try:
+                return once()
+            except transient as error:
+                if max(time.monotonic() - begun, paused_s) >= self._patience_s:
+                    if isinstance(error, DatabaseUnavailable):
+                        raise
+                    raise Conflict(f'{name} kept changing; the operation can be repeated: {error}') from error
+                LOG.debug('Transaction on %s is repeated: %s', name, error)
+                pause_s = self._pause_s(attempt, error)
+                concurrency.sleep(pause_s)
+                paused_s += pause_s
+        raise AssertionError('unreachable')
+
+    def _pause_s(self, attempt: int, error: Exception) -> float:
+        """How long to wait before the next attempt. A conflict is over soon, an outage is not."""
+        if isinstance(error, DatabaseUnavailable):
+            return self._random.uniform(0.75, 1.0) * self._interval_s * min(10 << min(attempt - 1, 6), 400)
+        return self._random.uniform(0.0, self._interval_s * 2 ** min(attempt, 6))
+
+    def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
+        with self.writing() as connection:
+            decision = decide(load(connection, scope))
+            if not decision.effects:
+                connection.rollback()
+                return Committed.of(decision, ())
+            ready = apply(connection, decision.effects)
+            self.commit(connection, decide, decision.verdict)
+        return Committed.of(decision, ready)
+
+    def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
+        """Commit what was written.
+
+        :param by: the function that decided what, for failpoints.
+        """
+        if self._around_commit is None:
+            connection.commit()
+        else:
+            self._around_commit(connection.commit, by, verdict)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection in a transaction; it is rolled back unless the caller commits.
+
+        :raises DatabaseUnavailable: the database cannot be reached (any more).
+        :raises Conflict: another transaction was in the way.
+        """
+        with self._one_writer, failures.told(), self.engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for reading what is committed.
+
+        :raises DatabaseUnavailable: the database cannot be reached (any more).
+        """
+        with failures.told(), self.engine.connect().execution_options(reads_only=True) as connection:
+            yield connection

@@ -1,0 +1,55 @@
+"""JSON texts from outside, as values that everything behind can go through and keep. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+DEEPEST = 200
+"""Maps and lists inside of each other: three times what a template may have, and far less than stops Python."""
+_NUL = re.compile(r'(?<!\\)(?:\\\\)*\\u0000')
+
+
+def parse(text: str) -> Any:
+    """The value of a JSON text.
+
+    :raises ValueError: it is none, is nested too deeply, or holds what cannot be kept; the text says what, for example
+        ``is nested too deeply``, to stand after the name of the document.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise ValueError(f'is not JSON: {error}') from None
+    _check_depth(value)
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError('has half a character (a lone surrogate)') from None
+    if '\\u0000' in text and _NUL.search(text):
+        raise ValueError('has a NUL character')
+    return value
+
+
+def _check_depth(value: Any) -> None:
+    level = _containers([value])
+    for _ in range(DEEPEST):
+        level = _containers(inner for each in level for inner in (each.values() if isinstance(each, dict) else each))
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f'is nested too deeply: maps and lists may be inside of each other {DEEPEST} times')
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f'{word} is not JSON')

@@ -1,0 +1,1 @@
+"""What callers ask to be done with stacks: each operation checked, planned and started."""

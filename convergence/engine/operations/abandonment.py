@@ -1,0 +1,142 @@
+"""Stacks that are let go of: forgotten, while their objects stay, and the data from which they can be adopted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.rows import Resource, Stack
+from convergence.core.views import PlanView
+from convergence.db.queries.stacks import in_service
+from convergence.engine.operations.goals import Goals, Submission
+from convergence.engine.operations.refusals import busy
+from convergence.engine.operations.stacks import Stacks
+from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.engine.reads import formats
+from convergence.engine.reads.reading import Caller, Reading
+from convergence.secrecy import masked_at, without
+from convergence.template.secrets import METADATA, within
+
+Document = dict[str, Any]
+
+
+def data_of(
+    stack: Stack,
+    content: Document,
+    rows: Sequence[Resource],
+    parameters: Mapping[str, template.Parameter] | None,
+    secrets_of: Callable[[Resource], Iterable[str]],
+) -> Document:
+    """Everything that is needed to adopt the objects of a stack; the values of hidden parameters are masked.
+
+    :param content: its template, environment and files; the template as a map.
+    :param parameters: what the template declares; where that is not known (None), every value is masked.
+    :param secrets_of: what is masked in what is known of a resource.
+    """
+    shown = in_service(rows, stack.template_id)
+    return {
+        'name': stack.name,
+        'id': stack.id,
+        'action': stack.action.value,
+        'status': stack.status.value,
+        'template': content['template'],
+        'environment': formats.environment(content['environment'], parameters),
+        'files': content['files'],
+        'resources': {name: without(_resource(row), secrets_of(row)) for name, row in shown.items()},
+        'project_id': stack.project_id,
+        'stack_user_project_id': None,
+        'tags': list(stack.tags),
+    }
+
+
+def _resource(row: Resource) -> Document:
+    return {
+        'name': row.name,
+        'type': row.shown_type,
+        'resource_id': row.physical_id,
+        'action': row.action.value,
+        'status': row.status.value,
+        'metadata': _metadata(row),
+        'resource_data': dict(row.data),
+    }
+
+
+def _metadata(row: Resource) -> Json:
+    """What the template says, as far as it may be shown."""
+    if row.definition is None:
+        return {}
+    return masked_at(row.definition.metadata, within(row.definition.concealed, METADATA))  # type: ignore[no-any-return]
+
+
+class Abandonment(Reading):
+    """Hands out the data of stacks, and lets go of them.
+
+    :param enabled: whether stacks may be abandoned.
+    """
+
+    def __init__(self, stacks: Stacks, goals: Goals, traversals: Traversals, *, enabled: bool = False) -> None:
+        super().__init__(stacks.reader, goals)
+        self._stacks = stacks
+        self._traversals = traversals
+        self._enabled = enabled
+
+    def export_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
+        """The data from which a stack could be adopted; nothing changes."""
+        stack = self._stacks.find(context, dict(stack_identity))  # type: ignore[arg-type]
+        return self._data(stack, self._reader.resources(stack.id))
+
+    def abandon_stack(self, context: Any, stack_identity: Mapping[str, Any]) -> Document:
+        """Forget a stack and leave what it made; the data from which it can be adopted.
+
+        :raises NotSupported: that is not enabled.
+        :raises ActionInProgress: the stack is not at rest; what would be left is not known yet.
+        """
+        self._stacks.find(context, dict(stack_identity))  # nobody learns anything about the stacks of others
+        if not self._enabled:
+            raise errors.NotSupported(
+                'Stack Abandon is not supported. (Whoever runs the installation can allow it: '
+                '[engine] enable_stack_abandon)'
+            )
+        for _ in range(ROUNDS):
+            stack = self._stacks.find(context, dict(stack_identity))
+            try:
+                return self._abandon(context, stack)
+            except Overtaken:
+                continue
+        raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
+
+    def _abandon(self, context: Any, stack: Stack) -> Document:
+        content, left = self._content(stack), Document()
+
+        def guard(view: PlanView) -> None:
+            now = view.stack
+            if now is None or now.deleted_at is not None:
+                raise errors.EntityNotFound('Stack', stack.name)
+            if now.status is Status.IN_PROGRESS:
+                raise busy(now)
+            if now.template_id != stack.template_id:
+                raise Overtaken(f'stack {stack.name} has got another goal')
+            # As it is when it is let go of, under its lock.
+            left.update(self._data(now, view.resources, content))
+
+        request_id = str(context.request_id)
+        self._traversals.start(stack, Operation(Action.DELETE, Goal(), guard, request_id=request_id, retains=True))
+        return left
+
+    def _content(self, stack: Stack) -> tuple[Document, Mapping[str, template.Parameter] | None]:
+        """What a stack was asked to be, and the parameters that its template declares."""
+        submission = Submission.from_content(self._template(stack).content)
+        compiled = self._compiled(stack)
+        content = {**submission.content(), 'template': self._goals.document(submission.template)}
+        return content, compiled.parameters if compiled else None
+
+    def _data(
+        self,
+        stack: Stack,
+        rows: Sequence[Resource],
+        content: tuple[Document, Mapping[str, template.Parameter] | None] | None = None,
+    ) -> Document:
+        parts, parameters = content or self._content(stack)
+        return data_of(stack, parts, rows, parameters, self._goals.secrets_of)

@@ -1,0 +1,301 @@
+"""From what a user sends, or a row keeps, to a compiled template. Compiled templates are kept for a while."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from convergence import errors, logs, template
+from convergence.concurrency import Lock
+from convergence.core.model import Json
+from convergence.core.rows import Resource, Stack, Template
+from convergence.db.queries.stacks import Reader
+from convergence.engine.operations.permits import Permits
+from convergence.expressions import evaluator
+from convergence.resources.custom import installed_checks
+from convergence.resources.registry import Registry
+from convergence.resources.secrets import Declared, known_secrets
+from convergence.resources.validation import validate
+from convergence.template.environment import ENCRYPTED, VALUES
+from convergence.template.mappings import is_template
+from convergence.template.merging import laid_over, merge_environments
+from convergence.template.problems import Problems
+from convergence.template.secrets import METADATA, PROPERTIES
+from convergence.template.sources import read
+
+Environment = Mapping[str, Json] | str
+"""What a user sends as an environment: a map, or its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a user sends to say what a stack should be.
+
+    :param template: HOT text, or the document already read.
+    :param environment: a mapping with the sections of an environment.
+    """
+
+    template: str | Mapping[str, Json]
+    environment: Mapping[str, Json] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def content(self) -> dict[str, Json]:
+        """As it is kept in a template row."""
+        source = self.template if isinstance(self.template, str) else dict(self.template)
+        return {'template': source, 'environment': dict(self.environment), 'files': dict(self.files)}
+
+    @classmethod
+    def from_content(cls, content: Mapping[str, Json]) -> Submission:
+        """What a template row keeps."""
+        source, environment, files = content['template'], content['environment'], content['files']
+        assert isinstance(source, (str, dict))
+        assert isinstance(environment, dict)
+        assert isinstance(files, dict)
+        return cls(source, environment, {name: str(text) for name, text in files.items()})
+
+
+class Goals:
+    """Compiles templates for stacks.
+
+    :param limits: what a template may hold.
+    """
+
+    def __init__(self, reader: Reader, registry: Registry, limits: template.Limits, *, kept: int = 64) -> None:
+        self._reader = reader
+        self._registry = self.types = registry
+        self._limits = limits
+        self.discretion = discretion = Declared(registry)
+        self._installation = template.Installation(limits, installed_checks(), evaluator(), discretion)
+        # What was accepted once is not questioned again: a moment in the future does not stay there.
+        self._accepted = template.Installation(limits, yaql=evaluator(), discretion=discretion)
+        self._kept = kept
+        self._lock = Lock()
+        self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
+
+    def submission(
+        self,
+        source: str | Mapping[str, Json],
+        params: Environment | Sequence[Environment] | None = None,
+        files: Mapping[str, str] | None = None,
+        environment_files: Sequence[str] | None = None,
+    ) -> Submission:
+        """What a request says a stack should be.
+
+        :param params: an environment, or several: each is laid over those before.
+        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
+        :raises StackValidationFailed: carries what is wrong with the environment files.
+        """
+        self._limits.check_names('files', files or {})
+        environment, files = self.environment(params or {}), dict(files or {})
+        if environment_files:
+            # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
+            declared = template.analyse(
+                source,
+                identity=template.Identity('', '', ''),
+                files=files,
+                installation=self._accepted,
+                require_parameters=template.Require.NONE,
+            ).parameters
+            environment = merge_environments(environment_files, files, environment, declared, self._limits)
+            # They have said what they had to say. What is kept of files is shown to everybody; secrets are not masked.
+            files = {name: text for name, text in files.items() if name not in environment_files}
+        return Submission(source, environment, files)
+
+    def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
+        """Compile what a user sent for `stack`, and check it against the resource types and what the stack is now.
+
+        :param permits: what types the user may have in it.
+        :raises Forbidden: a resource is of a type that the user may not use.
+        :raises StackValidationFailed: carries everything that is wrong with it.
+        :raises NotSupported: it needs something that is not built yet.
+        """
+        compiled = self._analyse(stack, submission, self._installation)
+        permits.require_all(compiled)
+        validate(compiled, self._registry)
+        self._refuse_changed(stack, compiled)
+        _refuse_unbuilt(compiled)
+        self._refuse_large(compiled)
+        return compiled
+
+    def _refuse_large(self, compiled: template.Compiled) -> None:
+        """What no worker could store is refused at once.
+
+        :raises StackValidationFailed: names the resource.
+        """
+        most = self._limits.max_stored_bytes
+        for name, definition in compiled.goal.definitions.items():
+            for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
+                size = len(json.dumps(encoded, ensure_ascii=False).encode())
+                if size > most:
+                    told = f'the {section} have {size} bytes; the limit [limits] max_stored_bytes is {most}'
+                    place = compiled.place('resources', name, section)
+                    raise errors.StackValidationFailed([errors.Problem(f'resources.{name}: {told}', place)])
+
+    def _refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
+        """Immutable parameters keep the values that the stack has.
+
+        :raises ImmutableParameterModified: names those that would change.
+        """
+        immutable = [parameter for parameter in compiled.parameters.values() if parameter.immutable]
+        if stack.template_id is None or not immutable:
+            return
+        try:
+            present = self.stored(stack, stack.template_id)[1].parameters
+        except (errors.EntityNotFound, errors.StackValidationFailed):
+            return  # What the stack is now cannot be read any more; an update is the way out of that.
+        names = [
+            parameter.name
+            for parameter in immutable
+            if parameter.name in present and present[parameter.name].value != parameter.value
+        ]
+        if names:
+            raise errors.ImmutableParameterModified(
+                f'The following parameters are immutable and may not be updated: {", ".join(names)}'
+            )
+
+    def inspect(
+        self, project_id: str, submission: Submission, permits: Permits, *, ignore_unknown_types: bool = False
+    ) -> template.Compiled:
+        """Compile a template of no stack, as far as that is possible without the values of some parameters.
+
+        :param permits: what types the user may have in it.
+        :param ignore_unknown_types: that a resource type is not there is no error.
+        :raises StackValidationFailed: carries everything that is wrong with it.
+        """
+        compiled = template.analyse(
+            submission.template,
+            identity=template.Identity('', '', project_id),
+            environment=submission.environment,
+            files=submission.files,
+            installation=self._installation,
+            require_parameters=template.Require.NONE,
+        )
+        permits.require_all(compiled)
+        validate(compiled, self._registry, ignore_unknown_types=ignore_unknown_types)
+        return compiled
+
+    def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
+        """A template as a map, whatever form it was sent in.
+
+        :raises StackValidationFailed: it is not even a document.
+        """
+        problems = Problems()
+        root = read(source, 'template', self._limits, problems).root
+        problems.raise_any()
+        return dict(root) if isinstance(root, dict) else {}
+
+    def environment(self, params: Environment | Sequence[Environment]) -> dict[str, Json]:
+        """The sections of an environment, or of several: each is laid over those before.
+
+        :raises StackValidationFailed: carries what is wrong with a text.
+        :raises RequestLimitExceeded: it names more parameters than anybody needs.
+        """
+        whole: dict[str, Json] = {}
+        for layer in [params] if isinstance(params, (str, Mapping)) else params:
+            sections = self._sections(layer) if isinstance(layer, str) else layer
+            for name in VALUES:
+                values = sections.get(name)
+                self._limits.check_names(f'{name} of the environment', values if isinstance(values, dict) else {})
+            whole = laid_over(whole, sections)
+        return whole
+
+    def _sections(self, text: str) -> dict[str, Json]:
+        problems = Problems()
+        root = read(text, 'environment', self._limits, problems).root if text.strip() else {}
+        problems.raise_any()
+        if not isinstance(root, dict):
+            raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
+        return dict(root)
+
+    def kept_hidden(self, stack: Stack, present: Mapping[str, Json], sent: Mapping[str, Json]) -> dict[str, list[Json]]:
+        """The section of an environment that keeps hidden what a partial update takes over from the present goal.
+
+        Whoever sends a template does not thereby get to see values that were given as secrets: a parameter that is
+        hidden now stays so, whatever the new template says, until its value is given again.
+
+        :param present: the environment of the stack.
+        :param sent: that of the update.
+        """
+        kept = _names_of_values(present) - _names_of_values(sent)
+        if stack.template_id is None or not kept:
+            return {}
+        try:
+            parameters = self.stored(stack, stack.template_id)[1].parameters
+        except (errors.EntityNotFound, errors.StackValidationFailed, errors.RequestLimitExceeded):
+            return {ENCRYPTED: [*sorted(kept)]}  # nobody can tell any more
+        return {ENCRYPTED: [name for name in sorted(kept) if name in parameters and parameters[name].hidden]}
+
+    def secrets_of(self, row: Resource) -> frozenset[str]:
+        """The values that must not be shown of a resource unless somebody asks for them by name, as texts."""
+        return known_secrets(row, self._registry)
+
+    def remember(self, template_id: str, compiled: template.Compiled) -> None:
+        """Keep a compiled template that has been stored under an id."""
+        with self._lock:
+            self._compiled[template_id] = compiled
+            self._compiled.move_to_end(template_id)
+            while len(self._compiled) > self._kept:
+                self._compiled.popitem(last=False)
+
+    def stored(self, stack: Stack, template_id: str) -> tuple[Template, template.Compiled]:
+        """A template of `stack` that was accepted before.
+
+        :raises EntityNotFound: there is none with that id (any more).
+        """
+        row = self._reader.template(template_id)
+        if row is None:
+            raise errors.EntityNotFound('Template', template_id)
+        with self._lock:
+            compiled = self._compiled.get(template_id)
+        if compiled is None:
+            compiled = self._analyse(stack, Submission.from_content(row.content), self._accepted)
+            compiled.problems.raise_any()
+            self.remember(template_id, compiled)
+        logs.conceal(compiled.secrets)
+        return row, compiled
+
+    def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
+        compiled = template.analyse(
+            submission.template,
+            identity=template.Identity(stack.id, stack.name, stack.project_id),
+            environment=submission.environment,
+            files=submission.files,
+            installation=installation,
+        )
+        logs.conceal(compiled.secrets)
+        return compiled
+
+
+def _refuse_unbuilt(compiled: template.Compiled) -> None:
+    """Accepting what is then not done would be a lie.
+
+    :raises NotSupported: names the resource.
+    """
+    for definition in compiled.goal.definitions.values():
+        if is_template(definition.type):
+            raise errors.NotSupported(
+                f'resources.{definition.name}: its type is the template {definition.type}, and nested stacks are not '
+                'supported yet; put its resources into the template itself.'
+            )
+
+
+def _names_of_values(environment: Mapping[str, Json]) -> set[str]:
+    """The names of the parameters to which an environment gives values."""
+    sections = [environment.get(name) for name in VALUES]
+    return {name for section in sections if isinstance(section, dict) for name in section}
+
+
+def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
+    """A partial update: what the user did not send stays as it is.
+
+    :param present: what the stack is now.
+    :param change: what the user sent; None where no template was sent.
+    :param changed: the sections of the environment that were sent.
+    """
+    environment = laid_over(present.environment, changed)
+    if change is None:
+        return Submission(present.template, environment, present.files)
+    return Submission(change.template, environment, {**present.files, **change.files})

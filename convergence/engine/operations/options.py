@@ -1,0 +1,141 @@
+"""Reads the arguments of an operation that are not part of the template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from convergence import errors
+from convergence.resources.reading import did_you_mean
+from convergence.template.functions.base import type_name
+
+_OFFERED = (
+    'timeout_mins',
+    'disable_rollback',
+    'tags',
+    'existing',
+    'clear_parameters',
+    'idempotency_key',
+    'expected_traversal',
+    'adopt_stack_data',
+)
+_KNOWN_ELSEWHERE = (
+    'converge',
+    'nested_depth',
+    'owner_id',
+    'parent_resource',
+    'stack_user_project_id',
+    'strict_validate',
+    'user_creds_id',
+)
+"""What the field's clients may send and nothing here answers to. Ignoring it would promise what is not done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The arguments of an operation that are not part of the template. None: not given.
+
+    :param idempotency_key: by what a request to create a stack is known again.
+    :param expected_traversal: the traversal that a stack must have to be updated.
+    :param adopt_stack_data: from which a stack is to be adopted.
+    """
+
+    timeout_mins: int | None = None
+    disable_rollback: bool | None = None
+    tags: tuple[str, ...] | None = None
+    existing: bool = False
+    clear_parameters: tuple[str, ...] = ()
+    idempotency_key: str | None = None
+    expected_traversal: str | None = None
+    adopt_stack_data: Any = None
+
+    @classmethod
+    def of(cls, args: Mapping[str, Any] | None) -> Options:
+        """Read the `args` of a request.
+
+        :raises Invalid: an argument is unknown, or has a wrong type; the text names it.
+        :raises NotOffered: an argument asks for something that is not offered. Null and false ask for nothing.
+        """
+        if args is not None and not isinstance(args, Mapping):
+            raise errors.Invalid(f'args: a map of options is wanted, not {type_name(args)}')
+        args = args or {}
+        for name, value in args.items():
+            _refuse_unless_offered(name, value)
+        return cls(
+            timeout_mins=_minutes(args.get('timeout_mins')),
+            disable_rollback=_flag(args, 'disable_rollback'),
+            tags=_tags(args.get('tags')),
+            existing=bool(_flag(args, 'existing')),
+            clear_parameters=_names(args.get('clear_parameters')),
+            idempotency_key=_word(args, 'idempotency_key'),
+            expected_traversal=_word(args, 'expected_traversal'),
+            adopt_stack_data=args.get('adopt_stack_data'),
+        )
+
+    def changes(self) -> dict[str, Any]:
+        """The columns of the stack that they set."""
+        columns = {
+            'timeout_mins': self.timeout_mins,
+            'disable_rollback': self.disable_rollback,
+            'tags': self.tags,
+        }
+        return {name: value for name, value in columns.items() if value is not None}
+
+
+def _refuse_unless_offered(name: str, value: Any) -> None:
+    if name in _OFFERED:
+        return
+    if name not in _KNOWN_ELSEWHERE:
+        raise errors.Invalid(f'args: unknown option {name}{did_you_mean(name, _OFFERED)}')
+    if value is not None and value is not False:
+        raise errors.NotOffered(f'{name} is not offered by this installation; leave it out.')
+
+
+def _minutes(value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        minutes = int(value)
+    except (TypeError, ValueError):
+        raise errors.Invalid(f'timeout_mins: {value!r} is not a whole number of minutes') from None
+    if minutes < 0:
+        raise errors.Invalid(f'timeout_mins: {minutes} is less than 0')
+    return minutes or None
+
+
+def _flag(args: Mapping[str, Any], name: str) -> bool | None:
+    value = args.get(name)
+    if value is None or isinstance(value, bool):
+        return value
+    words = {'true': True, 'false': False}
+    if str(value).lower() in words:
+        return words[str(value).lower()]
+    raise errors.Invalid(f'{name}: {value!r} is neither true nor false')
+
+
+def _word(args: Mapping[str, Any], name: str) -> str | None:
+    value = args.get(name)
+    if value is None or (isinstance(value, str) and 0 < len(value) <= 255):
+        return value
+    raise errors.Invalid(f'{name}: a text of 1 to 255 characters is wanted')
+
+
+def _tags(value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = [tag.strip() for tag in value.split(',') if tag.strip()]
+    if not isinstance(value, (list, tuple)):
+        raise errors.Invalid(f'tags: a list of texts is wanted, not {type_name(value)}')
+    for tag in value:
+        if not isinstance(tag, str) or len(tag) > 80 or ',' in tag:
+            raise errors.Invalid(f'tags: {tag!r} must be a text of at most 80 characters without a comma')
+    return tuple(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    # A text is a sequence of texts too, and its letters are nobody's parameters.
+    if value is not None and (not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value)):
+        raise errors.Invalid('clear_parameters: a list of names of parameters is wanted')
+    return tuple(value or ())

@@ -1,0 +1,77 @@
+"""Which operation a stack refuses in which state: asked before anything is prepared, and again under its lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from convergence import errors
+from convergence.core.model import Action, Status
+from convergence.core.rows import Stack
+from convergence.core.ways import Answer, Operation, answer
+
+DOING: Mapping[Action, str] = {
+    Action.SUSPEND: 'Suspending',
+    Action.RESUME: 'Resuming',
+    Action.CHECK: 'Checking',
+    Action.SNAPSHOT: 'Taking a snapshot of',
+    Action.UPDATE: 'Updating',
+    Action.RESTORE: 'Restoring',
+}
+"""What an operation is called in a sentence about a stack."""
+
+
+def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
+    """Whether a stack may get a new goal, or an old one again; also while another operation is in progress.
+
+    :raises ActionInProgress: not now.
+    :raises NotSupported: not in this state.
+    """
+    wanted = answer(stack.action, stack.status, Operation.UPDATE)
+    if wanted is Answer.BUSY:
+        raise busy(stack)
+    if wanted is Answer.RESUME_FIRST:
+        raise _suspended(stack, action)
+
+
+def may_cancel(stack: Stack | None, operation: Operation) -> Answer:
+    """What a cancel does to a stack: `ROLLS_BACK`, `FAILS` or `NOTHING`.
+
+    :raises NotSupported: nothing is in progress.
+    """
+    found = answer(stack.action, stack.status, operation) if stack is not None else Answer.GONE
+    if stack is None or found not in (Answer.ROLLS_BACK, Answer.FAILS, Answer.NOTHING):
+        state = f'{stack.action}_{stack.status}' if stack is not None else 'gone'
+        raise errors.NotSupported(
+            f'Cancelling a stack that is {state} is not supported; only an operation in progress can be cancelled.'
+        )
+    return found
+
+
+def may_perform(stack: Stack, action: Action) -> None:
+    """Whether something may be done to the objects of a stack as they are: only while nothing else goes on.
+
+    :raises ActionInProgress: not now.
+    :raises NotSupported: not in this state.
+    """
+    if stack.status is Status.IN_PROGRESS:
+        raise busy(stack)
+    if stack.action is Action.DELETE:
+        raise errors.NotSupported(
+            f'{DOING[action]} a stack when it is being deleted is not supported; delete {stack.name} again, '
+            'or update it to keep it.'
+        )
+    if stack.action is Action.SUSPEND and action in (Action.CHECK, Action.SNAPSHOT):
+        raise _suspended(stack, action)
+
+
+def busy(stack: Stack) -> errors.ActionInProgress:
+    """That a stack has to come to rest first."""
+    return errors.ActionInProgress(
+        f'Stack {stack.name} already has an action ({stack.action}) in progress. Wait for its end, or cancel it.'
+    )
+
+
+def _suspended(stack: Stack, action: Action) -> errors.NotSupported:
+    return errors.NotSupported(
+        f'{DOING[action]} a stack when it is suspended is not supported; resume {stack.name} first.'
+    )

@@ -1,0 +1,216 @@
+"""Snapshots of stacks: taken, shown, deleted, and come back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.effects import Decision, DeleteSnapshots, Effect, InsertSnapshot
+from convergence.core.model import Action, Goal, Status
+from convergence.core.rows import Snapshot, Stack, Template
+from convergence.core.views import PlanView
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.scopes import StackAlone
+from convergence.engine.operations.abandonment import data_of
+from convergence.engine.operations.actions import Present, still
+from convergence.engine.operations.goals import Goals, Submission
+from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.refusals import may_get_goal, may_perform
+from convergence.engine.operations.stacks import Caller, Document, Stacks
+from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.engine.reads import formats
+
+NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})
+"""What a snapshot says was wanted of a stack that was rolled back to nothing: it can be brought back to that, too."""
+_LONGEST_NAME = 255
+
+
+class Snapshots:
+    """Accepts what is asked about snapshots. What was accepted is in the database before a method returns.
+
+    :param most: snapshots that a stack may have; None: any number.
+    """
+
+    def __init__(
+        self,
+        stacks: Stacks,
+        goals: Goals,
+        traversals: Traversals,
+        rows: SnapshotRows,
+        new_id: Callable[[], str],
+        *,
+        most: int | None = 32,
+    ) -> None:
+        self._stacks = stacks
+        self._goals = goals
+        self._present = Present(stacks.reader, goals)
+        self._traversals = traversals
+        self._rows = rows
+        self._new_id = new_id
+        self._most = most
+
+    def stack_snapshot(self, context: Caller, stack_identity: Document, name: str | None = None) -> Document:
+        """Begin to take a snapshot; it, as it is now.
+
+        :raises ActionInProgress: the stack is not at rest.
+        :raises Invalid: the name is too long.
+        :raises RequestLimitExceeded: it has as many snapshots as it may have.
+        """
+        if name is not None and len(name) > _LONGEST_NAME:
+            raise errors.Invalid(f'name: a snapshot is called by at most {_LONGEST_NAME} characters, not {len(name)}')
+        for _ in range(ROUNDS):
+            stack = self._stacks.find(context, stack_identity)
+            may_perform(stack, Action.SNAPSHOT)
+            if self._most is not None and self._rows.count(stack.id) >= self._most:
+                raise errors.RequestLimitExceeded(
+                    f'You have reached the maximum snapshots per stack, {self._most} '
+                    '([limits] max_snapshots_per_stack). Please delete some snapshots.'
+                )
+            try:
+                snapshot_id = self._take(context, stack, name)
+            except Overtaken:
+                continue
+            return self.show_snapshot(context, stack_identity, snapshot_id)
+        raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
+
+    def stack_list_snapshots(self, context: Caller, stack_identity: Document) -> list[Document]:
+        """The snapshots of a stack, oldest first."""
+        stack = self._stacks.find(context, stack_identity)
+        return [self._shown(stack, snapshot) for snapshot in self._rows.of_stack(stack.id)]
+
+    def show_snapshot(self, context: Caller, stack_identity: Document, snapshot_id: str) -> Document:
+        """One snapshot with its data.
+
+        :raises EntityNotFound: the stack has no such snapshot.
+        """
+        stack = self._stacks.find(context, stack_identity)
+        return self._shown(stack, self._find(stack, snapshot_id))
+
+    def delete_snapshot(self, context: Caller, stack_identity: Document, snapshot_id: str) -> None:
+        """Begin to delete a snapshot, with all that resource types keep for it. Once more, it changes nothing.
+
+        :raises NotSupported: it is just being taken.
+        """
+        stack = self._stacks.find(context, stack_identity)
+
+        def decide(view: PlanView) -> Decision[None]:
+            if self._find(stack, snapshot_id).status is Status.IN_PROGRESS:
+                raise errors.NotSupported('Deleting in-progress snapshot is not supported.')
+            return Decision(None, (DeleteSnapshots(stack.id, snapshot_id),))
+
+        self._find(stack, snapshot_id)
+        self._traversals.decide(StackAlone(stack.id), decide)
+
+    def stack_restore(self, context: Caller, stack_identity: Document, snapshot_id: str) -> None:
+        """Begin to bring a stack back to what it was when a snapshot was taken.
+
+        :raises NotSupported: the snapshot is not complete, or the stack is in a state in which it can have no goal.
+        """
+        stack = self._stacks.find(context, stack_identity)
+        may_get_goal(stack, Action.RESTORE)
+        snapshot = self._find(stack, snapshot_id)
+        if snapshot.status is not Status.COMPLETE or snapshot.deleting:
+            state = 'being deleted' if snapshot.deleting else f'SNAPSHOT_{snapshot.status}'
+            raise errors.NotSupported(f'Restoring from snapshot {snapshot_id}, which is {state}, is not supported.')
+        submission = Submission.from_content(snapshot.content)
+        compiled = self._goals.compile(stack, submission, Permits.of(context))
+
+        def guard(view: PlanView) -> None:
+            assert view.stack is not None
+            may_get_goal(view.stack, Action.RESTORE)
+
+        row = Template(self._new_id(), stack.id, submission.content())
+        operation = Operation(
+            Action.RESTORE,
+            self._brought_back(compiled.goal, snapshot),
+            guard,
+            template=row,
+            is_new_template=True,
+            rollback_on_failure=not stack.disable_rollback,
+            request_id=context.request_id,
+        )
+        self._traversals.start(stack, operation)
+        self._goals.remember(row.id, compiled)
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def _take(self, context: Caller, stack: Stack, name: str | None) -> str:
+        """Plan the traversal whose id is that of the snapshot."""
+        snapshot_id = self._new_id()
+        row, goal = self._present.goal(stack)
+        content = row.content if row is not None else NOTHING.content()
+
+        def beside(view: PlanView) -> tuple[Effect, ...]:
+            now = view.stack
+            assert now is not None
+            resources = data_of(now, {**content}, view.resources, None, self._goals.secrets_of)['resources']
+            for each in resources.values():
+                del each['resource_data']  # private to the types; whoever restores has it in the rows and items
+            whole = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}
+            return (InsertSnapshot(Snapshot(snapshot_id, now.id, name, Status.IN_PROGRESS, '', view.now, whole)),)
+
+        operation = Operation(
+            Action.SNAPSHOT,
+            goal,
+            still(stack, Action.SNAPSHOT),
+            template=row,
+            request_id=context.request_id,
+            beside=beside,
+            traversal_id=snapshot_id,
+        )
+        self._traversals.start(stack, operation)
+        return snapshot_id
+
+    def _brought_back(self, goal: Goal, snapshot: Snapshot) -> Goal:
+        """The goal; resources of which something was kept, and whose type is the same, say from what they come back."""
+        kept = {item.name: item for item in self._rows.items(snapshot.id) if item.kept}
+        definitions = {
+            name: replace(definition, restored_from=dict(kept[name].kept))
+            if name in kept and kept[name].type == definition.type
+            else definition
+            for name, definition in goal.definitions.items()
+        }
+        return Goal(definitions, goal.asked)
+
+    def _find(self, stack: Stack, snapshot_id: str) -> Snapshot:
+        snapshot = self._rows.one(snapshot_id)
+        if snapshot is None or snapshot.stack_id != stack.id:
+            raise errors.EntityNotFound(f'The Snapshot ({snapshot_id}) for Stack ({stack.name}) could not be found.')
+        return snapshot
+
+    def _shown(self, stack: Stack, snapshot: Snapshot) -> Document:
+        taken = snapshot.status if not snapshot.deleting or snapshot.status is Status.FAILED else Status.IN_PROGRESS
+        return {
+            'id': snapshot.id,
+            'name': snapshot.name,
+            'action': (Action.DELETE if snapshot.deleting else Action.SNAPSHOT).value,
+            'status': taken.value,
+            'status_reason': snapshot.status_reason,
+            'creation_time': formats.moment(snapshot.created_at),
+            'data': self._data(stack, snapshot),
+        }
+
+    def _data(self, stack: Stack, snapshot: Snapshot) -> Document:
+        """What was kept, hidden values masked, in the form in which a stack could be adopted."""
+        submission = Submission.from_content(snapshot.content)
+        return {
+            'name': snapshot.content.get('name'),
+            'id': stack.id,
+            'project_id': stack.project_id,
+            'tags': snapshot.content.get('tags'),
+            'template': self._goals.document(submission.template),
+            'environment': formats.environment(submission.environment, self._parameters(stack, submission)),
+            'files': dict(submission.files),
+            'resources': snapshot.content.get('resources'),
+        }
+
+    def _parameters(self, stack: Stack, submission: Submission) -> Mapping[str, template.Parameter] | None:
+        """What the template of a snapshot declares; None where it cannot be read any more."""
+        try:
+            compiled: Any = self._goals.inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
+        except errors.UserError:
+            return None
+        parameters: Mapping[str, template.Parameter] = compiled.parameters
+        return parameters

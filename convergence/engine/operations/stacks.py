@@ -1,0 +1,373 @@
+"""Create, update, delete and cancel: what callers ask for, checked and turned into traversals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from convergence import errors, template
+from convergence.core.effects import DeleteSnapshots
+from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.rows import Stack, Template
+from convergence.core.views import PlanView
+from convergence.core.ways import Answer
+from convergence.core.ways import Operation as Cancel
+from convergence.db.queries.stacks import Reader
+from convergence.engine.operations.adoption import Adoption
+from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
+from convergence.engine.operations.goals import Goals, Submission, merged
+from convergence.engine.operations.options import Options
+from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.refusals import may_cancel, may_get_goal
+from convergence.engine.operations.requests import RequestMark, require_traversal
+from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.template.merging import laid_over
+
+NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
+Document = dict[str, Any]
+Proposal = tuple[Stack, Submission, template.Compiled]
+"""What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
+
+
+class Caller(Protocol):
+    """Who asks: the context of a request."""
+
+    request_id: str
+    project_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackLimits:
+    """What a project may use. None: no limit.
+
+    :param may_adopt: whether a stack may be made from objects that are there already.
+    """
+
+    max_stacks: int | None = 512
+    timeout_mins: int = 60
+    may_adopt: bool = False
+
+
+class Stacks:
+    """Accepts operations. What was accepted is in the database before a method returns."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        goals: Goals,
+        traversals: Traversals,
+        limits: StackLimits,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.reader = reader
+        self.goals = goals
+        self.submission = goals.submission
+        self._traversals = traversals
+        self._limits = limits
+        self._new_id = new_id
+
+    # --- operations -------------------------------------------------------------------------------------------
+
+    def create_stack(
+        self,
+        context: Caller,
+        stack_name: str,
+        template: str | Mapping[str, Json] | None,
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> Document:
+        """Accept a new stack; its identity. Arguments as in the field's RPC of the same name.
+
+        With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
+        """
+        options = Options.of(args)
+        adoption = _adoption(options, may_adopt=self._limits.may_adopt)
+        if adoption is not None:
+            given = adoption.over(self.goals.environment(params or {}), files)
+            template, params, files = given.template, given.environment, given.files
+        elif template is None:
+            raise errors.Invalid('template: a new stack needs one')
+        submission = self.submission(template, params, files, environment_files)
+        mark = RequestMark.of(options.idempotency_key, stack_name, submission, args)
+        made = self._made_by(context, mark)
+        if made is not None:
+            return identity(made)
+        action = Action.CREATE if adoption is None else Action.ADOPT
+        try:
+            stack, compiled = self.prospective(context, stack_name, options, submission)
+            stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
+            operation = self._operation(action, stack, submission, compiled, options, context, self._may_create)
+            if adoption is not None:
+                operation = replace(operation, offered=adoption.offered)
+            self._traversals.create(stack, operation)
+        except errors.StackExists:
+            # The same request may have come twice at the same time.
+            made = self._made_by(context, mark)
+            if made is None:
+                raise
+            return identity(made)
+        self._keep(operation, compiled)
+        return identity(stack)
+
+    def update_stack(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        template: str | Mapping[str, Json] | None = None,
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> Document:
+        """Accept a new goal for a stack, at any time; its identity.
+
+        With ``existing`` in `args`, what is not given stays as it is.
+        """
+        options = Options.of(args)
+        for _ in range(ROUNDS):
+            try:
+                proposal = self.proposed(context, stack_identity, options, template, params, files, environment_files)
+                return self._update(context, proposal, options)
+            except Overtaken:
+                continue
+        raise errors.ActionInProgress(f'Stack {_called(stack_identity)} keeps changing; repeat the update.')
+
+    def _update(self, context: Caller, proposal: Proposal, options: Options) -> Document:
+        stack, submission, compiled = proposal
+
+        def guard(view: PlanView) -> None:
+            assert view.stack is not None
+            require_traversal(view.stack, options.expected_traversal)
+            may_get_goal(view.stack)
+            if options.existing and view.stack.template_id != stack.template_id:
+                raise Overtaken(f'stack {stack.name} has got another goal')
+
+        operation = self._operation(Action.UPDATE, stack, submission, compiled, options, context, guard)
+        self._traversals.start(stack, operation)
+        self._keep(operation, compiled)
+        return identity(stack)
+
+    def delete_stack(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        expected_traversal: str | None = None,
+        leave: Sequence[str] | None = None,
+    ) -> None:
+        """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing.
+
+        :param expected_traversal: the traversal that it must have; None: any.
+        :param leave: names of resources whose objects are left behind: with these, a delete also supersedes a delete.
+        :raises Invalid: the stack has no resource of such a name.
+        """
+        stack = self.find(context, stack_identity)
+        leaves = frozenset(leave or ())
+
+        def guard(view: PlanView) -> None:
+            require_traversal(view.stack, expected_traversal)
+            not_deleting(view, superseding=bool(leaves))
+            may_leave(stack, leaves, view)
+
+        try:
+            self._traversals.start(
+                stack,
+                Operation(
+                    Action.DELETE,
+                    Goal(),
+                    guard,
+                    request_id=context.request_id,
+                    cancels=True,
+                    leaves=leaves,
+                    beside=lambda view: (DeleteSnapshots(stack.id),),
+                ),
+            )
+        except AlreadyDeleting:
+            return
+
+    def stack_cancel_update(self, context: Caller, stack_identity: Document, cancel_with_rollback: bool = True) -> None:
+        """Stop the operation in progress, whatever it is, and go back to the last good template if so wanted.
+
+        `convergence.core.ways` says what follows. What cannot be taken back (a delete, a check, a suspension, ...)
+        fails, whether a rollback is wanted or not.
+
+        :raises NotSupported: nothing is in progress, or everything wanted is in service already.
+        """
+        operation = Cancel.CANCEL if cancel_with_rollback else Cancel.CANCEL_WITHOUT_ROLLBACK
+        for _ in range(ROUNDS):
+            stack = self.find(context, stack_identity)
+            wanted = may_cancel(stack, operation)
+            if wanted is Answer.NOTHING:
+                return
+            try:
+                if wanted is Answer.FAILS:
+                    self._traversals.cancel(stack, lambda view: still_fails(view.stack, operation))
+                    return
+                if taken_back(self.reader, self._traversals, stack, context.request_id):
+                    return
+            except Overtaken:
+                continue
+        raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def find(self, context: Caller, stack_identity: Document) -> Stack:
+        """The living stack that an identity means, if it belongs to the caller's project.
+
+        :raises EntityNotFound: there is none.
+        """
+        stack = self.reader.stack(str(stack_identity.get('stack_id') or ''))
+        if stack is None or stack.project_id != context.project_id or stack.deleted_at is not None:
+            raise errors.EntityNotFound('Stack', _called(stack_identity))
+        if (stack_identity.get('stack_name') or stack.name) != stack.name:
+            raise errors.EntityNotFound('Stack', _called(stack_identity))
+        return stack
+
+    def prospective(
+        self, context: Caller, stack_name: str, options: Options, submission: Submission
+    ) -> tuple[Stack, template.Compiled]:
+        """A stack that may be created, and its goal. Changes nothing.
+
+        :raises StackExists: a living stack has the name.
+        :raises StackValidationFailed: carries everything that is wrong with the goal.
+        """
+        if not NAME.fullmatch(stack_name):
+            raise errors.Invalid(
+                f'Invalid stack name {stack_name!r}: it must start with a letter, then letters, digits, _ . - ; '
+                'at most 255 characters.'
+            )
+        if self.reader.stack_named(context.project_id, stack_name) is not None:
+            raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
+        stack = self._new_stack(context, stack_name, options)
+        return stack, self.goals.compile(stack, submission, Permits.of(context))
+
+    def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
+        """The stack that the same request has made before."""
+        made = self.reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
+        if made is not None:
+            mark.check(made)
+        return made
+
+    def proposed(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        options: Options,
+        template: str | Mapping[str, Json] | None,
+        params: Mapping[str, Json] | None,
+        files: Mapping[str, str] | None,
+        environment_files: list[str] | None,
+    ) -> Proposal:
+        """What an update would make of a stack: the stack as it is, and its new goal. Changes nothing.
+
+        :raises StackValidationFailed: carries everything that is wrong with the goal.
+        """
+        stack = self.find(context, stack_identity)
+        may_get_goal(stack)
+        submission = self._submitted(stack, options, template, params, files, environment_files)
+        return stack, submission, self.goals.compile(stack, submission, Permits.of(context))
+
+    def _new_stack(self, context: Caller, name: str, options: Options) -> Stack:
+        return Stack(
+            id=self._new_id(),
+            name=name,
+            project_id=context.project_id,
+            action=Action.CREATE,
+            status=Status.IN_PROGRESS,
+            status_reason='',
+            template_id=None,
+            last_good_template_id=None,
+            traversal_id=None,
+            timeout_mins=options.timeout_mins or self._limits.timeout_mins,
+            disable_rollback=True if options.disable_rollback is None else options.disable_rollback,
+            created_at=0.0,
+            tags=options.tags or (),
+        )
+
+    def _may_create(self, view: PlanView) -> None:
+        most = self._limits.max_stacks
+        if most is not None and view.stack_count >= most:
+            raise errors.RequestLimitExceeded(
+                f'You have reached the maximum stacks per project, {most} '
+                '([limits] max_stacks_per_project). Please delete some stacks.'
+            )
+
+    def _submitted(
+        self,
+        stack: Stack,
+        options: Options,
+        source: str | Mapping[str, Json] | None,
+        params: Mapping[str, Json] | None,
+        files: Mapping[str, str] | None,
+        environment_files: list[str] | None,
+    ) -> Submission:
+        """What an update amounts to: all of it, or the present state with the changes put in."""
+        if not options.existing:
+            if source is None:
+                raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
+            return self.submission(source, params, files, environment_files)
+        row = self.reader.template(stack.template_id or '')
+        if row is None:
+            raise Overtaken(f'stack {stack.name} has got another goal')
+        present = Submission.from_content(row.content)
+        everything = {**present.files, **(files or {})}
+        sent = self.submission(present.template if source is None else source, params, everything, environment_files)
+        hidden = self.goals.kept_hidden(stack, present.environment, sent.environment)
+        whole = merged(present, sent if source is not None else None, laid_over(sent.environment, hidden))
+        parameters = whole.environment.get('parameters')
+        kept = {
+            name: value
+            for name, value in (parameters.items() if isinstance(parameters, dict) else ())
+            if name not in options.clear_parameters
+        }
+        environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
+        return Submission(whole.template, environment, sent.files)
+
+    def _operation(
+        self,
+        action: Action,
+        stack: Stack,
+        submission: Submission,
+        compiled: template.Compiled,
+        options: Options,
+        context: Caller,
+        guard: Callable[[PlanView], None],
+    ) -> Operation:
+        disabled = stack.disable_rollback if options.disable_rollback is None else options.disable_rollback
+        return Operation(
+            action=action,
+            goal=compiled.goal,
+            guard=guard,
+            template=Template(self._new_id(), stack.id, submission.content()),
+            is_new_template=True,
+            rollback_on_failure=not disabled,
+            request_id=context.request_id,
+            changes=options.changes(),
+        )
+
+    def _keep(self, operation: Operation, compiled: template.Compiled) -> None:
+        if operation.template is not None:
+            self.goals.remember(operation.template.id, compiled)
+
+
+def _adoption(options: Options, *, may_adopt: bool) -> Adoption | None:
+    """What is to be adopted; None where a stack is to be made from nothing."""
+    if not options.adopt_stack_data:
+        return None
+    if not may_adopt:
+        raise errors.NotSupported(
+            'Stack Adopt is not supported. (Whoever runs the installation can allow it: [engine] enable_stack_adopt)'
+        )
+    return Adoption.read(options.adopt_stack_data)
+
+
+def _called(stack_identity: Document) -> str:
+    return str(stack_identity.get('stack_name') or stack_identity.get('stack_id') or '')
+
+
+def identity(stack: Stack) -> Document:
+    """How the field's RPC names a stack."""
+    return {'tenant': stack.project_id, 'stack_name': stack.name, 'stack_id': stack.id, 'path': ''}

@@ -1,0 +1,308 @@
+"""Start, settle and stop traversals. Every operation on a stack, whoever asks for it, comes through here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from convergence import errors, logs
+from convergence.core.effects import Decision, Effect
+from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
+from convergence.core.model import Action, Goal, TraversalStatus
+from convergence.core.plan import Offer, Planned, Request, plan
+from convergence.core.rows import Stack, Template, Traversal
+from convergence.core.views import PlanView
+from convergence.db.queries.stacks import Reader
+from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
+from convergence.db.transaction import LAST, Transactions
+from convergence.dispatch import Dispatcher
+from convergence.engine.operations.goals import Goals
+from convergence.engine.sweeper.stall_reports import NAMED, StallReports, names_waited_for
+
+LOG = logging.getLogger(__name__)
+
+ROUNDS = 5
+"""How often an operation is prepared anew because the stack has moved on in the meantime."""
+REMEMBERED = 20
+"""How many traversals of a stack, the newest, may have work that still runs when one of them is late."""
+
+
+class Overtaken(errors.ConvergenceError):
+    """The stack is not what the operation was prepared for any more: prepare it anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is to happen to a stack.
+
+    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
+    :param template: the goal's template row; None for an empty goal.
+    :param is_new_template: whether the row has to be stored.
+    :param cancels: whether what is in progress is stopped rather than waited for.
+    :param retains: whether objects stay when their rows go.
+    :param offered: objects that are there already, by resource name.
+    :param leaves: names of resources whose objects are left behind.
+    :param beside: called like `guard`, after it; what else becomes true with the operation.
+    :param traversal_id: of the traversal, where somebody has to know it before; None: a new one.
+    :param cause: what made it necessary, where nobody asked for it; in the stack's reason from its start to its end.
+    """
+
+    action: Action
+    goal: Goal
+    guard: Callable[[PlanView], None]
+    template: Template | None = None
+    is_new_template: bool = False
+    rollback_on_failure: bool = False
+    request_id: str = ''
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    cancels: bool = False
+    retains: bool = False
+    offered: Mapping[str, Offer] = field(default_factory=dict)
+    leaves: frozenset[str] = frozenset()
+    beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
+    traversal_id: str | None = None
+    cause: str = ''
+
+
+class Traversals:
+    """Plans traversals and ends them early.
+
+    :param window: how many nodes of a stack are cast at once.
+    :ivar visit_unchanged: visit every node, whether anything seems to have changed or not.
+    :ivar stalls: tells of traversals that make no progress.
+    """
+
+    def __init__(
+        self,
+        store: Transactions,
+        reader: Reader,
+        goals: Goals,
+        dispatcher: Dispatcher,
+        new_id: Callable[[], str],
+        *,
+        window: int = 64,
+    ) -> None:
+        self._store = store
+        self._reader = self.reader = reader
+        self._goals = goals
+        self._dispatcher = dispatcher
+        self._new_id = new_id
+        self._window = window
+        self.visit_unchanged = False
+        self.stalls = StallReports(store, reader, new_id)
+
+    # --- starting ---------------------------------------------------------------------------------------------
+
+    def create(self, stack: Stack, operation: Operation) -> Planned:
+        """Store a stack together with its first traversal.
+
+        :raises StackExists: a living stack of the project has the name.
+        """
+        return self._start(NewStack(stack.project_id), stack, operation)
+
+    def start(self, stack: Stack, operation: Operation) -> Planned:
+        """Give a stack a new traversal; it takes over from whatever runs.
+
+        :raises EntityNotFound: the stack has gone.
+        :raises ConvergenceError: whatever the operation's guard raises.
+        """
+        return self._start(WholeStack(stack.id), stack, operation)
+
+    def _start(self, scope: Scope[PlanView], stack: Stack, operation: Operation) -> Planned:
+        request = Request(
+            action=operation.action,
+            goal=operation.goal,
+            traversal_id=operation.traversal_id or self._new_id(),
+            new_id=self._new_id,
+            template=operation.template,
+            is_new_template=operation.is_new_template,
+            rollback_on_failure=operation.rollback_on_failure,
+            request_id=operation.request_id,
+            cause=operation.cause,
+            window=self._window,
+            stack_changes=operation.changes,
+            cancels=operation.cancels,
+            visit_unchanged=self.visit_unchanged,
+            retains=operation.retains,
+            offered=operation.offered,
+            leaves=operation.leaves,
+        )
+
+        plans: list[Planned] = []
+
+        def decide(view: PlanView) -> Decision[Planned]:
+            stored = _stored(plans, view.traversal)
+            if stored is not None:
+                return Decision(stored)
+            operation.guard(view)
+            decision = plan(view, view.stack or stack, replace(request, beside=operation.beside(view)))
+            plans.append(decision.verdict)
+            return decision
+
+        planned = self._accept(scope, stack, decide, plans)
+        self._announce(stack, planned)
+        return planned
+
+    def _accept(
+        self,
+        scope: Scope[PlanView],
+        stack: Stack,
+        decide: Callable[[PlanView], Decision[Planned]],
+        plans: list[Planned],
+    ) -> Planned:
+        """Store a plan. When the answer to a commit is lost, the next attempt may be refused by what is stored by then:
+        that is no refusal.
+
+        :param plans: what `decide` has planned in each attempt so far.
+        """
+        try:
+            committed = self._store.transact(scope, decide)
+        except errors.DatabaseUnavailable:
+            raise
+        except Exception:
+            stored = _stored(plans, self._reader.traversal(plans[0].traversal.id)) if plans else None
+            if stored is None:
+                raise
+            return stored
+        if committed is None:
+            raise errors.EntityNotFound('Stack', stack.name)
+        return committed.verdict
+
+    def _announce(self, stack: Stack, planned: Planned) -> None:
+        traversal = planned.traversal
+        with logs.bind(stack=stack.name, traversal=traversal.id):
+            LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
+            self._dispatcher.cast((traversal.id, node.number) for node in planned.ready if node.phase not in LAST)
+            self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
+            if traversal.cancels:
+                self._stop_workers(stack.id, planned.superseded)
+
+    def decide(self, scope: Scope[PlanView], decide: Callable[[PlanView], Decision[Any]]) -> None:
+        """Make a decision about a stack true that needs no traversal; nothing, where the stack has gone."""
+        self._store.transact(scope, decide)
+
+    # --- ending early -----------------------------------------------------------------------------------------
+
+    def settle(self, stack_id: str, traversal_id: str) -> Outcome:
+        """A traversal has failed: fail its stack, or plan the rollback. Does nothing where that is done already."""
+        for _ in range(ROUNDS):
+            stack, traversal = self._reader.stack(stack_id), self._reader.traversal(traversal_id)
+            if stack is None or traversal is None:
+                return Outcome.NOTHING
+            wanted = outcome(stack, traversal)
+            try:
+                if wanted is Outcome.ROLL_BACK:
+                    # Without a failed node it was the deadline: what still runs is what has taken too long.
+                    self.roll_back(stack, traversal, cancels=traversal.failed_phase is None)
+                elif wanted is Outcome.FAIL:
+                    self._fail(stack)
+            except Overtaken:
+                continue
+            except errors.UserError as error:
+                LOG.warning('Stack %s cannot be rolled back: %s', stack.name, error)
+                self._fail(stack, str(error))
+                return Outcome.FAIL
+            return wanted
+        return Outcome.NOTHING
+
+    def _fail(self, stack: Stack, no_way_back: str = '') -> None:
+        committed = self._store.transact(StackAlone(stack.id), lambda view: fail_stack(view, self._new_id, no_way_back))
+        if committed is not None and committed.verdict is Outcome.FAIL:
+            LOG.info('Stack %s has failed', stack.name)
+
+    def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '', cancels: bool = False) -> Planned:
+        """Plan the way back to the last good template, or to nothing where there is none.
+
+        :param failed: the traversal to be rolled back; it must still be the current one.
+        :param cancels: whether what is in progress is stopped rather than waited for.
+        :raises Overtaken: it is not, or the last good template is another one by now.
+        """
+        template_id = stack.last_good_template_id
+        row, goal = None, Goal()
+        if template_id is not None:
+            row, goal = self._last_good(stack, template_id, failed)
+
+        def guard(view: PlanView) -> None:
+            now = view.stack
+            same = now is not None and now.traversal_id == failed.id and now.last_good_template_id == template_id
+            if not same or now is None or now.status.value != 'IN_PROGRESS':
+                raise Overtaken(f'stack {stack.name} has moved on')
+
+        return self.start(
+            stack,
+            Operation(
+                Action.ROLLBACK,
+                goal,
+                guard,
+                template=row,
+                request_id=request_id or failed.request_id,
+                cancels=cancels,
+                retains=failed.action is Action.ADOPT,
+                cause=failed.reason if failed.status is TraversalStatus.FAILED else f'{failed.action} cancelled',
+            ),
+        )
+
+    def _last_good(self, stack: Stack, template_id: str, failed: Traversal) -> tuple[Template, Goal]:
+        try:
+            row, compiled = self._goals.stored(stack, template_id)
+        except errors.EntityNotFound:
+            now = self._reader.stack(stack.id)
+            if now is None or now.traversal_id != failed.id or now.last_good_template_id != template_id:
+                raise Overtaken(f'stack {stack.name} has moved on') from None
+            raise
+        return row, compiled.goal
+
+    def time_out(self, stack_id: str, traversal_id: str) -> None:
+        """A traversal is past its deadline: it fails, its workers are stopped, its stack is settled."""
+
+        def decide(view: PlanView) -> Decision[bool]:
+            traversal = view.traversal
+            if traversal is None or traversal.id != traversal_id or traversal.deadline > view.now:
+                return Decision(False)
+            return Decision(True, (timed_out(traversal, view.now, waited_for),))
+
+        waited_for = names_waited_for(self._reader.frontier(traversal_id, NAMED + 1))
+        committed = self._store.transact(StackAlone(stack_id), decide)
+        if committed is not None and committed.verdict:
+            self._stop_workers(stack_id, traversal_id)
+            self.settle(stack_id, traversal_id)
+
+    def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
+        """Stop the running traversal without a rollback; the traversal that was stopped."""
+
+        tried: list[str | None] = []
+
+        def decide(view: PlanView) -> Decision[str | None]:
+            traversal = view.traversal
+            if traversal is not None and traversal.id in tried and traversal.status is TraversalStatus.CANCELLED:
+                return Decision(traversal.id)  # the answer to the commit was lost
+            guard(view)
+            decision = cancel_stack(view, self._new_id)
+            tried.append(decision.verdict)
+            return decision
+
+        committed = self._store.transact(StackAlone(stack.id), decide)
+        stopped = committed.verdict if committed is not None else None
+        if stopped is not None:
+            self._stop_workers(stack.id, stopped)
+        return stopped
+
+    def _stop_workers(self, stack_id: str, ended: str | None) -> None:
+        """Tell the workers that nobody wants what they do for any traversal of the stack but the one that runs.
+
+        Not only for the last one: a traversal that has failed, or was superseded, has no deadline any more, and what
+        was begun for it may be what the last one has waited for in vain.
+
+        :param ended: a traversal that has just ended, in case that cannot be read everywhere yet.
+        """
+        for each in self._reader.traversals(stack_id, newest=REMEMBERED):
+            if each.id == ended or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
+                self._dispatcher.cancel(stack_id, each.id)
+
+
+def _stored(plans: list[Planned], traversal: Traversal | None) -> Planned | None:
+    """Which of the plans a traversal that is stored was made by: each attempt has the same id and its own time."""
+    key = (traversal.id, traversal.started_at) if traversal is not None else None
+    return next((each for each in reversed(plans) if (each.traversal.id, each.traversal.started_at) == key), None)

@@ -1,0 +1,1 @@
+"""What an update would do, told without doing it."""

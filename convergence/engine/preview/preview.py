@@ -1,0 +1,242 @@
+"""The preview of an update: which resources it would change, replace, add and delete. Nothing is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.decide import was_never_made
+from convergence.core.model import Action, Definition, DeletionPolicy, Json, Path, Status
+from convergence.core.rows import Resource, Stack
+from convergence.db.queries.stacks import Reader, in_service
+from convergence.engine.operations.options import Options
+from convergence.engine.operations.stacks import Caller, Stacks
+from convergence.engine.preview.planned_changes import (
+    PlannedAction,
+    PlannedChange,
+    PlannedChanges,
+    last_applied,
+    needs_new_object,
+)
+from convergence.engine.reads import formats
+from convergence.engine.reads.formats import Document
+from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema
+from convergence.resources.secrets import concealed_texts, known_secrets, made_from, secret_places, secret_properties
+from convergence.secrecy import MASK, masked_at, without
+from convergence.template.secrets import PROPERTIES, within
+
+UNKNOWN_TEXT = '(known after apply)'
+"""Shown for a value that cannot be known before the update."""
+
+
+class Previews:
+    """Offers the preview as an operation."""
+
+    def __init__(self, reader: Reader, registry: Registry, stacks: Stacks) -> None:
+        self._reader = reader
+        self._registry = registry
+        self._stacks = stacks
+
+    def preview_stack(
+        self,
+        context: Caller,
+        stack_name: str,
+        template: str | Mapping[str, Json],
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> Document:
+        """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet."""
+        submission = self._stacks.submission(template, params, files, environment_files)
+        stack, compiled = self._stacks.prospective(context, stack_name, Options.of(args), submission)
+        # The id that it is compiled with is none that it will have.
+        shown = replace(stack, id='None')
+        resources = preview_update(shown, (), compiled, self._registry)[PlannedAction.ADDED]
+        document = formats.stack_details(shown, compiled)
+        document['parameters']['OS::stack_id'] = 'None'
+        return {**document, 'resources': resources}
+
+    def preview_update_stack(
+        self,
+        context: Caller,
+        stack_identity: Document,
+        template: str | Mapping[str, Json] | None = None,
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        args: Mapping[str, Any] | None = None,
+        environment_files: list[str] | None = None,
+    ) -> dict[str, list[Document]]:
+        """What an update with the same arguments would do; see `preview_update`."""
+        stack, _, compiled = self._stacks.proposed(
+            context, stack_identity, Options.of(args), template, params, files, environment_files
+        )
+        rows = self._reader.resources(stack.id)
+        return preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
+
+    def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
+        """The hidden values of the goals that the resources were made from; None where they are not known any more."""
+        found: frozenset[str] = frozenset()
+        for template_id in {stack.template_id, *(row.template_id for row in rows)} - {None}:
+            try:
+                found |= self._stacks.goals.stored(stack, str(template_id))[1].secrets
+            except errors.ConvergenceError:
+                return None
+        return found
+
+
+def preview_update(
+    stack: Stack,
+    rows: Sequence[Resource],
+    compiled: template.Compiled,
+    registry: Registry,
+    earlier_secrets: frozenset[str] | None = frozenset(),
+) -> dict[str, list[Document]]:
+    """The resources of a stack by what an update to `compiled` would do to them.
+
+    :param rows: all resource rows of the stack.
+    :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
+    :returns: for each `PlannedAction` a list of resources, in the order of the template. Each has, besides what a
+        resource has anywhere, `certainty`, `reason`, `changed_properties`, `property_changes` and, unless it is
+        deleted, the wanted `properties`. A property change has the name, the values `before` and `after`, and
+        `needs_new_object`.
+    :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
+    """
+    prospects = PlannedChanges(stack, rows, compiled, registry)
+    found = prospects.find()
+    needed_by: dict[str, list[str]] = {}
+    for definition in compiled.goal.definitions.values():
+        for required in definition.requires:
+            needed_by.setdefault(required, []).append(definition.name)
+    lists: dict[str, list[Document]] = {fate.value: [] for fate in PlannedAction}
+    for name, prospect in found.items():
+        definition = compiled.goal.definitions[name]
+        row = prospects.chosen.get(name)
+        concealment = _Concealment(registry, compiled.secrets, definition, row, prospect.wanted)
+        document = {
+            **formats.resource_summary(stack, row or _not_made(stack, definition), needed_by.get(name, ())),
+            **({} if row else {'creation_time': None, 'updated_time': None}),
+            'resource_type': definition.shown_type,
+            'properties': concealment.wanted(),
+            **_verdict(prospect),
+            'property_changes': _changes(prospect, row, registry, concealment, earlier_secrets),
+        }
+        lists[prospect.fate].append(document)
+    lists[PlannedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
+    return lists
+
+
+def _deleted(stack: Stack, rows: Sequence[Resource]) -> list[Document]:
+    """The resources that are not wanted any more, by name. What was never begun just disappears."""
+    documents: list[Document] = []
+    for _, row in sorted(in_service(rows, stack.template_id).items()):
+        if was_never_made(row):
+            continue
+        retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
+        reason = 'it is not in the template' + ('; its physical object is kept' if retained else '')
+        verdict = _verdict(PlannedChange(PlannedAction.DELETED, reason=reason))
+        documents.append({**formats.resource_summary(stack, row, ()), **verdict})
+    return documents
+
+
+def _not_made(stack: Stack, definition: Definition) -> Resource:
+    """Stands in for the row of a resource that the update would add."""
+    return Resource(
+        id='',
+        stack_id=stack.id,
+        name=definition.name,
+        type=definition.type,
+        action=Action.INIT,
+        status=Status.COMPLETE,
+        created_at=stack.created_at,
+    )
+
+
+def _verdict(prospect: PlannedChange) -> Document:
+    return {
+        'certainty': prospect.certainty.value,
+        'reason': prospect.reason,
+        'changed_properties': list(prospect.changed),
+        'property_changes': [],
+    }
+
+
+class _Concealment:
+    """Shows the properties of one resource without what nobody may see of them."""
+
+    def __init__(
+        self, registry: Registry, secrets: frozenset[str], definition: Definition, row: Resource | None, wanted: Any
+    ) -> None:
+        self._registry = registry
+        self._definition = definition
+        self._row = row
+        self._wanted = _known(wanted)
+        self._secrets = secrets | _secret_properties(registry, definition, row, wanted)
+
+    def wanted(self) -> Any:
+        """The wanted properties; what is not known yet says so."""
+        return without(masked_at(self._wanted, self._places(self._definition, self._wanted)), self._secrets)
+
+    def before(self, properties: Mapping[str, Json], earlier: frozenset[str]) -> Any:
+        """The properties as last applied.
+
+        :param earlier: hidden values of the goal that they came from.
+        """
+        paths = [path for each in made_from(self._row) for path in self._places(each, properties)] if self._row else []
+        return without(masked_at(dict(properties), paths), self._secrets | earlier)
+
+    def hides(self, name: str) -> bool:
+        """Whether anything within a wanted property is not shown."""
+        wanted = self._wanted.get(name) if isinstance(self._wanted, dict) else None
+        shown = self.wanted()
+        return any(path[:1] in ((), (name,)) for path in self._places(self._definition, self._wanted)) or (
+            isinstance(shown, dict) and shown.get(name) != wanted
+        )
+
+    def _places(self, definition: Definition, properties: Any) -> tuple[Path, ...]:
+        declared = secret_places(self._registry, definition.type, properties) if isinstance(properties, dict) else ()
+        return (*within(definition.concealed, PROPERTIES), *declared)
+
+
+def _changes(
+    prospect: PlannedChange,
+    row: Resource | None,
+    registry: Registry,
+    concealment: _Concealment,
+    earlier: frozenset[str] | None,
+) -> list[Document]:
+    """Each property that changes, or may change, with its value before and after."""
+    if not prospect.changed or row is None:
+        return []
+    schema = PropertySchema.of(registry.get(row.type).Properties)
+    previous = concealment.before(last_applied(row)[1], earlier or frozenset())
+    wanted = concealment.wanted()
+    changes: list[Document] = []
+    for name in prospect.changed:
+        after = wanted.get(name) if isinstance(wanted, dict) else wanted
+        # A value that is secret now was one before: what the template said then need not be known any more.
+        before = MASK if earlier is None or concealment.hides(name) else previous.get(name)
+        change = {'property': name, 'before': before, 'after': after}
+        changes.append({**change, 'needs_new_object': needs_new_object(schema, name)})
+    return changes
+
+
+def _secret_properties(registry: Registry, definition: Definition, row: Resource | None, wanted: Any) -> frozenset[str]:
+    """What is secret of a resource as texts: of what there is and of what is wanted."""
+    found = known_secrets(row, registry) if row is not None else frozenset()
+    known = wanted if isinstance(wanted, dict) else {}
+    return found | secret_properties(registry, definition.type, known) | concealed_texts(definition, known)
+
+
+def _known(value: Any) -> Any:
+    """A value in which that is said of what is not known yet."""
+    if value is template.UNKNOWN:
+        return UNKNOWN_TEXT
+    if isinstance(value, dict):
+        return {key: _known(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_known(inner) for inner in value]
+    return value

@@ -1,0 +1,11 @@
+"""The reading side of the engine: the parts that answer what changes nothing, except the preview of an update."""
+
+from __future__ import annotations
+
+from convergence.engine.reads.explain import ExplainReads
+from convergence.engine.reads.history import HistoryReads, ProgressReads
+from convergence.engine.reads.installation import InstallationReads
+from convergence.engine.reads.resources import ResourceReads
+from convergence.engine.reads.stacks import StackReads
+
+__all__ = ['ExplainReads', 'HistoryReads', 'InstallationReads', 'ProgressReads', 'ResourceReads', 'StackReads']

@@ -1,0 +1,285 @@
+"""What the callers of the engine get to see: rows and values as the documents of the field's RPC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from convergence import template
+from convergence.core.model import Action, Json
+from convergence.core.rows import Event, Resource, Stack
+from convergence.db.queries.roster import Service
+from convergence.template.parameters import MASK, Source
+
+Document = dict[str, Any]
+
+STACK_TYPE = 'OS::Heat::Stack'
+"""The type under which a stack itself appears among events."""
+
+PARAMETER_TYPES = {
+    'string': 'String',
+    'number': 'Number',
+    'comma_delimited_list': 'CommaDelimitedList',
+    'json': 'Json',
+    'boolean': 'Boolean',
+}
+_SECTIONS: Mapping[str, Any] = {
+    'parameters': {},
+    'parameter_defaults': {},
+    'resource_registry': {'resources': {}},
+    'event_sinks': [],
+    'encrypted_param_names': [],
+}
+
+
+# --- times and names ------------------------------------------------------------------------------------------
+
+
+def moment(seconds: float | None) -> str | None:
+    """A time in seconds since the epoch as ISO 8601 with seconds, in UTC."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+
+
+def identity(stack: Stack, path: str = '') -> Document:
+    """How the RPC names a stack, or with a path something that belongs to it."""
+    return {'tenant': stack.project_id, 'stack_name': stack.name, 'stack_id': stack.id, 'path': path}
+
+
+def resource_identity(stack: Stack, name: str) -> Document:
+    """How the RPC names a resource."""
+    return identity(stack, f'/resources/{name}')
+
+
+# --- stacks ---------------------------------------------------------------------------------------------------
+
+
+def stack_summary(stack: Stack, description: str = '') -> Document:
+    """A stack as it appears in a list."""
+    return {
+        'stack_identity': identity(stack),
+        'stack_name': stack.name,
+        'stack_action': stack.action.value,
+        'stack_status': stack.status.value,
+        'stack_status_reason': stack.status_reason,
+        'creation_time': moment(stack.created_at),
+        'updated_time': moment(stack.updated_at),
+        'deletion_time': moment(stack.deleted_at),
+        'description': description,
+        'stack_owner': None,
+        'parent': None,
+        'stack_user_project_id': None,
+        'tags': list(stack.tags) or None,
+        'traversal_id': stack.traversal_id,
+    }
+
+
+def stack_details(stack: Stack, compiled: template.Compiled | None) -> Document:
+    """Everything about a stack but its outputs.
+
+    :param compiled: the goal; None where it cannot be read any more.
+    """
+    description = compiled.description if compiled else ''
+    return {
+        **stack_summary(stack, description),
+        'template_description': description,
+        'parameters': parameter_texts(compiled.parameters if compiled else _identity_parameters(stack)),
+        'disable_rollback': stack.disable_rollback,
+        'timeout_mins': stack.timeout_mins,
+        'capabilities': [],
+        'notification_topics': [],
+    }
+
+
+def _identity_parameters(stack: Stack) -> Mapping[str, template.Parameter]:
+    return template.Identity(stack.id, stack.name, stack.project_id).parameters()
+
+
+def output_key(output: template.OutputDefinition) -> Document:
+    """An output without its value."""
+    return {'output_key': output.name, 'description': output.description}
+
+
+def output_value(output: template.OutputDefinition, value: Json, error: str | None) -> Document:
+    """An output with its value, or with null and the reason why it has none."""
+    document = {**output_key(output), 'output_value': value}
+    return document if error is None else {**document, 'output_error': error}
+
+
+# --- parameters -----------------------------------------------------------------------------------------------
+
+
+def parameter_texts(parameters: Mapping[str, template.Parameter]) -> dict[str, str]:
+    """The values of parameters as text, hidden ones masked; those without a value are left out."""
+    return {name: _text(parameter) for name, parameter in parameters.items() if parameter.has_value}
+
+
+def _text(parameter: template.Parameter) -> str:
+    value = parameter.masked()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and PARAMETER_TYPES[parameter.type] == 'CommaDelimitedList':
+        return ','.join(str(item) for item in value)
+    return json.dumps(value) if isinstance(value, (dict, list)) else str(value)
+
+
+def parameter_schema(parameter: template.Parameter) -> Document:
+    """What a template says about a parameter, and the value given for it."""
+    document: Document = {
+        'Type': PARAMETER_TYPES[parameter.type],
+        'Description': parameter.description,
+        'NoEcho': 'true' if parameter.hidden else 'false',
+        'Label': parameter.label or parameter.name,
+    }
+    if parameter.default is not None:
+        document['Default'] = parameter.masked_default()
+    if parameter.has_value and parameter.source is not Source.TEMPLATE:
+        document['Value'] = parameter.masked()
+    if parameter.immutable:
+        document['Immutable'] = True
+    if parameter.tags:
+        document['Tags'] = list(parameter.tags)
+    descriptions: list[str] = []
+    for constraint in parameter.constraints:
+        document.update(_constraint(constraint.kind, constraint.argument()))
+        if constraint.description:
+            descriptions.append(constraint.description)
+    if descriptions:
+        document['ConstraintDescription'] = ' '.join(descriptions)
+    return document
+
+
+def _constraint(kind: str, argument: Json) -> Document:
+    """A constraint of a parameter as the RPC writes it."""
+    if kind == 'allowed_values':
+        return {'AllowedValues': argument}
+    if kind == 'allowed_pattern':
+        return {'AllowedPattern': argument}
+    if kind == 'custom_constraint':
+        return {'CustomConstraint': argument}
+    names = {
+        'length': {'min': 'MinLength', 'max': 'MaxLength'},
+        'range': {'min': 'MinValue', 'max': 'MaxValue'},
+        'modulo': {'step': 'Step', 'offset': 'Offset'},
+    }[kind]
+    bounds = argument if isinstance(argument, dict) else {}
+    return {name: bounds[key] for key, name in names.items() if key in bounds}
+
+
+def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None) -> Document:
+    """An environment with all of its sections; the values of hidden parameters are masked.
+
+    Those that it calls encrypted are, too: whoever says so means a secret.
+
+    :param parameters: what the template declares; where that is not known (None), every value is masked.
+    """
+    shown: Document = {**{name: empty for name, empty in _SECTIONS.items()}, **sections}
+    if isinstance(shown['resource_registry'], dict):
+        shown['resource_registry'] = {'resources': {}, **shown['resource_registry']}
+    for section in ('parameters', 'parameter_defaults'):
+        values = shown[section]
+        if isinstance(values, dict):
+            shown[section] = {name: _shown(name, value, parameters) for name, value in values.items()}
+            shown[section].update({name: MASK for name in shown['encrypted_param_names'] if name in values})
+    return shown
+
+
+def _shown(name: str, value: Json, parameters: Mapping[str, template.Parameter] | None) -> Json:
+    if parameters is None:
+        return MASK
+    declared = parameters.get(name)
+    return MASK if declared is not None and declared.hidden else value
+
+
+# --- resources ------------------------------------------------------------------------------------------------
+
+
+def _reason(row: Resource) -> str:
+    """Why a resource is in its state; and, where its row is damaged, that first."""
+    if not row.damaged:
+        return row.status_reason
+    damage = f'What is stored of it cannot be read ({", ".join(row.damaged)})'
+    return f'{damage}; {row.status_reason}' if row.status_reason else damage
+
+
+def resource_summary(stack: Stack, row: Resource, required_by: Iterable[str]) -> Document:
+    """A resource as it appears in a list."""
+    return {
+        'resource_identity': resource_identity(stack, row.name),
+        'stack_identity': identity(stack),
+        'stack_name': stack.name,
+        'resource_name': row.name,
+        'logical_resource_id': row.name,
+        'physical_resource_id': row.physical_id or '',
+        'resource_type': row.shown_type,
+        'resource_action': row.action.value,
+        'resource_status': row.status.value,
+        'resource_status_reason': _reason(row),
+        'required_by': list(required_by),
+        'creation_time': moment(row.created_at),
+        'updated_time': moment(row.updated_at if row.updated_at is not None else row.created_at),
+    }
+
+
+def attributes(row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
+    """The attributes of a resource as they were last read: those that the template asks for.
+
+    :param wanted: names that are to be there in any case; null where the attribute was never read.
+    """
+    shown: dict[str, Json] = dict.fromkeys(wanted)
+    if row.output is None:
+        return shown
+    whole = row.output.attributes.get('')
+    if isinstance(whole, dict):
+        shown.update(whole)
+    shown.update({name: value for name, value in row.output.attributes.items() if name})
+    return shown
+
+
+# --- events and services --------------------------------------------------------------------------------------
+
+
+def event(stack: Stack, row: Event) -> Document:
+    """Something that happened to a stack or to one of its resources."""
+    name = row.resource_name if row.resource_name is not None else stack.name
+    return {
+        'event_identity': identity(stack, f'/resources/{name}/events/{row.id}'),
+        'stack_identity': identity(stack),
+        'stack_name': stack.name,
+        'event_time': moment(row.at),
+        'resource_name': name,
+        'logical_resource_id': name,
+        'physical_resource_id': (row.physical_id if row.resource_name is not None else stack.id) or '',
+        'resource_action': row.action.value,
+        'resource_status': row.status.value,
+        'resource_status_reason': row.reason,
+        'resource_type': (row.resource_type if row.resource_name is not None else STACK_TYPE) or '',
+    }
+
+
+def service(row: Service) -> Document:
+    """A process of the installation."""
+    return {
+        'id': row.id,
+        'engine_id': row.id,
+        'host': row.host,
+        'hostname': row.host,
+        'binary': f'convergence-{row.kind}',
+        'topic': row.kind,
+        'version': row.version,
+        'report_interval': row.lease_s,
+        'created_at': _exact_moment(row.started_at),
+        'updated_at': _exact_moment(row.beat_at),
+        'deleted_at': None,
+        'status': 'up' if row.is_up else 'down',
+    }
+
+
+def _exact_moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime('%Y-%m-%dT%H:%M:%S.%f')
+
+
+def state(action: Action | None, status: str | None) -> str | None:
+    """``ACTION_STATUS``, as people read it."""
+    return f'{action}_{status}' if action and status else None

@@ -1,0 +1,106 @@
+"""What was done with a stack, and what depends on what in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from convergence import errors
+from convergence.core.rows import Resource
+from convergence.db.queries.overview import Overview
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.stacks import in_service
+from convergence.engine.reads import formats
+from convergence.engine.reads.explain import traversal_document
+from convergence.engine.reads.formats import Document
+from convergence.engine.reads.reading import Caller, Reading
+
+NEWEST = 100
+"""Operations shown where the caller sets no limit."""
+
+
+class HistoryReads(Reading):
+    """Questions about the operations on a stack, and about its graph."""
+
+    def list_traversals(
+        self, context: Caller, stack_identity: Mapping[str, Any], limit: int | None = None
+    ) -> list[Document]:
+        """The operations on a stack, the newest first.
+
+        :param limit: how many; None: `NEWEST`.
+        """
+        if limit is not None and limit < 0:
+            raise errors.Invalid(f'limit: {limit} is less than 0')
+        stack = self._stack(context, stack_identity)
+        now = self._reader.now()
+        found = self._reader.traversals(stack.id, newest=NEWEST if limit is None else limit)
+        return [
+            {**traversal_document(traversal, now), 'is_current': traversal.id == stack.traversal_id}
+            for traversal in reversed(found)
+        ]
+
+    def stack_graph(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
+        """The resources of a stack and what needs what.
+
+        :returns: `nodes`, each with `name`, `type`, `status` (null: not begun) and `reason`; first what is wanted, in
+            the order of the template, then what is left of older templates. `edges`: `from` needs `to`.
+        """
+        stack = self._stack(context, stack_identity)
+        compiled = self._compiled(stack)
+        wanted = compiled.goal.definitions if compiled is not None else {}
+        rows = in_service(self._reader.resources(stack.id), stack.template_id)
+        names = [*wanted, *sorted(set(rows) - set(wanted))]
+        nodes = [
+            _node(name, wanted[name].type if name in wanted else rows[name].type, rows.get(name)) for name in names
+        ]
+        edges = []
+        for name in names:
+            definition = wanted[name] if name in wanted else rows[name].definition
+            edges += [
+                {'from': name, 'to': required}
+                for required in (definition.requires if definition is not None else ())
+                if required in wanted or required in rows
+            ]
+        return {'stack_identity': formats.identity(stack), 'nodes': nodes, 'edges': edges}
+
+
+def _node(name: str, kind: str, row: Resource | None) -> Document:
+    return {
+        'name': name,
+        'type': kind,
+        'status': formats.state(row.action, row.status) if row is not None else None,
+        'reason': row.status_reason if row is not None else '',
+    }
+
+
+class ProgressReads:
+    """Whether the installation gets on with its work. Concerns no project, and tells nothing of any."""
+
+    def __init__(self, overview: Overview, roster: Roster) -> None:
+        self._overview = overview
+        self._roster = roster
+
+    def get_progress(self, context: Caller) -> Document:
+        """Counts of processes and operations, and what they amount to. The API shows them to anybody who asks.
+
+        :returns: `status`, ``ok`` or ``stuck``; `reasons`, sentences; `engines` and `workers` that are up;
+            `operations` in progress, `stalled` ones that make no progress, `late` ones past their deadline.
+        """
+        up = [service.kind for service in self._roster.services() if service.is_up]
+        found = self._overview.operations()
+        reasons: list[str] = []
+        if found.running and 'worker' not in up:
+            reasons.append(f'{found.running} operations are in progress and no worker is up.')
+        if found.late:
+            reasons.append(f'{found.late} operations are past their deadline and go on.')
+        if found.stalled:
+            reasons.append(f'{found.stalled} operations make no progress.')
+        return {
+            'status': 'stuck' if reasons else 'ok',
+            'reasons': reasons,
+            'engines': up.count('engine'),
+            'workers': up.count('worker'),
+            'operations': found.running,
+            'stalled': found.stalled,
+            'late': found.late,
+        }

@@ -1,0 +1,212 @@
+"""What callers may ask about templates, resource types and the processes of the installation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from convergence import errors
+from convergence.core.model import Json
+from convergence.db.queries.roster import Roster
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.permits import Permits
+from convergence.engine.reads import formats
+from convergence.engine.reads.formats import Document
+from convergence.engine.reads.reading import Caller
+from convergence.resources.generation import Dialect, generate
+from convergence.resources.registry import Registry
+from convergence.resources.support import Status
+from convergence.template.functions.base import description_of
+from convergence.template.limits import STANDARD, Budget
+from convergence.template.patterns import BadPattern, Pattern
+from convergence.template.versions import DIALECTS, by_full_name
+
+UNAVAILABLE_TYPE = '99001'
+"""The number, in the field, of the error that a resource type is not there."""
+
+
+class InstallationReads:
+    """Questions that concern no stack.
+
+    :param version: of this installation.
+    :param has_database: whether this engine has reached its database within its lease.
+    """
+
+    def __init__(
+        self,
+        goals: Goals,
+        registry: Registry,
+        roster: Roster,
+        version: str,
+        has_database: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._has_database = has_database
+        self._goals = goals
+        self._registry = registry
+        self._roster = roster
+        self._version = version
+
+    def validate_template(
+        self,
+        context: Caller,
+        template: str | Mapping[str, Json],
+        params: Mapping[str, Json] | None = None,
+        files: Mapping[str, str] | None = None,
+        environment_files: Sequence[str] | None = None,
+        show_nested: bool = False,
+        ignorable_errors: Sequence[str] | None = None,
+    ) -> Document:
+        """What a template declares; parameters need no values.
+
+        :param params: an environment.
+        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
+        :param show_nested: accepted; there are no nested stacks.
+        :param ignorable_errors: numbers of errors that shall be none; 99001: a resource type is not there.
+        :raises StackValidationFailed: carries everything that is wrong with the template.
+        :raises Invalid: a number is that of no error.
+        """
+        ignored = _ignored(ignorable_errors)
+        submission = self._goals.submission(template, params, files, environment_files)
+        compiled = self._goals.inspect(
+            context.project_id or '',
+            submission,
+            Permits.of(context),
+            ignore_unknown_types=UNAVAILABLE_TYPE in ignored,
+        )
+        document: Document = {
+            'Description': compiled.description,
+            'Parameters': {
+                name: formats.parameter_schema(parameter)
+                for name, parameter in compiled.parameters.items()
+                if not parameter.pseudo
+            },
+            'Environment': formats.environment(submission.environment, compiled.parameters),
+        }
+        groups = self._goals.document(template)
+        found = groups.get('parameter_groups') or groups.get('ParameterGroups')
+        if found:
+            document['ParameterGroups'] = found
+        return document
+
+    def list_resource_types(
+        self,
+        context: Caller,
+        support_status: str | None = None,
+        type_name: str | None = None,
+        with_description: bool = False,
+    ) -> list[Any]:
+        """The names of the types that the caller may use, sorted; with descriptions, maps of name and description.
+
+        :param support_status: only types of this status; otherwise all but those that are ``HIDDEN``.
+        :param type_name: a regular expression for the beginning of the name.
+        :raises Invalid: `type_name` is no regular expression that can be used, or there is no such status.
+        """
+        permits = Permits.of(context)
+        names: Sequence[str] = [
+            name for name in self._registry.names() if permits.allows(name) and self._is_listed(name, support_status)
+        ]
+        if type_name:
+            names = _beginning_with(type_name, names)
+        if not with_description:
+            return list(names)
+        return [{'resource_type': name, 'description': self._registry.describe(name)['description']} for name in names]
+
+    def _is_listed(self, name: str, wanted: str | None) -> bool:
+        status = self._registry.get(name).support.status
+        if wanted is None:
+            return status is not Status.HIDDEN
+        if wanted.upper() not in tuple(Status):
+            raise errors.Invalid(f'Invalid support status and should be one of {", ".join(Status)}')
+        return status == wanted.upper()
+
+    def resource_schema(self, context: Caller, type_name: str, with_description: bool = False) -> Document:
+        """Properties and attributes of a resource type.
+
+        :raises Forbidden: the caller may not use it.
+        :raises EntityNotFound: there is no such type.
+        """
+        Permits.of(context).require(type_name)
+        described = dict(self._registry.describe(type_name))
+        if not with_description:
+            described.pop('description')
+        return described
+
+    def generate_template(self, context: Caller, type_name: str, template_type: str = 'cfn') -> Document:
+        """A template with one resource of a type; its properties are parameters, its attributes outputs.
+
+        :param template_type: ``hot`` or ``cfn``.
+        :raises EntityNotFound: there is no such type.
+        :raises Invalid: there is no such language.
+        :raises Forbidden: the caller may not use it.
+        """
+        Permits.of(context).require(type_name)
+        if template_type not in tuple(Dialect):
+            raise errors.Invalid(f'template_type: {template_type!r} is not one of {", ".join(Dialect)}')
+        return generate(type_name, self._registry.get(type_name), Dialect(template_type))
+
+    def list_template_versions(self, context: Caller) -> list[Document]:
+        """The versions of the template language, in the order in which they came."""
+        return [
+            {
+                'version': f'{key}.{version.date}',
+                'type': 'cfn' if version.is_cloud else 'hot',
+                'aliases': [f'{key}.{version.alias}'] if version.alias else [],
+            }
+            for key, versions in DIALECTS.items()
+            for name, version in versions.items()
+            if name == version.date
+        ]
+
+    def list_template_functions(
+        self, context: Caller, template_version: str, with_condition: bool = False
+    ) -> list[Document]:
+        """The functions of a version of the language, with what they give.
+
+        :param with_condition: also those that only conditions are made of.
+        :raises EntityNotFound: there is no such version.
+        """
+        version = by_full_name().get(template_version)
+        if version is None:
+            raise errors.EntityNotFound('Template version', template_version)
+        functions = {**version.conditions, **version.functions} if with_condition else version.functions
+        return [
+            {'functions': name, 'description': description_of(function)} for name, function in sorted(functions.items())
+        ]
+
+    def list_services(self, context: Caller) -> list[Document]:
+        """The processes of the installation, and whether they are alive."""
+        return [formats.service(row) for row in self._roster.services()]
+
+    def get_revision(self, context: Caller) -> str:
+        """The version of this installation. An engine that can do its work answers; readiness is asked by this.
+
+        :raises DatabaseUnavailable: no heartbeat of this engine was stored within its lease.
+        """
+        if not self._has_database():
+            raise errors.DatabaseUnavailable(
+                'This engine has not reached its database for longer than [engine] lease_s; its log says why.'
+            )
+        return self._version
+
+
+def _ignored(numbers: Sequence[str] | None) -> frozenset[str]:
+    """The numbers of errors that shall be none."""
+    found = frozenset(str(number).strip() for number in numbers or ())
+    unknown = sorted(found - {UNAVAILABLE_TYPE})
+    if unknown:
+        raise errors.Invalid(
+            f'Invalid codes in ignore_errors : {unknown}; only {UNAVAILABLE_TYPE} (a resource type is not there) '
+            'can be ignored'
+        )
+    return found
+
+
+def _beginning_with(expression: str, names: Sequence[str]) -> list[str]:
+    """The names that match. In linear time: the expression comes from a user."""
+    try:
+        pattern = Pattern(f'(?:{expression}).*')
+    except BadPattern as error:
+        shown = expression[:100]
+        raise errors.Invalid(f'type_name: {shown!r} cannot be used as a regular expression: {error}') from None
+    budget = Budget(STANDARD)
+    return [name for name in names if pattern.matches(name, budget)]

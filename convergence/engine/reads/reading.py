@@ -1,0 +1,115 @@
+"""What all reading operations share. Nothing here changes anything.
+
+Every question is about the caller's own project: a stack of another project does not exist for the caller. Arguments
+and answers are those of the field's RPC operations of the same names.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from convergence import errors, template
+from convergence.core.model import Json, Output
+from convergence.core.rows import Resource, Stack, Template
+from convergence.db.queries.stacks import Reader, in_service
+from convergence.engine.operations.goals import Goals
+from convergence.resources.secrets import made_from
+from convergence.template.secrets import Asked, tells_hidden
+
+LOG = logging.getLogger(__name__)
+
+
+class Caller(Protocol):
+    """Who asks: the context of a request."""
+
+    @property
+    def project_id(self) -> Any:
+        """The project whose stacks the caller may see."""
+
+
+class Reading:
+    """What the operations that read stacks share."""
+
+    def __init__(self, reader: Reader, goals: Goals) -> None:
+        self._reader = reader
+        self._goals = goals
+
+    def _stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Stack:
+        """The stack that an identity means, deleted or not.
+
+        :raises EntityNotFound: there is none in the caller's project.
+        """
+        stack_id, name = str(stack_identity.get('stack_id') or ''), str(stack_identity.get('stack_name') or '')
+        stack = self._reader.stack(stack_id) if stack_id else None
+        tenant = stack_identity.get('tenant')
+        found = (
+            stack is not None
+            and stack.project_id == context.project_id
+            and (tenant is None or tenant == stack.project_id)
+            and (not name or name == stack.name)
+        )
+        if stack is None or not found:
+            raise errors.EntityNotFound('Stack', name or stack_id)
+        return stack
+
+    def _template(self, stack: Stack) -> Template:
+        """The goal of a stack as it is stored.
+
+        :raises EntityNotFound: it has none (any more).
+        """
+        row = self._reader.template(stack.template_id) if stack.template_id else None
+        if row is None:
+            raise errors.EntityNotFound(f'The template of the stack {stack.name} is not stored any more.')
+        return row
+
+    def _compiled(self, stack: Stack) -> template.Compiled | None:
+        """The goal of a stack; None where it cannot be read any more, which must not hide the stack itself."""
+        if stack.template_id is None:
+            return None
+        try:
+            return self._goals.stored(stack, stack.template_id)[1]
+        except (
+            errors.EntityNotFound,
+            errors.StackValidationFailed,
+            errors.RequestLimitExceeded,
+            errors.SealedWithAnotherKey,
+        ) as error:
+            LOG.warning('Stack %s is shown without its template: %s', stack.id, type(error).__name__)
+            return None
+
+    def _shown(self, stack: Stack, names: Iterable[str]) -> dict[str, Resource]:
+        """For some names the row that the caller is to be shown."""
+        return in_service(self._reader.resources_named(stack.id, list(names)), stack.template_id)
+
+    def _referred(self, stack: Stack, encoded: Iterable[Json]) -> dict[str, Resource]:
+        """The rows of the resources that encoded values refer to."""
+        names: set[str] = set()
+        for value in encoded:
+            references, attributes = template.references(value)
+            names.update(references, attributes)
+        return self._shown(stack, names) if names else {}
+
+    def _hides(self, rows: Mapping[str, Resource], compiled: template.Compiled | None) -> Asked:
+        """Which attributes may tell what is computed from hidden parameters: by the goal, or by what rows came from.
+
+        :param rows: those of the resources that are asked.
+        """
+        goal = compiled.goal.definitions if compiled is not None else {}
+
+        def hides(name: str, attribute: str | None) -> bool:
+            definitions = list(made_from(rows[name])) if name in rows else []
+            definitions += [goal[name]] if name in goal else []
+            return any(tells_hidden(each, attribute, self._goals.discretion) for each in definitions)
+
+        return hides
+
+    def _outputs_of(self, stack: Stack, encoded: Iterable[Json]) -> dict[str, Output]:
+        """What is known of the resources that encoded values refer to."""
+        return outputs_of(self._referred(stack, encoded))
+
+
+def outputs_of(rows: Mapping[str, Resource]) -> dict[str, Output]:
+    """What rows hand to others, by name."""
+    return {name: row.output for name, row in rows.items() if row.output is not None}

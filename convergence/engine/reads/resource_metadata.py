@@ -1,0 +1,52 @@
+"""The metadata of a resource as it is shown: what its template says, and what signals have added to it."""
+
+from __future__ import annotations
+
+import logging
+
+from convergence import logs
+from convergence.core.model import Json
+from convergence.core.rows import Resource, Stack
+from convergence.db.queries.stacks import Reader
+from convergence.resources.invocation import Subject, build_call, heard_by
+from convergence.resources.reading import Strictness
+from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
+
+LOG = logging.getLogger(__name__)
+
+
+def with_signals(stack: Stack, row: Resource, metadata: Json, reader: Reader, types: Registry) -> Json:
+    """The metadata as the resource's type shows it: that of the template, and what signals have changed."""
+    if row.type not in types or not types.get(row.type).takes_signals:
+        return metadata
+    kind = types.get(row.type)
+    logs.conceal(known_secrets(row, types))
+    try:
+        call = build_call(
+            kind,
+            subject_of(stack, row, metadata),
+            row.properties,
+            strictness=Strictness.LENIENT,
+            signals=lambda: heard_by(row, row.pending, reader.signals),
+        )
+        return kind.metadata(call)
+    except Exception:
+        LOG.warning('The metadata of %s is shown without its signals', row.name, exc_info=True)
+        return metadata
+
+
+def subject_of(stack: Stack, row: Resource, metadata: Json = None) -> Subject:
+    """Whom a call about a row is about."""
+    return Subject(
+        name=row.name,
+        stack_name=stack.name,
+        stack_id=stack.id,
+        project_id=stack.project_id,
+        resource_id=row.id,
+        token=row.token or '',
+        physical_id=row.physical_id,
+        data=row.data,
+        metadata=metadata,
+        revocations=row.revocations,
+    )

@@ -1,0 +1,157 @@
+"""What callers may ask about the resources of a stack, and about what happened to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.model import Json, Output
+from convergence.core.rows import Resource, Stack
+from convergence.db.queries.stacks import in_service
+from convergence.engine.reads import formats
+from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
+from convergence.engine.reads.formats import Document
+from convergence.engine.reads.reading import Caller, Reading
+from convergence.engine.reads.resource_metadata import with_signals
+from convergence.expressions import evaluator
+from convergence.resources.secrets import shown_attributes
+from convergence.rpc.engine_api import EventQuery
+from convergence.secrecy import masked_at, without
+from convergence.template.secrets import METADATA, within
+
+
+class ResourceReads(Reading):
+    """Questions about single resources and about events."""
+
+    def list_stack_resources(
+        self,
+        context: Caller,
+        stack_identity: Mapping[str, Any],
+        nested_depth: int = 0,
+        with_detail: bool = False,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[Document]:
+        """The resources of a stack, by name: for each name the row that is, or will be, in service.
+
+        :param nested_depth: accepted; there are no nested stacks to descend into.
+        :param filters: wanted values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
+            ``physical_resource_id``; a value may be a list.
+        :raises Invalid: there is no such filter.
+        """
+        stack = self._stack(context, stack_identity)
+        wanted = resource_filters(filters)
+        rows = in_service(self._reader.resources(stack.id), stack.template_id)
+        needed_by = self._required_by(stack, rows.values())
+        shown = [rows[name] for name in sorted(rows) if _matches(rows[name], wanted)]
+        if not with_detail:
+            return [formats.resource_summary(stack, row, needed_by.get(row.name, ())) for row in shown]
+        outputs = {name: row.output for name, row in rows.items() if row.output is not None}
+        return [self._details(stack, row, needed_by.get(row.name, ()), outputs) for row in shown]
+
+    def describe_stack_resource(
+        self,
+        context: Caller,
+        stack_identity: Mapping[str, Any],
+        resource_name: str,
+        with_attr: Sequence[str] | bool | None = None,
+    ) -> Document:
+        """Everything about one resource.
+
+        :param with_attr: names of attributes that are to be in the answer even if they were never read.
+        :raises ResourceNotFound: the stack has no such resource.
+        """
+        stack = self._stack(context, stack_identity)
+        row = self._shown(stack, [resource_name]).get(resource_name)
+        if row is None:
+            raise errors.ResourceNotFound(f'The Resource ({resource_name}) could not be found in Stack {stack.name}.')
+        wanted = values_of(with_attr) if with_attr and not isinstance(with_attr, bool) else []
+        needed_by = self._required_by(stack, [row])
+        outputs = self._outputs_of(stack, [row.definition.metadata] if row.definition else [])
+        document = self._details(stack, row, needed_by.get(resource_name, ()), outputs)
+        types = self._goals.types
+        metadata = with_signals(stack, row, document['metadata'], self._reader, types)
+        document['metadata'] = without(metadata, self._goals.secrets_of(row))
+        document['attributes'] |= self._attributes(row, wanted)
+        return document
+
+    def list_events(
+        self, context: Caller, stack_identity: Mapping[str, Any], query: EventQuery | None = None
+    ) -> list[Document]:
+        """What happened to a stack and its resources, oldest first unless the query says otherwise.
+
+        :raises EntityNotFound: the marker is not (any more) an event of the stack.
+        :raises Invalid: the query makes no sense; the text names the argument.
+        """
+        asked = query or EventQuery()
+        stack = self._stack(context, stack_identity)
+        page = event_page(stack, asked)
+        if page.marker is not None and self._reader.event(stack.id, page.marker) is None:
+            raise errors.EntityNotFound('Event', page.marker)
+        documents = [formats.event(stack, row) for row in self._reader.event_page(page)]
+        for document in documents:
+            if asked.nested_depth:
+                document['root_stack_id'] = formats.identity(stack)
+            if 'id' in page.filters:
+                document['resource_properties'] = {}
+        return documents
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def _details(
+        self, stack: Stack, row: Resource, required_by: Iterable[str], outputs: Mapping[str, Output]
+    ) -> Document:
+        return {
+            **formats.resource_summary(stack, row, required_by),
+            'description': '',
+            'attributes': self._attributes(row),
+            'metadata': without(_metadata(row, outputs), self._goals.secrets_of(row)),
+        }
+
+    def _attributes(self, row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
+        """The attributes of a resource without what nobody may see.
+
+        :param wanted: names that are to be there in any case.
+        """
+        shown = shown_attributes(formats.attributes(row, wanted), row, self._goals.discretion)
+        masked: dict[str, Json] = without(shown, self._goals.secrets_of(row))
+        return masked
+
+    def _required_by(self, stack: Stack, rows: Iterable[Resource]) -> dict[str, list[str]]:
+        """For each name those that depend on it: by the goal, or by what the rows were made from."""
+        requires = {row.name: row.definition.requires for row in rows if row.definition is not None}
+        compiled = self._compiled(stack)
+        if compiled is not None:
+            requires.update((name, one.requires) for name, one in compiled.goal.definitions.items())
+        needed_by: dict[str, list[str]] = {}
+        for name in sorted(requires):
+            for required in requires[name]:
+                needed_by.setdefault(required, []).append(name)
+        return needed_by
+
+
+def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
+    """The metadata of the template; empty where it depends on something that is not there."""
+    if row.definition is None or not row.definition.metadata:
+        return {}
+    try:
+        metadata = template.resolve(row.definition.metadata, outputs, evaluator())
+        return masked_at(metadata, within(row.definition.concealed, METADATA))  # type: ignore[no-any-return]
+    except errors.ConvergenceError:
+        return {}
+
+
+def _matches(row: Resource, filters: Mapping[str, list[str]]) -> bool:
+    exact = {
+        'name': row.name,
+        'resource_name': row.name,
+        'id': row.id,
+        'physical_resource_id': row.physical_id or '',
+    }
+    for name, value in exact.items():
+        if name in filters and value not in filters[name]:
+            return False
+    types = filters.get('type', filters.get('resource_type'))
+    if types is not None and not any(part in row.shown_type for part in types):
+        return False
+    return in_state(row.action, row.status, resource_states(filters))

@@ -1,0 +1,145 @@
+"""What callers may ask about whole stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.rows import Stack
+from convergence.db.queries.stacks import StackQuery as StoredQuery
+from convergence.engine.operations.goals import Submission
+from convergence.engine.reads import formats
+from convergence.engine.reads.filters import matches_tags, stack_query
+from convergence.engine.reads.formats import Document
+from convergence.engine.reads.reading import Caller, Reading, outputs_of
+from convergence.expressions import evaluator
+from convergence.rpc.engine_api import StackQuery
+from convergence.secrecy import masked, masked_at, without
+from convergence.template.limits import STANDARD, Budget
+from convergence.template.secrets import reading
+
+
+class StackReads(Reading):
+    """Questions about whole stacks."""
+
+    def identify_stack(self, context: Caller, stack_name: str) -> Document:
+        """The identity of the living stack with that name, or of the stack, deleted or not, with that id.
+
+        :raises EntityNotFound: there is none.
+        """
+        stack = self._reader.stack(stack_name)
+        if stack is None or stack.project_id != context.project_id:
+            stack = self._reader.stack_named(context.project_id, stack_name)
+        if stack is None:
+            raise errors.EntityNotFound('Stack', stack_name)
+        return formats.identity(stack)
+
+    def list_stacks(self, context: Caller, query: StackQuery | None = None) -> list[Document]:
+        """Summaries of the stacks that a query selects, newest first unless it says otherwise.
+
+        :raises Invalid: the query makes no sense; the text names the argument.
+        """
+        asked = query or StackQuery()
+        stored = stack_query(context.project_id, asked)
+        if stored.marker is not None:
+            self._stack(context, {'stack_id': stored.marker})
+        return [formats.stack_summary(stack) for stack in self._matching(stored, asked)]
+
+    def count_stacks(self, context: Caller, query: StackQuery | None = None) -> int:
+        """How many stacks a query selects, whatever its page.
+
+        :raises Invalid: the query makes no sense; the text names the argument.
+        """
+        asked = query or StackQuery()
+        stored = stack_query(context.project_id, asked)
+        if not _has_tags(asked):
+            return self._reader.count_stacks(stored)
+        whole = StoredQuery(stored.project_id, stored.filters, stored.show_deleted)
+        return len(self._matching(whole, asked))
+
+    def show_stack(
+        self, context: Caller, stack_identity: Mapping[str, Any], resolve_outputs: bool = True
+    ) -> list[Document]:
+        """Everything about one stack, as a list of one. The outputs of a deleted stack are gone."""
+        stack = self._stack(context, stack_identity)
+        compiled = self._compiled(stack)
+        document = formats.stack_details(stack, compiled)
+        if resolve_outputs and stack.deleted_at is None:
+            document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])
+        return [document]
+
+    def get_template(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
+        """The template of a stack, as a map."""
+        row = self._template(self._stack(context, stack_identity))
+        return self._goals.document(Submission.from_content(row.content).template)
+
+    def get_environment(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
+        """The environment of a stack, the values of hidden parameters masked."""
+        stack = self._stack(context, stack_identity)
+        submission = Submission.from_content(self._template(stack).content)
+        compiled = self._compiled(stack)
+        return formats.environment(submission.environment, compiled.parameters if compiled else None)
+
+    def get_files(self, context: Caller, stack_identity: Mapping[str, Any]) -> dict[str, str]:
+        """The files that came with the template of a stack, by name."""
+        row = self._template(self._stack(context, stack_identity))
+        return dict(Submission.from_content(row.content).files)
+
+    def list_outputs(self, context: Caller, stack_identity: Mapping[str, Any]) -> list[Document]:
+        """The outputs of a stack without their values."""
+        compiled = self._compiled(self._stack(context, stack_identity))
+        return [formats.output_key(output) for output in compiled.outputs.values()] if compiled else []
+
+    def show_output(self, context: Caller, stack_identity: Mapping[str, Any], output_key: str) -> Document:
+        """One output with its value, or with the reason why it has none.
+
+        :raises EntityNotFound: the stack has no such output.
+        """
+        stack = self._stack(context, stack_identity)
+        compiled = self._compiled(stack)
+        output = compiled.outputs.get(output_key) if compiled else None
+        if output is None:
+            raise errors.EntityNotFound(f'Specified output key {output_key} not found.')
+        return self._resolved(stack, [output])[0]
+
+    def _matching(self, stored: StoredQuery, asked: StackQuery) -> list[Stack]:
+        """The stacks of a query. Tags are kept as one text, so they are compared here and not in the database."""
+        if not _has_tags(asked):
+            return self._reader.stacks(stored)
+        found = self._reader.stacks(
+            StoredQuery(
+                stored.project_id,
+                stored.filters,
+                stored.show_deleted,
+                marker=stored.marker,
+                sort_keys=stored.sort_keys,
+                descending=stored.descending,
+            )
+        )
+        return [stack for stack in found if matches_tags(stack.tags, asked)][: stored.limit]
+
+    def _resolved(self, stack: Stack, outputs: list[template.OutputDefinition]) -> list[Document]:
+        """Outputs with their values. One that fails says why; the others are not concerned.
+
+        What is computed from hidden parameters is masked. What a resource type keeps secret is not: an output is how a
+        template says that its users are to have it.
+        """
+        compiled = self._compiled(stack)
+        secrets = compiled.secrets if compiled is not None else frozenset[str]()
+        rows = self._referred(stack, [output.value for output in outputs])
+        inputs, hides = outputs_of(rows), self._hides(rows, compiled)
+        budget = Budget(STANDARD)  # of all together: whoever reads a stack waits for all of its outputs
+        documents: list[Document] = []
+        for output in outputs:
+            hidden = (*output.hidden, *reading(output.value, hides))
+            try:
+                value = template.resolve(output.value, inputs, evaluator(), budget, hidden)
+                documents.append(formats.output_value(output, without(masked_at(value, hidden), secrets), None))
+            except errors.ConvergenceError as error:
+                documents.append(formats.output_value(output, None, masked(str(error), secrets)))
+        return documents
+
+
+def _has_tags(query: StackQuery) -> bool:
+    return any((query.tags, query.tags_any, query.not_tags, query.not_tags_any))

@@ -1,0 +1,1 @@
+"""The guarantee: what lost messages and dead processes left undone is found in the rows."""

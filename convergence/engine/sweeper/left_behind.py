@@ -1,0 +1,86 @@
+"""What a deleted stack has left: objects that its rows still name. It is removed as the rest of the stack was."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from convergence.core.effects import Effect, InsertEvents
+from convergence.core.model import Action, Goal, Status
+from convergence.core.rows import Event, Resource
+from convergence.core.views import PlanView
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import EndedTraversal
+from convergence.engine.operations.traversals import Operation, Overtaken, Traversals
+
+LOG = logging.getLogger(__name__)
+
+REASON = 'left when the stack was deleted; it is removed now'
+
+
+def may_exist(row: Resource) -> bool:
+    """Whether an object may have been made for a row."""
+    return row.physical_id is not None or row.token is not None
+
+
+class LeftBehind:
+    """Gives a deleted stack one more traversal where rows with objects are left. No such row should ever be there."""
+
+    def __init__(self, traversals: Traversals, reader: Reader, new_id: Callable[[], str]) -> None:
+        self._traversals = traversals
+        self._reader = reader
+        self._new_id = new_id
+
+    def remove(self, found: EndedTraversal) -> None:
+        """Begin to remove what a stack has left; each object is named in the log and in an event of the stack."""
+        stack = self._reader.stack(found.stack_id)
+        if stack is None:
+            return
+
+        def guard(view: PlanView) -> None:
+            now = view.stack
+            if now is None or now.traversal_id != found.traversal_id or now.status is Status.IN_PROGRESS:
+                raise Overtaken(f'stack {found.stack_id} has moved on')
+
+        named: list[Resource] = []
+
+        def tell(view: PlanView) -> tuple[Effect, ...]:
+            named[:] = [row for row in view.resources if may_exist(row)]
+            return (InsertEvents(tuple(self._event(row, view.now) for row in named)),)
+
+        operation = Operation(
+            Action.DELETE,
+            Goal(),
+            guard,
+            request_id='left-behind',
+            cancels=True,
+            beside=tell,
+            cause='resources were left when it was deleted',
+        )
+        try:
+            self._traversals.start(stack, operation)
+        except Overtaken:
+            return
+        for row in named:
+            LOG.error(
+                'Stack %s (%s) was deleted, but resource %s (%s, id %s, physical id %s) was left; it is removed now',
+                stack.name,
+                stack.id,
+                row.name,
+                row.type,
+                row.id,
+                row.physical_id or f'unknown, token {row.token}',
+            )
+
+    def _event(self, row: Resource, now: float) -> Event:
+        return Event(
+            id=self._new_id(),
+            stack_id=row.stack_id,
+            action=Action.DELETE,
+            status=Status.IN_PROGRESS,
+            reason=REASON,
+            at=now,
+            resource_name=row.name,
+            resource_type=row.type,
+            physical_id=row.physical_id,
+        )

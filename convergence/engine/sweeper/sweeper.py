@@ -1,0 +1,78 @@
+"""The guarantee: whatever a lost message or a dead process left undone is found in the rows, and done.
+
+Every engine runs a sweeper; at any time one of them acts, elected by a compare-and-set with an expiry.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from convergence.concurrency import Event, start_thread
+from convergence.core.claim import Worker
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.transaction import Transactions
+from convergence.dispatch import Dispatcher
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
+from convergence.errors import DatabaseUnavailable
+
+LOG = logging.getLogger(__name__)
+
+DUTY = 'sweeper'
+
+
+class Sweeper:
+    """Looks for work that nobody attends to, again and again.
+
+    :param worker: this process, for the election and for the events that it stores.
+    """
+
+    def __init__(
+        self,
+        store: Transactions,
+        sweeps: Sweeps,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        traversals: Traversals,
+        options: SweepOptions,
+        worker: Worker,
+    ) -> None:
+        self._sweeps = sweeps
+        self._options = options
+        self._worker = worker
+        self._chores = SweepTasks(store, sweeps, roster, dispatcher, traversals, options, worker)
+        self._stopping = Event()
+
+    def start(self) -> None:
+        """Begin to sweep, in a thread of its own."""
+        start_thread('sweeper', self._run)
+
+    def stop(self) -> None:
+        """End after the sweep in progress."""
+        self._stopping.set()
+
+    def sweep(self) -> int:
+        """One sweep, if it is this process's turn; how many things were attended to.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
+        """
+        reach = self._chores.reach
+        try:
+            is_ours = self._sweeps.take_duty(DUTY, self._worker.id, self._options.interval_s * 3)
+            reach.answered()
+            if not is_ours:
+                return 0
+            attended = self._chores.all()
+            reach.answered()
+        except DatabaseUnavailable:
+            reach.failed()
+            raise
+        return attended
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._options.interval_s):
+            try:
+                self.sweep()
+            except Exception as error:  # noqa: BLE001 - the database may be away; the next sweep tries again
+                LOG.warning('No sweep: %s', error)

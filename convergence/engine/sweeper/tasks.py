@@ -1,0 +1,274 @@
+"""What a sweeper does, one chore for each kind of thing that somebody may have left undone."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from convergence import logs
+from convergence.core.claim import Worker
+from convergence.core.finish import release
+from convergence.core.interrupt import give_up
+from convergence.db.backoff import Backoff
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.sweeps import EndedTraversal, HeldRow, Standing, Sweeps
+from convergence.db.scopes import HeldResource
+from convergence.db.transaction import LAST, Transactions
+from convergence.dispatch import Dispatcher
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.left_behind import LeftBehind
+from convergence.engine.sweeper.reach import Reach
+from convergence.errors import Conflict, DatabaseUnavailable
+
+LOG = logging.getLogger(__name__)
+
+Found = TypeVar('Found', HeldRow, EndedTraversal, Standing)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """How often and how much. Times in seconds.
+
+    :param older_than_s: how long a node may be ready before it is cast again.
+    :param neglect_s: how long an action may go on after its own deadline before its row is taken from its worker.
+    :param interrupt_s: how long workers are given to interrupt what a stack at rest has left in progress.
+    :param stall_after_s: how long no step of a traversal may begin or end before that is reported.
+    :param limit: most rows of one kind in one sweep.
+    :param lease_s: how long the lease of a worker lasts; after an outage of the database workers have that time.
+    """
+
+    interval_s: float = 5.0
+    older_than_s: float = 5.0
+    neglect_s: float = 60.0
+    interrupt_s: float = 60.0
+    stall_after_s: float = 300.0
+    limit: int = 500
+    lease_s: float = 30.0
+
+
+COMPLAINT_S = 300.0
+"""How often it is said again that there is nobody to do the work."""
+
+
+class SweepTasks:
+    """Carries out the chores of one sweep. Each answers how many things were attended to.
+
+    :param worker: this process, for the events that it stores.
+    :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
+    """
+
+    def __init__(
+        self,
+        store: Transactions,
+        sweeps: Sweeps,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        traversals: Traversals,
+        options: SweepOptions,
+        worker: Worker,
+    ) -> None:
+        self._store = store
+        self._sweeps = sweeps
+        self._roster = roster
+        self._dispatcher = dispatcher
+        self._traversals = traversals
+        self._options = options
+        self._worker = worker
+        self.reach = Reach(options.lease_s)
+        self._setbacks: dict[str, Backoff] = {}
+        self._next_report = 0.0
+        self._next_look = 0.0
+        self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
+        self._next_complaint = 0.0
+
+    def all(self) -> int:
+        """Every chore once. One that fails keeps none of the others from being done.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
+        """
+        chores: dict[str, Callable[[], int]] = {
+            'take over': self.take_over,
+            'expire': self.expire,
+            'give up': self.give_up_left,
+            'time out': self.time_out,
+            'settle': self.settle,
+            'wake': self.wake,
+            'report': self.report,
+            'remove left': self.remove_left,
+            'purge': self.purge,
+            'forget': self.forget,
+        }
+        return sum(self._survive(name, chore) for name, chore in chores.items())
+
+    def _survive(self, name: str, chore: Callable[[], int]) -> int:
+        """One chore that fails must not keep the others from being done."""
+        try:
+            return chore()
+        except DatabaseUnavailable:
+            raise
+        except Conflict as error:
+            LOG.info('Sweeping: %s is left for the next sweep: %s', name, error)
+            return 0
+        except Exception:
+            LOG.exception('Sweeping: %s failed', name)
+            return 0
+
+    def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
+        """Attend to all that is found. One that fails must keep none of the others from it, now or in later sweeps.
+
+        :param find: finds at most so many, and often the same ones first.
+        """
+        setbacks, attended = self._setbacks.setdefault(name, Backoff()), 0
+        setbacks.begin()
+        for found in find(self._options.limit + len(setbacks)):
+            if setbacks.is_passed_over(found):
+                continue
+            with logs.bind(stack=found.stack_id, traversal=found.traversal_id):
+                try:
+                    attend(found)
+                except DatabaseUnavailable:
+                    raise
+                except Conflict as error:
+                    LOG.info('Sweeping: %s: %s is left for later: %s', name, found, error)
+                    setbacks.failed(found)
+                except Exception:
+                    LOG.exception('Sweeping: %s: %s is left for later', name, found)
+                    setbacks.failed(found)
+                else:
+                    setbacks.succeeded(found)
+                    attended += 1
+        return attended
+
+    def take_over(self) -> int:
+        """Rows of dead workers become free, and whoever waits for them is woken."""
+
+        def take(row: HeldRow) -> None:
+            LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.name)
+            self._release(row, lost=True)
+
+        return self._take('take over', self._sweeps.orphaned, take)
+
+    def expire(self) -> int:
+        """Rows whose action should have ended long ago become free, so that another worker puts an end to it."""
+
+        def take(row: HeldRow) -> None:
+            LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.name)
+            self._release(row, lost=False)
+
+        return self._take('expire', lambda limit: self._sweeps.neglected(limit, self._options.neglect_s), take)
+
+    def _take(self, name: str, find: Callable[[int], Sequence[HeldRow]], take: Callable[[HeldRow], None]) -> int:
+        """Take rows from workers. Not after an outage, before each worker had the time of a lease to renew its own.
+
+        To find a row, or to take one, may itself last until an outage is over.
+        """
+
+        def found(limit: int) -> Sequence[HeldRow]:
+            rows = find(limit)
+            self.reach.answered()
+            return rows if self.reach.may_judge() else ()
+
+        def take_one(row: HeldRow) -> None:
+            if self.reach.may_judge():
+                take(row)
+                self.reach.answered()
+
+        return self._each(name, found, take_one)
+
+    def _release(self, row: HeldRow, *, lost: bool) -> None:
+        committed = self._store.transact(
+            HeldResource(row.resource_id, fence=row.fence),
+            lambda view: release(view, row.fence, self._worker, lost=lost, silent_s=row.silent_s),
+        )
+        if committed is not None:
+            self._dispatcher.attend(committed)
+
+    def give_up_left(self) -> int:
+        """Rows that were left in the middle when their stack came to rest say so."""
+
+        def say_so(row: HeldRow) -> None:
+            scope = HeldResource(row.resource_id, row.traversal_id or '', fence=row.fence)
+            self._store.transact(scope, lambda view: give_up(view, row.fence, self._worker))
+
+        return self._each('give up', lambda limit: self._sweeps.interrupted(limit, self._options.interrupt_s), say_so)
+
+    def time_out(self) -> int:
+        """Operations past their deadline end."""
+
+        def end(overdue: EndedTraversal) -> None:
+            LOG.warning('The operation is past its deadline')
+            self._traversals.time_out(overdue.stack_id, overdue.traversal_id)
+
+        return self._each('time out', self._sweeps.overdue, end)
+
+    def settle(self) -> int:
+        """Failed traversals whose stack does not know yet: it fails, or its rollback is planned."""
+        return self._each(
+            'settle', self._sweeps.unsettled, lambda ended: self._traversals.settle(ended.stack_id, ended.traversal_id)
+        )
+
+    def wake(self) -> int:
+        """Ready nodes that nobody claimed: their message was lost, or whoever had it died.
+
+        While messages cannot be sent the nodes are left to the workers, who look for what nobody was told of.
+        """
+        if not self._dispatcher.can_send():
+            return 0
+        nodes = self._sweeps.unattended(self._options.older_than_s, self._options.limit, self._worker.window)
+        # All of them count as told now: whatever happens with one, the others must be.
+        for node in nodes:
+            if node.phase in LAST:
+                self._survive(f'conclude {node}', partial(self._conclude, node.traversal_id, node.number))
+        waiting = [node for node in nodes if node.phase not in LAST]
+        if waiting and not any(service.kind == 'worker' and service.is_up for service in self._roster.services()):
+            # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
+            if time.monotonic() >= self._next_complaint:
+                stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
+                LOG.warning('No worker is running: %d nodes wait, of the stacks %s', len(waiting), stacks)
+                self._next_complaint = time.monotonic() + COMPLAINT_S
+            return len(nodes)
+        if waiting:
+            LOG.debug('%d nodes were ready and unattended', len(waiting))
+        self._dispatcher.cast((node.traversal_id, node.number) for node in waiting)
+        return len(nodes)
+
+    def _conclude(self, traversal_id: str, number: int) -> int:
+        self._dispatcher.conclude([(traversal_id, number)])
+        return 1
+
+    def report(self) -> int:
+        """Stacks that make no progress, or make some again. Four looks in the time that counts are enough."""
+        now = time.monotonic()
+        if now < self._next_report:
+            return 0
+        after_s = self._options.stall_after_s
+        self._next_report = now + after_s / 4
+        return self._each(
+            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.stalls.report
+        )
+
+    def remove_left(self) -> int:
+        """Objects that a deleted stack has left: no row of one should be there, so each is an error that is told."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return 0
+        again_s = self._options.stall_after_s
+        self._next_look = now + again_s / 4
+        return self._each(
+            'remove left',
+            lambda limit: self._sweeps.left_behind(limit, again_s),
+            self._left_behind.remove,
+        )
+
+    def purge(self) -> int:
+        """Nodes of operations that are over, and what is left of stacks deleted long ago."""
+        limit = self._options.limit
+        return self._sweeps.purge_nodes(limit) + self._sweeps.purge_stacks(limit)
+
+    def forget(self) -> int:
+        """Processes that are gone and hold nothing any more. Not after an outage: see `_take`."""
+        return self._roster.remove_dead() if self.reach.may_judge() else 0

@@ -1,0 +1,305 @@
+"""Engines and workers in real threads, on a real database server: which of them goes first is for the server to say.
+
+The code is that of production, with its own statements and locks; only the cloud and the messages are simulated. A seed
+decides which messages are lost or doubled and where threads linger inside their transactions, so that several are open
+at once; it does not repeat a run.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from convergence import template
+from convergence.concurrency import Event, Lock, start_thread
+from convergence.core.claim import Worker as CoreWorker
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.statements.connection import Database
+from convergence.dispatch import Dispatcher
+from convergence.engine.operations.actions import Actions, Present
+from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.errors import ConvergenceError
+from convergence.simulator.faults import NONE, Faults
+from convergence.simulator.goals import SimulatedGoals
+from convergence.simulator.ledger import Ledger
+from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
+from convergence.simulator.things import registry
+from convergence.worker.attempt import Pace
+from convergence.worker.maintenance import Rows
+from convergence.worker.service import Timing, WorkerOptions, WorkerService
+
+BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
+
+
+@dataclass(eq=False)
+class CrewEngine:
+    """An engine."""
+
+    store: CrewStore
+    stacks: Stacks
+    actions: Actions
+    traversals: Traversals
+    sweeper: Sweeper
+
+
+@dataclass(eq=False)
+class CrewWorker:
+    """A worker. `timers` holds what it has set itself to tell later: when, traversal and node."""
+
+    store: CrewStore
+    service: WorkerService
+    roster: Roster
+    timers: list[tuple[float, str, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a crew is put together. See `convergence.simulator.run.Plan`."""
+
+    seed: int = 0
+    faults: Faults = NONE
+    engines: int = 2
+    workers: int = 3
+    threads: int = 8
+
+
+class Crew:
+    """All processes of one run, each with threads, a store and connections of its own.
+
+    :param database: an empty database with the newest schema.
+    :ivar lost: whether anything was lost or has died so far; then the sweepers have work.
+    """
+
+    def __init__(self, database: Database, order: Order) -> None:
+        self.moments = Moments(order.seed)
+        self.ledger = Ledger()
+        self.reality = ThreadedReality(self.moments)
+        self.lost = False
+        self._database = database
+        self._order = order
+        self._registry = registry(self.reality)
+        self._over = Event()
+        self._lock = Lock()
+        self._active = 0
+        self._begun = 0
+        self._accidents = 0
+        self._dead: list[CrewWorker] = []
+        self.engines = [self._engine() for _ in range(order.engines)]
+        self.workers = [self._worker() for _ in range(order.workers)]
+
+    def _store(self) -> CrewStore:
+        return CrewStore(self._database, self.moments, self.ledger)
+
+    def _engine(self) -> CrewEngine:
+        store = self._store()
+        reader, roster, sweeps = Reader(store), Roster(store), Sweeps(store)
+        dispatcher = Dispatcher(store, self, new_id)
+        goals = SimulatedGoals(reader, self._registry, template.Limits())
+        traversals = Traversals(store, reader, goals, dispatcher, new_id)
+        stacks = Stacks(reader, goals, traversals, StackLimits(None, may_adopt=True), new_id)
+        actions = Actions(store, reader, stacks, Present(reader, goals), traversals, new_id)
+        options = SweepOptions(BEAT_S, UNATTENDED_S)
+        core = CoreWorker(new_id(), new_id)
+        sweeper = Sweeper(store, sweeps, roster, dispatcher, traversals, options, core)
+        engine = CrewEngine(store, stacks, actions, traversals, sweeper)
+        self._loop(store, lambda: self._swept(engine))
+        return engine
+
+    def _swept(self, engine: CrewEngine) -> None:
+        with suppress(ConvergenceError):
+            engine.sweeper.sweep()
+
+    def _worker(self) -> CrewWorker:
+        store = self._store()
+        reader, roster = Reader(store), Roster(store)
+        timers: list[tuple[float, str, int]] = []
+
+        def later(delay_s: float, traversal_id: str, number: int) -> None:
+            timers.append((time.monotonic() + delay_s, traversal_id, number))
+
+        pace = Pace(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
+        options = WorkerOptions(
+            'crew', 'simulated', pace, BEAT_S, LEASE_S, 1.0, UNATTENDED_S, threads=self._order.threads
+        )
+        service = WorkerService(
+            Rows(store, reader, roster, None, SnapshotRows(store)),
+            Dispatcher(store, self, new_id),
+            self._registry,
+            self,
+            options,
+            new_id,
+            Timing(later=later),
+        )
+        roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)
+        worker = CrewWorker(store, service, roster, timers)
+        store.accident = lambda: self._accident(worker)
+        self._loop(store, lambda: self._beaten(worker))
+        return worker
+
+    def _beaten(self, worker: CrewWorker) -> None:
+        due = [timer for timer in list(worker.timers) if timer[0] <= time.monotonic()]
+        for timer in due:
+            worker.timers.remove(timer)
+            self.check_resource(timer[1], timer[2])
+        with suppress(ConvergenceError):
+            if not worker.roster.beat(worker.service.id):
+                worker.service.give_up()
+                worker.roster.register(worker.service.id, 'worker', 'crew', 'simulated', LEASE_S)
+            worker.service.reconcile()
+
+    def _loop(self, store: CrewStore, turn: Callable[[], None]) -> None:
+        """What a process does by itself, again and again, until it is dead or all is over."""
+
+        def loop() -> None:
+            try:
+                while not self._over.wait(BEAT_S):
+                    with self._busy():
+                        turn()
+            except Gone:
+                pass
+            except Exception as error:  # noqa: BLE001 - nobody reads a log; the run is to fail
+                self.ledger.note('error', f'{type(error).__name__}: {error}')
+
+        start_thread('crew', loop)
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        with self._lock:
+            self._active += 1
+            self._begun += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._active -= 1
+
+    # --- messages ---------------------------------------------------------------------------------------------
+
+    def can_send(self) -> bool:
+        """The broker is there, whatever becomes of what it takes."""
+        return True
+
+    def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
+        """One of the workers looks at a node; or none, or two."""
+        for _ in range(self._copies()):
+            worker = self.workers[self.moments.below(len(self.workers))]
+            if not worker.store.dead:
+                worker.service.check_resource(None, traversal_id, node, hops)
+        return True
+
+    def cancel(self, stack_id: str, traversal_id: str) -> bool:
+        """All workers stop working on a traversal."""
+        if self._copies():
+            for worker in self.workers:
+                worker.service.cancel(None, stack_id, traversal_id)
+        return True
+
+    def settle(self, stack_id: str, traversal_id: str) -> bool:
+        """One of the engines, in a thread of its own, sees to a traversal of which a node has failed."""
+        engine = self.engine()
+
+        def settle() -> None:
+            with suppress(ConvergenceError, Gone):
+                engine.traversals.settle(stack_id, traversal_id)
+            with self._lock:
+                self._active -= 1
+
+        if self._copies():
+            with self._lock:
+                self._active += 1
+                self._begun += 1
+            start_thread('settle', settle)
+        return True
+
+    def _copies(self) -> int:
+        faults = self._order.faults
+        if self.moments.happens(faults.drop):
+            self.lost = True
+            return 0
+        return 2 if self.moments.happens(faults.double) else 1
+
+    # --- what a scenario does to it ---------------------------------------------------------------------------
+
+    def engine(self) -> CrewEngine:
+        """One of the engines."""
+        return self.engines[self.moments.below(len(self.engines))]
+
+    def crash(self, kind: str) -> None:
+        """One process, the oldest, is gone, and another one takes its place."""
+        self.lost = True
+        if kind == 'engine':
+            self.engines.pop(0).store.dead = True
+            self.engines.append(self._engine())
+        else:
+            self._replace(self.workers[0])
+
+    def freeze(self, kind: str, duration_s: float) -> None:
+        """One process, the oldest, stands still for a while."""
+        self.lost = True
+        process: CrewEngine | CrewWorker = self.engines[0] if kind == 'engine' else self.workers[0]
+        process.store.frozen_until = time.monotonic() + duration_s
+
+    def _accident(self, worker: CrewWorker) -> None:
+        """A worker is about to begin a transaction: does it die here, or stand still within its lease or beyond?"""
+        faults = self._order.faults
+        if self._accidents >= faults.most_crashes or worker.store.dead:
+            return
+        if self.moments.happens(faults.crash):
+            self._accidents += 1
+            self._replace(worker)
+        elif self.moments.happens(faults.freeze):
+            self._accidents += 1
+            self.lost = True
+            worker.store.frozen_until = time.monotonic() + (LEASE_S / 3, LEASE_S * 1.5)[self.moments.below(2)]
+
+    def _replace(self, worker: CrewWorker) -> None:
+        self.lost = worker.store.dead = True
+        self._dead.append(worker)
+        fresh = self._worker()
+        with self._lock:
+            self.workers = [*(each for each in self.workers if each is not worker), fresh]
+
+    def ended(self) -> list[str]:
+        """Threads do not end by themselves."""
+        return []
+
+    # --- moments of rest --------------------------------------------------------------------------------------
+
+    def at_rest(self) -> int | None:
+        """A number that stays the same for as long as nobody does anything; None while somebody does."""
+        with self._lock:
+            if self._active:
+                return None
+            begun = self._begun
+        for worker in self.workers:
+            load = worker.service.load()
+            if load['busy'] or load['waiting'] or worker.timers:
+                return None
+        return begun + self.ledger.count
+
+    def stop(self) -> None:
+        """End all threads that ever end."""
+        self._over.set()
+        for worker in (*self.workers, *self._dead):
+            worker.service.begin_to_stop(1.0)
+        for worker in self.workers:
+            worker.service.wait(STOP_S)
+        for store in [*(engine.store for engine in self.engines), *(worker.store for worker in self.workers)]:
+            store.dead = True
+        ends = time.monotonic() + STOP_S
+        while self._active and time.monotonic() < ends:
+            time.sleep(0.01)
+
+
+def new_id() -> str:
+    """An id that was never used before."""
+    return str(uuid.uuid4())

@@ -1,0 +1,219 @@
+"""Random programs: scenarios that nobody has thought of, each made from a number and always the same from it.
+
+A program is text in the scenario language, so one that fails can be saved and kept as a scenario.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
+
+NAME = re.compile(r'random:(\d{1,12})')
+"""How a random program is named in the place of a file."""
+
+NAMES = 'ABCDEF'
+SORTS = ('Thing',) * 6 + ('Unfindable', 'Blind', 'Unobservable', 'Enforced', 'Cancellable', 'Keeper', 'Listener')
+POLICIES = (None,) * 8 + ('Retain', 'Snapshot', 'Delete')
+EXTERNAL = 'theirs'
+
+
+def number_of(path: Path) -> int | None:
+    """The number of the random program that stands in the place of a file; None for a file."""
+    match = NAME.fullmatch(str(path))
+    return int(match[1]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program in pieces, which can be left out one by one.
+
+    :param head: what everything else needs; `lines`: one call each.
+    """
+
+    head: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The program as a scenario file has it."""
+        return '\n'.join((*self.head, *self.lines, ''))
+
+    def without(self, start: int, count: int) -> Program:
+        """The program with some of its calls left out."""
+        return replace(self, lines=(*self.lines[:start], *self.lines[start + count :]))
+
+
+class _Author:
+    """Makes up one program."""
+
+    def __init__(self, number: int) -> None:
+        self._random = random.Random(f'program {number}')
+        self._number = number
+        self._templates: list[Template] = []
+
+    def write(self) -> Program:
+        templates = self._several()
+        head = [f'"""Random program {self._number}."""', '']
+        head += [f't{index} = {template!r}' for index, template in enumerate(templates)]
+        head.append(f"engine.exists('{EXTERNAL}', {{'v': 0}})")
+        lines = ["engine.rollback_on_failure('s')"] if self._happens(0.5) else []
+        lines += ["engine.time_limit('s', 30)"] if self._happens(0.1) else []
+        lines += self._trouble(0.5)
+        lines.append("engine.create_stack('s', t0)")
+        lines += self._meanwhile()
+        for _ in range(self._random.randint(2, 6)):
+            lines += self._trouble(0.35)
+            lines.append(self._operation(len(templates)))
+            lines += self._meanwhile()
+        if self._happens(0.5):
+            lines.append("engine.delete_stack('s')")
+        return Program(tuple(head), (*lines, 'engine.settle()'))
+
+    def _happens(self, rate: float) -> bool:
+        return self._random.random() < rate
+
+    # --- templates --------------------------------------------------------------------------------------------
+
+    def _several(self) -> list[Template]:
+        """Templates that follow from each other, as those of a user do."""
+        names = list(NAMES[: self._random.randint(2, len(NAMES))])
+        kinds = {name: self._random.choice(SORTS) for name in NAMES}
+        others = self._random.choice(NAMES) if self._happens(0.3) else ''
+        kinds |= {others: EXTERNAL} if others else {}
+        templates = [self._template(names, kinds)]
+        for _ in range(self._random.randint(1, 3)):
+            if self._happens(0.4):
+                names = sorted(self._random.sample(NAMES, self._random.randint(1, len(NAMES))))
+            if self._happens(0.15):
+                # That something belongs to others is not changed by an update.
+                kinds |= {name: self._random.choice(SORTS) for name in self._random.choice(NAMES) if name != others}
+            if self._happens(0.25):
+                self._random.shuffle(names)  # what depended on something may now be needed by it
+            templates.append(self._template(names, kinds))
+        return templates
+
+    def _template(self, names: Sequence[str], kinds: dict[str, str]) -> Template:
+        """Each resource may refer to those that stand before it."""
+        resources: dict[str, RsrcDef] = {}
+        for position, name in enumerate(names):
+            before = [other for other in names[:position] if resources[other].condition is not False]
+            resources[name] = self._resource(kinds[name], before)
+        hooks = {}
+        if self._happens(0.1):
+            hooks[self._random.choice(names)] = self._random.choice(
+                ['pre-create', 'pre-update', 'pre-delete', 'post-create', 'post-update', 'post-delete']
+            )
+        return Template(resources, hooks=hooks)
+
+    def _resource(self, kind: str, before: Sequence[str]) -> RsrcDef:
+        if kind == EXTERNAL:
+            return RsrcDef({}, external_id=EXTERNAL)
+        properties: dict[str, Any] = {'v': self._random.randint(0, 2)}
+        if self._happens(0.3):
+            properties['r!'] = self._random.randint(0, 1)
+        for other in self._random.sample(list(before), min(len(before), self._random.randint(0, 2))):
+            reference = GetRes(other) if self._happens(0.6) else GetAtt(other, 'v')
+            properties[f'{other.lower()}'] = reference
+        depends = self._random.sample(list(before), 1) if before and self._happens(0.2) else []
+        patience = {'time_limits': {'create': 300}, 'retry': {'attempts': 3}} if self._happens(0.1) else None
+        condition = self._random.choice([True, False]) if self._happens(0.1) else None
+        policy = self._random.choice(POLICIES)
+        return RsrcDef(properties, depends, kind=kind, deletion_policy=policy, condition=condition, patience=patience)
+
+    # --- calls ------------------------------------------------------------------------------------------------
+
+    def _operation(self, templates: int) -> str:
+        update = f"engine.update_stack('s', t{self._random.randrange(templates)})"
+        others = [
+            *('rollback_stack', 'cancel', 'cancel_and_roll_back', 'check_stack', 'snapshot_stack', 'restore_stack'),
+            *('suspend_stack', 'resume_stack', 'delete_snapshot', 'abandon_stack', 'adopt_stack', 'delete_stack'),
+        ]
+        if self._happens(0.5):
+            return update
+        return f"engine.{self._random.choice(others)}('s')"
+
+    def _meanwhile(self) -> list[str]:
+        """What happens until the user asks for something else."""
+        accidents = [
+            'engine.crash_worker()',
+            'engine.crash_engine()',
+            'engine.freeze_worker(90)',
+            'engine.freeze_engine(20)',
+            'engine.broker_away(20)',
+            'engine.database_away(20)',
+            'engine.pass_time(40)',
+            'engine.double(2)',
+            'engine.drop(2)',
+        ]
+        lines: list[str] = []
+        while self._happens(0.6):
+            if self._happens(0.3):
+                lines.append(self._random.choice(accidents))
+            elif self._happens(0.4):
+                lines.append('engine.settle()')
+            else:
+                lines.append(f'engine.noop({self._random.randint(1, 6)})')
+        return lines
+
+    def _trouble(self, rate: float) -> list[str]:
+        """How resources behave from now on."""
+        lines: list[str] = []
+        while self._happens(rate):
+            action, times = self._random.choice(['CREATE', 'UPDATE', 'DELETE', None]), self._random.choice([1, 1, 2])
+            wrong = f"'{self._name()}', action={action!r}, times={times}"
+            question = self._random.choice(['FIND', 'OBSERVE', 'ATTRIBUTE', 'CANCEL'])
+            kinds = [
+                f'engine.fails({wrong})',
+                f'engine.fails({wrong}, afterwards=True, takes={self._random.choice([0, 7])})',
+                f'engine.raises({wrong})',
+                f'engine.is_busy({wrong})',
+                f'engine.blocks({wrong}, seconds={self._random.choice([3, 20])})',
+                f"engine.takes('{self._name()}', {self._random.choice([3, 30, 100])})",
+                f"engine.is_refused('{self._name()}', begun={self._happens(0.5)})",
+                f"engine.is_refused('{self._name()}', takes=5)",
+                f"engine.is_made_silently('{self._name()}')",
+                self._answer(question),
+                f"engine.works('{self._name()}')",
+            ]
+            lines.append(self._random.choice(kinds))
+        return lines
+
+    def _answer(self, question: str) -> str:
+        how, seconds = self._random.choice([('FAILS', 0), ('RAISES', 0), ('BUSY', 0), ('BLOCKS', 8), ('LIES', 20)])
+        if how == 'LIES':
+            return f"engine.answers('{self._name()}', 'FIND', 'LIES', seconds={seconds}, times=None)"
+        return f"engine.answers('{self._name()}', {question!r}, {how!r}, seconds={seconds})"
+
+    def _name(self) -> str:
+        return self._random.choice(NAMES)
+
+
+def program(number: int) -> Program:
+    """The program of a number."""
+    return _Author(number).write()
+
+
+def shortened(whole: Program, still_fails: Callable[[Program], bool], attempts: int = 200) -> Program:
+    """The shortest program found that fails in the same way: calls are left out, many at once first.
+
+    :param still_fails: tries a program.
+    """
+    best, size = whole, max(1, len(whole.lines) // 2)
+    while attempts > 0:
+        improved, start = False, len(best.lines) - size
+        while start >= 0 and attempts > 0:
+            shorter = best.without(start, size)
+            attempts -= 1
+            if still_fails(shorter):
+                best, improved = shorter, True
+            start -= 1 if size == 1 else size
+        if size == 1 and not improved:
+            break
+        size = size if improved and size > 1 else max(1, size // 2)
+    return best

@@ -1,0 +1,139 @@
+"""An action under way, and how patient a worker is with it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from convergence.concurrency import Task
+from convergence.core.claim import Claim
+from convergence.core.model import Action, Json, RetryPolicy
+from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
+from convergence.resources.performing import poll_deletion
+from convergence.worker.storable import MOST_BYTES, carried, checked
+
+
+class TooLate(Exception):
+    """The process is about to end: nothing begins any more."""
+
+
+class Later(Exception):
+    """A call failed for the moment, and waiting for its next time is not worth a thread."""
+
+    def __init__(self, reason: str, attempts: int, after_s: float) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.attempts = attempts
+        self.after_s = after_s
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How patiently actions are polled. All times in seconds.
+
+    :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
+    :param attempts: how often a call that fails for the moment is made, where neither template nor type says so.
+    :param jitter: chooses a time between two, so that workers do not repeat their calls all at once.
+    """
+
+    poll_min_s: float = 0.2
+    poll_max_s: float = 30.0
+    park_after_s: float = 2.0
+    attempts: int = 5
+    jitter: Callable[[float, float], float] = random.uniform
+
+
+@dataclass(slots=True)
+class Attempt:
+    """An action under way: what is known so far of the object and of the action.
+
+    :ivar answered: whether any call of the type has come back with an answer.
+    """
+
+    claim: Claim
+    kind: ResourceType[Any]
+    task: Task
+    call: Call[Any]
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    progress: Mapping[str, Json] | None = None
+    kept: Mapping[str, Json] | None = None
+    waited_s: float = 0.0
+    attempts: int = 0
+    most_bytes: int = MOST_BYTES
+    answered: bool = False
+
+    @property
+    def age_s(self) -> float:
+        """For how many seconds the action has been going on."""
+        return self.claim.age_s + self.waited_s
+
+    @property
+    def left_s(self) -> float:
+        """For how many seconds the action may still go on."""
+        deadline = self.claim.resource.deadline
+        return math.inf if deadline is None else deadline - self.claim.at - self.waited_s
+
+    def learn(self, answer: Answer) -> bool:
+        """Take in what an answer says; whether that is worth storing before the action goes on.
+
+        :raises FinalFailure: it is no answer, or cannot be stored.
+        """
+        answer = checked(answer, self.most_bytes)
+        news = answer.physical_id is not None and answer.physical_id != self.physical_id
+        if answer.physical_id is not None:
+            self.physical_id = answer.physical_id
+        if answer.data is not None:
+            news = news or answer.data != self.data
+            self.data = answer.data
+        if answer.kept is not None:
+            news = news or answer.kept != self.kept
+            self.kept = answer.kept
+        self.call = replace(self.call, physical_id=self.physical_id, data=self.data)
+        return news
+
+    def carried(self, value: Any, what: str) -> Json:
+        """The value, if it can be stored.
+
+        :raises FinalFailure: it cannot, or is too large; `what` says what it is.
+        """
+        return carried(value, what, self.most_bytes)
+
+    def learn_id(self, physical_id: str) -> None:
+        """Take in the id of the object, told by whatever it was."""
+        self.learn(Done(physical_id))
+
+
+def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
+    """Ask how far the action has got."""
+    if attempt.claim.action is Action.DELETE:
+        return poll_deletion(attempt.kind, attempt.call, progress)
+    return attempt.kind.poll(attempt.call, attempt.claim.action, progress)
+
+
+def poll_interval_s(attempt: Attempt, answer: InProgress, pace: Pace) -> float:
+    """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
+    if answer.poll_after_s is not None:
+        # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
+        return min(max(answer.poll_after_s, pace.poll_min_s), pace.poll_max_s)
+    return min(max(pace.poll_min_s, attempt.age_s / 4), pace.poll_max_s)
+
+
+def policy_of(attempt: Attempt, pace: Pace) -> RetryPolicy:
+    """What the template says, then what the type says, then what the worker is configured to."""
+    definition = attempt.claim.resource.definition
+    pending = attempt.claim.pending
+    if pending is not None and attempt.claim.action is not Action.DELETE:
+        definition = pending.definition
+    wanted = definition.retry if definition is not None and definition.retry is not None else RetryPolicy()
+    configured = RetryPolicy(pace.attempts, 2 * pace.poll_min_s, pace.poll_max_s)
+    return wanted.over(attempt.kind.retry).over(configured)
+
+
+def pause_s(attempt: Attempt, policy: RetryPolicy, pace: Pace) -> float:
+    """How long to wait before the next time: twice as long with each, and not all at once."""
+    limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
+    return pace.jitter(limit_s / 2, limit_s)

@@ -1,0 +1,238 @@
+"""What a worker looks after with each heartbeat: every message may have been lost, and every thread may be stuck."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from convergence.concurrency import StopReason
+from convergence.core.claim import Worker
+from convergence.core.failure import nobody_waits_for
+from convergence.core.finish import release
+from convergence.core.interrupt import NO_NODE
+from convergence.core.model import TraversalStatus
+from convergence.core.rows import Traversal
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.stacks import Reader
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.scopes import HeldResource
+from convergence.db.transaction import LAST, Transactions
+from convergence.dispatch import Dispatcher
+from convergence.errors import Conflict, DatabaseUnavailable
+from convergence.worker.checks import Checks
+from convergence.worker.groups import Check, ThreadGroups
+
+LOG = logging.getLogger(__name__)
+
+HOPS = 3
+"""How often workers without a free thread hand a check on before they leave it to the sweeper."""
+
+SILENT_ROUNDS = 3
+"""After so many rounds without any message a worker does not wait for one."""
+
+BETWEEN_SWEEPS = 6
+"""This part of `MaintenanceSettings.older_than_s`, which is three sweeps, is half a sweep."""
+
+
+class Fitness(StrEnum):
+    """Whether a worker can go on."""
+
+    FIT = 'FIT'
+    WORN = 'WORN'
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The database, as a worker uses it.
+
+    :param sweeps: finds work that nobody attends to; None: this worker leaves that to the engines.
+    :param snapshots: finds what is kept for snapshots and not wanted any more; None: this worker leaves that to others.
+    """
+
+    store: Transactions
+    reader: Reader
+    roster: Roster
+    sweeps: Sweeps | None = None
+    snapshots: SnapshotRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSettings:
+    """How a worker looks after things.
+
+    :param worker: whose rows are looked at.
+    :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
+        than a sweep: as long as the engines and the broker do their part, there is no such node.
+    :param jammed_s: seconds without any free thread after which checks are given to others.
+    :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
+    :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
+    :param window: most nodes of one traversal that are taken unasked at a time.
+    """
+
+    worker: Worker
+    older_than_s: float = 15.0
+    jammed_s: float = 2.0
+    grace_s: float = 10.0
+    max_stuck_threads: int = 8
+    window: int = 64
+
+
+class Maintenance:
+    """Looks after the rows and threads of one worker.
+
+    :param take: begins a check here.
+    :param stop: stops what runs here for a traversal: ``stop(stack_id, traversal_id)``.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        dispatcher: Dispatcher,
+        groups: ThreadGroups,
+        checks: Checks,
+        duties: MaintenanceSettings,
+        take: Callable[[Check], object],
+        stop: Callable[[str, str], object],
+    ) -> None:
+        self._rows = rows
+        self._dispatcher = dispatcher
+        self._groups = groups
+        self._checks = checks
+        self._duties = duties
+        self._take = take
+        self._stop = stop
+        self._silence = 0
+        self._forgotten: frozenset[tuple[str, int]] = frozenset()
+
+    def __call__(self) -> None:
+        """Do all of it once. What fails keeps nothing else from being done.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+        """
+        for chore in (
+            self.stop_unwanted,
+            self.stop_overdue,
+            self.give_back_forgotten,
+            self.hand_on_waiting,
+            self.interrupt_left,
+            self.help_out,
+        ):
+            try:
+                chore()
+            except DatabaseUnavailable:
+                raise
+            except Conflict as error:
+                LOG.info('Upkeep: %s is left for the next heartbeat: %s', chore.__name__, error)
+            except Exception:
+                LOG.exception('Upkeep: %s failed', chore.__name__)
+
+    @property
+    def fitness(self) -> Fitness:
+        """Whether so many threads are stuck that only a new process will do."""
+        return Fitness.WORN if self._groups.stuck >= self._duties.max_stuck_threads else Fitness.FIT
+
+    def is_jammed(self) -> bool:
+        """Whether no thread is free, and none has been for a while: work that comes now is better off elsewhere."""
+        return self._groups.jammed_s() > self._duties.jammed_s
+
+    def hand_on(self, check: Check) -> None:
+        """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
+        if check.hops < HOPS and check.node != NO_NODE:
+            self._dispatcher.hand_on(check.traversal_id, check.node, check.hops + 1)
+
+    def hand_on_waiting(self) -> None:
+        """No thread will be free soon: what waits for one is given to others, but for what may have an extra one."""
+        self._groups.begin()
+        if not self.is_jammed():
+            return
+        withdrawn = self._groups.withdraw()
+        if withdrawn:
+            LOG.warning('No thread has come free for a while, %d checks are handed on', len(withdrawn))
+        for check in withdrawn:
+            self.hand_on(check)
+
+    def give_back_forgotten(self) -> None:
+        """Give back rows that nobody works on here.
+
+        A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
+        """
+        held = {(resource.id, resource.fence) for resource in self._rows.roster.held_by(self._duties.worker.id)}
+        forgotten = held - self._checks.holding()
+        for resource_id, fence in sorted(forgotten & self._forgotten):
+            LOG.warning('Giving back resource %s, which nothing works on', resource_id)
+            self._give_back(resource_id, fence)
+        self._forgotten = frozenset(forgotten)
+
+    def _give_back(self, resource_id: str, fence: int) -> None:
+        committed = self._rows.store.transact(
+            HeldResource(resource_id, fence=fence), lambda view: release(view, fence, self._duties.worker)
+        )
+        if committed is not None:
+            self._dispatcher.attend(committed)
+
+    def stop_unwanted(self) -> None:
+        """Stop work for traversals that were cancelled: the message may have been lost. Stop, too, what goes on for a
+        traversal that has failed elsewhere, once the time that the traversal had is over: nothing else would end it.
+        """
+        reader = self._rows.reader
+        now: float | None = None
+        for traversal_id in self._groups.traversals():
+            traversal = reader.traversal(traversal_id)
+            if traversal is None or traversal.status is TraversalStatus.RUNNING:
+                continue
+            out_of_time = False
+            if traversal.status is TraversalStatus.FAILED:
+                now = reader.now() if now is None else now
+                out_of_time = traversal.deadline <= now
+            if out_of_time or traversal.status is TraversalStatus.CANCELLED or self._is_cancelled_by_next(traversal):
+                self._stop(traversal.stack_id, traversal_id)
+
+    def _is_cancelled_by_next(self, traversal: Traversal) -> bool:
+        stack = self._rows.reader.stack(traversal.stack_id)
+        if stack is None or stack.traversal_id in (None, traversal.id):
+            return False
+        current = self._rows.reader.traversal(stack.traversal_id or '')
+        return current is not None and (current.cancels or nobody_waits_for(current))
+
+    def stop_overdue(self) -> None:
+        """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
+        for task, claim in self._checks.overdue():
+            LOG.warning('%s of %s has timed out and is stopped', claim.action, claim.resource.name)
+            self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._duties.grace_s)
+
+    def interrupt_left(self) -> None:
+        """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
+        sweeps, idle = self._rows.sweeps, self._groups.occupancy().idle
+        if sweeps is None or not idle or self._groups.is_closed:
+            return
+        for row in sweeps.to_be_told(idle):
+            self._groups.submit(Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row))
+
+    def heard(self) -> None:
+        """A message has come."""
+        self._silence = 0
+
+    def help_out(self) -> None:
+        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not.
+
+        While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
+        its nodes as told with each sweep. So these are taken between two sweeps, too.
+        """
+        self._silence += 1
+        sweeps, idle = self._rows.sweeps, self._groups.occupancy().idle
+        if sweeps is None or not idle or self._groups.is_closed:
+            return
+        hears_nothing = self._silence > SILENT_ROUNDS
+        older_than_s = self._duties.older_than_s / (BETWEEN_SWEEPS if hears_nothing else 1)
+        found = sweeps.unattended(older_than_s, idle, self._duties.window)
+        if found:
+            LOG.warning('Ready nodes of which this worker was not told, and which it takes: %d', len(found))
+        for node in found:
+            if node.phase in LAST:
+                self._dispatcher.conclude([(node.traversal_id, node.number)])
+            else:
+                self._take(Check(node.traversal_id, node.number, HOPS))

@@ -1,0 +1,161 @@
+"""A creation whose end is not known: find out what it has made, before its resource is deleted or made in another way.
+
+The answer may have been lost with the worker that made the call, or on the way from the service. A type tells what was
+made by `find`; one whose token is enforced tells by a second creation, which makes nothing new. Of any other type it
+cannot be known, and that is what the user is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from convergence.core.claim import Claim, Step
+from convergence.core.finish import Parked, Succeeded
+from convergence.core.model import Action, Json
+from convergence.resources.contract import Answer, FinalFailure, InProgress, ObjectNotFound, TransientFailure
+from convergence.worker.attempt import Attempt, Later, Pace, TooLate, poll_interval_s
+from convergence.worker.storable import checked, storable_id, text_of
+
+LOG = logging.getLogger(__name__)
+
+SEARCH_EVERY_S = 5.0
+"""How often an object is looked for that may still come to be."""
+
+_CREATING = 'creating_first'
+"""Marks the progress of a deletion that is still busy with a second creation."""
+
+Patiently = Callable[[Attempt, Callable[[], Any], bool], Any]
+"""Makes a call, again and again while it may work later; true: until the action has taken too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Finds out what creations have made.
+
+    :param patiently: makes a call of the resource type.
+    :param draining: whether the process is about to end.
+    """
+
+    patiently: Patiently
+    pace: Pace
+    draining: Callable[[], bool]
+
+    def find(self, attempt: Attempt) -> Answer | None:
+        """What the type finds; None where that is nothing, or where it cannot look.
+
+        What it raises says nothing about the object: it is asked again, until the action has taken too long.
+
+        :raises FinalFailure: it has never answered.
+        """
+        if not attempt.kind.can_find():
+            return None
+
+        def ask() -> Answer | None:
+            try:
+                found = attempt.kind.find(attempt.call)
+            except ObjectNotFound:
+                return None
+            return None if found is None else checked(found, attempt.most_bytes)
+
+        try:
+            answer: Answer | None = self.patiently(attempt, ask, True)
+        except Later as later:
+            raise Later(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
+        except Exception as error:
+            raise FinalFailure(
+                f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
+            ) from error
+        return answer
+
+    def before_deletion(self, attempt: Attempt) -> Succeeded | Parked | None:
+        """Learn what is to be deleted, where that is not known; None where the deletion goes on.
+
+        :returns: that nothing is there, or that it has to be looked for again.
+        :raises FinalFailure: it could not be found out.
+        """
+        row, kind = attempt.claim.resource, attempt.kind
+        begun = _creation_in(attempt.progress)
+        if begun is not None:
+            return self._create(attempt, lambda: kind.poll(attempt.call, Action.CREATE, begun))
+        if attempt.physical_id is not None or not row.is_lost:
+            return None
+        found = self.find(attempt)
+        if found is not None:
+            attempt.learn(found)
+            return None
+        left_s = (row.search_until or 0.0) - attempt.claim.at
+        if left_s > 0:
+            return Parked(None, min(left_s, SEARCH_EVERY_S))
+        if row.nothing_made or kind.can_find():
+            return Succeeded(None)
+        if kind.token_enforced:
+            return self._create(attempt, lambda: kind.create(attempt.call))
+        return Succeeded(None, note=_unknowable(attempt))
+
+    def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
+        """Create a second time in order to learn what the first creation has made; None as soon as that is known.
+
+        :raises TooLate: the process is about to end.
+        """
+        if self.draining():
+            raise TooLate
+        try:
+            answer = self.patiently(attempt, call, False)
+            attempt.learn(answer)
+        except Exception as error:
+            if isinstance(error, Later):
+                raise
+            known = storable_id(getattr(error, 'physical_id', None))
+            if known is None:
+                raise FinalFailure(_unlearned(error)) from error
+            attempt.learn_id(known)
+            return None
+        if isinstance(answer, InProgress) and attempt.physical_id is None:
+            return Parked({_CREATING: dict(answer.progress)}, poll_interval_s(attempt, answer, self.pace))
+        attempt.progress = None
+        return None
+
+
+def is_creating(progress: Mapping[str, Json] | None) -> bool:
+    """Whether a deletion has got no further than to its second creation."""
+    return _creation_in(progress) is not None
+
+
+def _creation_in(progress: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
+    inner = progress.get(_CREATING) if progress is not None else None
+    return inner if isinstance(inner, dict) else None
+
+
+def _unlearned(error: Exception) -> str:
+    again = 'is still not possible' if isinstance(error, TransientFailure) else 'fails'
+    return (
+        'whether its interrupted creation has made anything is not known, because to create it again with the same '
+        f'token {again}: {text_of(error)}'
+    )
+
+
+def _unknowable(attempt: Attempt) -> str:
+    """Tell the log, and whoever reads the events, that an object may be left over."""
+    row = attempt.claim.resource
+    note = (
+        f'its creation ended without an answer, and whether it has made anything cannot be known: {row.type} has '
+        f'neither find() nor token_enforced. Look for an object of the token {row.token}'
+    )
+    LOG.warning('%s (%s): %s', row.name, row.id, note)
+    return note
+
+
+def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseException) -> bool:
+    """Whether a creation that has failed has left nothing behind: it was not called, or its type says so.
+
+    A type that fails on purpose names the object, if there is one. Of what an earlier call has led to it knows nothing.
+    """
+    if claim.action is not Action.CREATE or not (claim.step is Step.CREATE or claim.clean):
+        return False
+    if attempt is None:
+        return True
+    known = attempt.answered or attempt.physical_id is not None or getattr(error, 'physical_id', None) is not None
+    return isinstance(error, (FinalFailure, TransientFailure)) and not known

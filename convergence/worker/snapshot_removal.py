@@ -1,0 +1,92 @@
+"""Deletes what resource types keep for snapshots that nobody wants any more."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any
+
+from convergence import logs
+from convergence.concurrency import Task, TaskKilled
+from convergence.core.interrupt import NO_NODE
+from convergence.core.rows import SnapshotItem
+from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.stacks import Reader
+from convergence.resources.contract import ObjectNotFound
+from convergence.resources.invocation import Subject, build_call
+from convergence.resources.reading import Strictness
+from convergence.resources.registry import Registry
+from convergence.resources.secrets import secret_properties
+from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.storable import text_of
+
+LOG = logging.getLogger(__name__)
+
+MOST = 10
+"""What is taken at a time."""
+
+
+class SnapshotRemoval:
+    """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker.
+
+    :param rows: None: this worker leaves that to others.
+    """
+
+    def __init__(self, rows: SnapshotRows | None, reader: Reader, registry: Registry, groups: ThreadGroups) -> None:
+        self._rows = rows
+        self._reader = reader
+        self._registry = registry
+        self._groups = groups
+
+    def __call__(self) -> None:
+        """Do it once."""
+        if self._rows is None or self._groups.is_closed or not self._groups.occupancy().idle:
+            return
+        for item in self._rows.take_unwanted(min(MOST, self._groups.occupancy().idle)):
+            self._groups.submit(Check('', NO_NODE), partial(self._delete, item))
+        self._rows.remove_empty()
+
+    def _delete(self, item: SnapshotItem, task: Task) -> None:
+        """Have one thing deleted. What fails is tried again later: whoever asked does not wait for it."""
+        rows = self._rows
+        assert rows is not None
+        if self._groups.is_closed:
+            return
+        with logs.concealing(secret_properties(self._registry, item.type, item.properties)):
+            self._delete_quietly(item, task, rows)
+
+    def _delete_quietly(self, item: SnapshotItem, task: Task, rows: SnapshotRows) -> None:
+        try:
+            kind = self._registry.get(item.type)
+            call = build_call(
+                kind,
+                self._subject(item),
+                item.properties,
+                strictness=Strictness.LENIENT,
+                cancelled=task.cancelled.is_set,
+            )
+            with task.killable():
+                kind.delete_snapshot(call, item.snapshot_id, item.kept)
+        except ObjectNotFound:
+            pass
+        except TaskKilled:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
+            LOG.warning('What is kept of %s for snapshot %s: not deleted yet: %s', item.name, item.snapshot_id, error)
+            rows.not_yet(item, f'resources.{item.name}: {text_of(error)}; its deletion is repeated')
+            return
+        rows.forget(item)
+        rows.remove_empty()
+
+    def _subject(self, item: SnapshotItem) -> Any:
+        stack = self._reader.stack(item.stack_id)
+        return Subject(
+            name=item.name,
+            stack_name=stack.name if stack is not None else '',
+            stack_id=item.stack_id,
+            project_id=stack.project_id if stack is not None else '',
+            resource_id=item.resource_id,
+            token='',
+            physical_id=item.physical_id,
+            data=item.data,
+        )

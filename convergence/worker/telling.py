@@ -1,0 +1,48 @@
+"""What the log says of an action that did not succeed.
+
+That a resource type refuses something, or gives up, is ordinary: one line. A traceback is for errors that no type is
+meant to raise, and only the first time for each place that they come from.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+from convergence.core.claim import Claim
+from convergence.resources.contract import PluginFailure
+from convergence.worker.storable import text_of
+
+LOG = logging.getLogger(__name__)
+
+MOST = 1000
+"""So many places are remembered."""
+
+_shown: set[tuple[str, str, str]] = set()
+
+
+def tell(claim: Claim, what: str, error: BaseException) -> None:
+    """Say that an action ended with an error.
+
+    :param what: what has become of the action, for example ``failed``.
+    """
+    LOG.warning(
+        '%s of %s %s: %s',
+        claim.action,
+        claim.resource.name,
+        what,
+        ' '.join(text_of(error).split()),
+        exc_info=error if not isinstance(error, PluginFailure) and _is_new(claim, error) else None,
+    )
+
+
+def _is_new(claim: Claim, error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f'{frames[-1].filename}:{frames[-1].lineno}' if frames else ''
+    key = (claim.resource.type, type(error).__name__, place)
+    if key in _shown:
+        return False
+    if len(_shown) >= MOST:
+        _shown.clear()
+    _shown.add(key)
+    return True

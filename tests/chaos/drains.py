@@ -1,0 +1,129 @@
+"""Workers are told to stop in the middle of a backlog: what runs comes to its end, and nothing more is begun."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tests.chaos.installation import Broken, Installation, until
+from tests.chaos.kinds import KINDS
+from tests.chaos.ledger import Ledger, Wanted, amiss, template
+from tests.functional.cluster import Process
+
+SIZE = 40
+TAKES_S = 1.5
+"""Of each call, so that a backlog of 40 lasts several seconds whatever the machine."""
+
+LATE_S = 1.0
+"""Between the line in the log that the signal was received and the last call that another thread begins."""
+
+BEGINNINGS, ENDINGS = ('create', 'update', 'delete'), ('created', 'updated', 'deleted')
+_RECEIVED = re.compile(r'^(\S+ \S+) .*ending, SIGTERM', re.MULTILINE)
+
+
+@dataclass
+class Found:
+    """What came of it.
+
+    :param drained: workers that were told to stop while they had calls in hand.
+    :param begun_after: calls that one of them began afterwards.
+    :param cut_off: calls that did not come to their end.
+    """
+
+    drained: int = 0
+    begun_after: int = 0
+    cut_off: int = 0
+    longest_drain_s: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+def run(installation: Installation, say: Callable[[str], object], size: int = SIZE) -> Found:
+    """Create, update and delete a stack while its workers are told to stop in turn."""
+    found, ledger = Found(), Ledger(installation.cluster.reality.root)
+    goal: dict[str, dict[str, object]] = {
+        f'r{number}': {'type': f'Kind::{KINDS[number % len(KINDS)]}', 'value': 'v1', 'takes': TAKES_S}
+        for number in range(size)
+    }
+    stack = installation.create('drained', template(goal))
+    _drain(installation, ledger, stack, 'CREATE_COMPLETE', goal, found, say)
+    changed = {name: {**each, 'value': 'v2'} for name, each in goal.items()}
+    installation.update(stack, template(changed))
+    _drain(installation, ledger, stack, 'UPDATE_COMPLETE', changed, found, say)
+    installation.delete(stack)
+    _drain(installation, ledger, stack, 'DELETE_COMPLETE', {}, found, say)
+    return found
+
+
+def _drain(
+    installation: Installation,
+    ledger: Ledger,
+    stack: str,
+    expected: str,
+    goal: Wanted,
+    found: Found,
+    say: Callable[[str], object],
+) -> None:
+    """Stop workers until the operation has ended, then look whether anything was lost."""
+    while installation.state(stack).endswith('IN_PROGRESS'):
+        busy = [each for each in installation.processes() if each.module == 'worker' and _in_hand(ledger, each.pid)]
+        if not busy:
+            time.sleep(0.05)
+            continue
+        _stop(ledger, busy[0], found)
+    state = installation.ended(stack)
+    # Nobody died, so even of types that can tell nothing every object must be known.
+    strict = {f'r{number}': 'Kind::Find' for number in range(1000)}
+    with suppress(Broken):
+        until(lambda: not amiss(installation, ledger, stack, goal, strict), 'all is as it should be', 30.0)
+    wrong = amiss(installation, ledger, stack, goal, strict)
+    if state != expected:
+        wrong.append(f'{state} instead of {expected}: {installation.row(stack).status_reason}')
+    found.problems += wrong
+    say(f'{found.drained} workers were drained, {expected}: {"; ".join(found.problems) or "held"}')
+
+
+def _in_hand(ledger: Ledger, pid: int) -> int:
+    """How many calls a process has begun and not ended."""
+    counts = Counter(each.what for each in ledger.journal() if each.pid == pid)
+    return sum(counts[each] for each in BEGINNINGS) - sum(counts[each] for each in ENDINGS)
+
+
+def _stop(ledger: Ledger, worker: Process, found: Found) -> None:
+    began = time.monotonic()
+    worker.send(signal.SIGTERM)
+    code = worker.wait()
+    found.drained += 1
+    found.longest_drain_s = max(found.longest_drain_s, time.monotonic() - began)
+    if code:
+        found.problems.append(f'worker {worker.pid} ended with {code}')
+    told = _RECEIVED.search(worker.text())
+    if told is None:
+        found.problems.append(f'worker {worker.pid} did not say that it received the signal')
+        return
+    received = datetime.strptime(told[1], '%Y-%m-%d %H:%M:%S.%f').timestamp()  # as logs have it: local time
+    late = [
+        each
+        for each in ledger.journal()
+        if each.pid == worker.pid and each.what in BEGINNINGS and each.at > received + LATE_S
+    ]
+    found.begun_after += len(late)
+    found.problems += [
+        f'{each.what} of {each.name} was begun {each.at - received:.1f} s after SIGTERM' for each in late
+    ]
+    # An update of Kind::Replaced ends by wanting a new object, and without a line.
+    lines = [each for each in ledger.journal() if each.pid == worker.pid]
+    ended = Counter((each.name, each.what.removesuffix('d')) for each in lines if each.what in ENDINGS)
+    begun = Counter((each.name, each.what) for each in lines if each.what in BEGINNINGS)
+    cut = [
+        name
+        for name, what in begun - ended
+        if not (what == 'update' and KINDS[int(name[1:]) % len(KINDS)] == 'Replaced')
+    ]
+    found.cut_off += len(cut)
+    found.problems += [f'a call of {name} was cut off' for name in cut]

@@ -1,0 +1,144 @@
+"""Wide stacks on databases where transactions really overlap: rows are locked in one order, so nobody meets in a circle.
+
+A deadlock loses nothing, for the transaction is repeated; but each costs one, and they come in crowds where many nodes
+end at once.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+import uuid
+
+import pytest
+from sqlalchemy import event, text
+
+from convergence.db.statements import failures
+from tests.contract.rows import at_once
+from tests.harness import Harness
+
+THREADS = 8
+WIDTH = 20
+LAYERS = tuple(tuple(f'{layer}{number:02}' for number in range(WIDTH)) for layer in 'abc')
+STACK = {
+    name: {'value': 'x', 'after': list(before)}
+    for before, layer in zip(((), *LAYERS), LAYERS, strict=False)
+    for name in layer
+}
+"""Each resource of a layer requires all of the layer before: 60 resources, 20 into 20 twice."""
+
+
+class Plans:
+    """Has MariaDB explain each statement that locks or changes rows, the first time that it is executed.
+
+    :ivar found: by statement, the index by which it comes to the rows of each table.
+    """
+
+    def __init__(self, engine):
+        self._engine = engine
+        self._lock = threading.Lock()
+        self.found = {}
+        if engine.dialect.name != 'postgresql':
+            event.listen(engine, 'before_cursor_execute', self._look)
+
+    def _look(self, connection, cursor, statement, parameters, context, executemany):
+        locks = 'FOR UPDATE' in statement or statement.startswith(('UPDATE', 'DELETE'))
+        if not locks or len(statement) > 20_000:
+            return
+        with self._lock:
+            if statement in self.found:
+                return
+            self.found[statement] = []
+        raw = self._engine.raw_connection()
+        try:
+            with raw.cursor() as asking:
+                asking.execute(f'EXPLAIN {statement}', parameters[0] if executemany else parameters)
+                rows = [dict(zip([each[0] for each in asking.description], row, strict=True)) for row in asking]
+        finally:
+            raw.close()
+        self.found[statement] = [(row['table'], row['key']) for row in rows if row['table'] is not None]
+
+    def by_other_indexes(self):
+        """The statements that come to rows which others lock as well by anything but their primary key."""
+        found = {statement: [each for each in plan if each[0] in SHARED] for statement, plan in self.found.items()}
+        return {statement: keys for statement, keys in found.items() if {key for _, key in keys} - {'PRIMARY'}}
+
+    def close(self):
+        """Explain no more."""
+        if self._engine.dialect.name != 'postgresql':
+            event.remove(self._engine, 'before_cursor_execute', self._look)
+
+
+SHARED = ('stack', 'traversal', 'resource', 'sync_point')
+"""Tables whose rows several transactions lock."""
+
+
+@pytest.fixture
+def wide(server_engine):
+    """A harness with keys in no order, and the statements at which the database found a lock not to be had."""
+    harness = Harness(server_engine, new_id=lambda: str(uuid.uuid4()))
+    harness.in_the_way = collections.Counter()
+
+    def note(context):
+        if failures.is_locked(context.original_exception):
+            harness.in_the_way[str(context.statement)[:60]] += 1
+
+    event.listen(server_engine, 'handle_error', note)
+    harness.plans = Plans(server_engine)
+    yield harness
+    harness.plans.close()
+    event.remove(server_engine, 'handle_error', note)
+
+
+def run(harness):
+    """Deliver everything, to as many threads as there are, until nothing is left to deliver."""
+    lock = threading.Lock()
+    busy = [0]
+
+    def take():
+        with lock:
+            busy[0] += bool(harness.messages.checks)
+            return harness.messages.checks.pop(0) if harness.messages.checks else None
+
+    def work(number):
+        while True:
+            address = take()
+            if address is None:
+                if not busy[0]:
+                    return
+                continue
+            try:
+                harness.check(*address, worker=number % 2)
+            finally:
+                with lock:
+                    busy[0] -= 1
+
+    problems = at_once(*(lambda number=number: work(number) for number in range(THREADS)))
+    assert problems == [None] * THREADS
+
+
+def test_whatever_ends_at_once_in_a_wide_stack_meets_in_no_circle(wide):
+    """Create, change, replace in part, and delete, all by eight threads at a time."""
+    stack = wide.create(STACK)
+    run(wide)
+    assert wide.state(stack) == 'CREATE_COMPLETE', wide.stack(stack).status_reason
+    changed = {name: {**wanted, 'value': 'y'} for name, wanted in STACK.items()}
+    changed |= {name: {**changed[name], 'key': '2'} for name in LAYERS[1]}
+    wide.update(stack, changed)
+    run(wide)
+    wide.assert_converged(stack, dict.fromkeys(STACK, 'y'), 'UPDATE_COMPLETE')
+    wide.delete(stack)
+    run(wide)
+    wide.assert_converged(stack, {}, 'DELETE_COMPLETE')
+    assert wide.plans.by_other_indexes() == {}
+    assert wide.in_the_way == {}
+    assert deadlocks_of(wide.engine) == 0
+
+
+def deadlocks_of(engine):
+    """What the server itself has counted for the database. MariaDB counts for all of its databases together only."""
+    if engine.dialect.name != 'postgresql':
+        return 0
+    with engine.connect() as connection:
+        own = text('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
+        return connection.execute(own).scalar_one()

@@ -1,0 +1,182 @@
+"""A database that goes back, and clocks that differ: noticed by every process, told once, with the time it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from convergence.core.claim import Claim, Step
+from convergence.core.model import Action, NodeStatus, Phase, Status
+from convergence.core.rows import Node, Resource
+from convergence.db.queries.roster import Roster
+from convergence.db.queries.sweeps import Sweeps
+from convergence.db.queries.witness import Loss, Witness
+from convergence.db.schema.models import METADATA, SERVICE
+from convergence.db.statements.store import Store
+from convergence.worker import recent
+from convergence.worker.recent import Recent
+from tests.harness import Harness
+
+LEASE_S = 10.0
+
+
+class Watch:
+    """The clock of a process, set by hand."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def store(engine: Any) -> Store:
+    """A store with two processes that are known."""
+    store = Store(engine, interval_s=0.0)
+    for name in ('A', 'B'):
+        Roster(store).register(name, 'worker', 'host', '1', LEASE_S)
+    return store
+
+
+def saved(store: Store) -> dict[str, list[Any]]:
+    """All rows, as a standby has them that receives nothing from now on."""
+    with store.reading() as connection:
+        return {
+            table.name: [dict(row._mapping) for row in connection.execute(table.select())]
+            for table in METADATA.sorted_tables
+        }
+
+
+def restore(store: Store, rows: dict[str, list[Any]]) -> None:
+    """That standby is what everybody uses now."""
+    with store.writing() as connection:
+        for table in METADATA.sorted_tables:
+            connection.execute(table.delete())
+            if rows[table.name]:
+                connection.execute(table.insert(), rows[table.name])
+        connection.commit()
+
+
+def beaten(store: Store, witness: Witness, service_id: str = 'A') -> Loss | None:
+    """One heartbeat."""
+    loss = witness.look()
+    Roster(store).beat(service_id)
+    return loss
+
+
+def test_a_database_that_has_lost_commits_is_noticed_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[Loss] = []
+    witness = Witness(store, 'A', LEASE_S, told.append)
+    assert [beaten(store, witness) for _ in range(2)] == [None, None]
+    standby = saved(store)
+    assert [beaten(store, witness) for _ in range(3)] == [None, None, None]
+    restore(store, standby)
+    loss = beaten(store, witness)
+    assert told == [loss]
+    assert loss is not None and loss.since is not None and loss.since <= loss.until
+    assert [beaten(store, witness) for _ in range(3)] == [None, None, None]
+    errors = [record.getMessage() for record in caplog.records if record.levelname == 'ERROR']
+    assert len(errors) == 1
+    assert 'has lost what was committed between 20' in errors[0]
+
+
+def test_a_process_whose_own_heartbeat_was_not_lost_sees_it_by_the_sweeps(store: Store) -> None:
+    witness, sweeps = Witness(store, 'A', LEASE_S), Sweeps(store)
+    sweeps.take_duty('sweeper', 'E', 5.0)
+    assert witness.look() is None
+    standby = saved(store)
+    sweeps.take_duty('sweeper', 'E', 5.0)
+    assert witness.look() is None
+    restore(store, standby)
+    assert witness.look() is not None
+
+
+def test_a_process_that_is_forgotten_and_comes_back_is_no_loss(store: Store) -> None:
+    witness = Witness(store, 'A', LEASE_S)
+    for _ in range(3):
+        beaten(store, witness)
+    Roster(store).leave('A')
+    assert witness.look() is None
+    Roster(store).register('A', 'worker', 'host', '1', LEASE_S)
+    assert beaten(store, witness) is None
+    assert beaten(store, witness) is None
+
+
+def test_a_commit_whose_answer_was_lost_is_no_loss(store: Store) -> None:
+    witness = Witness(store, 'A', LEASE_S)
+    for _ in range(3):
+        Roster(store).beat('A')
+        assert beaten(store, witness) is None
+
+
+def test_a_server_whose_clock_is_behind_is_told_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """By the heartbeat of another process, written by the clock of another server."""
+    witness = Witness(store, 'A', LEASE_S)
+    _beat_of_b(store, +60.0)
+    for _ in range(3):
+        witness.look()
+    assert [record.getMessage()[:41] for record in caplog.records] == ['The clocks of the database servers differ']
+    caplog.clear()
+    _beat_of_b(store, -60.0)
+    witness.look()
+    assert caplog.records == []
+
+
+def _beat_of_b(store: Store, by_s: float) -> None:
+    with store.writing() as connection:
+        moved = update(SERVICE).where(SERVICE.c.id == 'B').values(beat_at=SERVICE.c.beat_at + by_s)
+        connection.execute(moved)
+        connection.commit()
+
+
+@pytest.mark.parametrize('by_s', [-60.0, 60.0])
+def test_a_clock_that_jumps_is_told(store: Store, caplog: pytest.LogCaptureFixture, by_s: float) -> None:
+    """As it does when another server takes over: measured against the clock of this process."""
+    watch = Watch()
+    witness = Witness(store, 'A', LEASE_S, clock=watch)
+    witness.look()
+    witness.look()
+    assert caplog.records == []
+    watch.now -= by_s
+    witness.look()
+    assert 'The clock of the database has jumped by' in caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
+    engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its log, and in the events of the stacks that are still there."""
+    monkeypatch.setattr(recent.concurrency, 'start_thread', lambda name, run: run())
+    harness = Harness(engine)
+    stack = harness.created({'a': 'x'})
+    row = harness.row(stack, 'a')
+    worker = harness.workers[0]
+    now = harness.reader.now()
+    worker.recent.tell(Loss(now - 5.0, now))
+    assert f'CREATE of a (Test::Thing, physical id {row.physical_id}, token {row.token}) may be lost' in caplog.text
+    told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
+    assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
+    caplog.clear()
+    worker.recent.tell(Loss(now + 1000.0, now + 2000.0))
+    assert caplog.records == []
+
+
+def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(
+    engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent.concurrency, 'start_thread', lambda name, run: run())
+    harness = Harness(engine)
+    stack = harness.stack(harness.created({'a': 'x'}))
+    traversal = harness.reader.traversal(stack.traversal_id or '')
+    assert traversal is not None
+    kept = Recent(harness.store, harness.new_id)
+    row = Resource('R', 'gone', 'n', 'Test::Thing', Action.CREATE, Status.IN_PROGRESS, 0.0, token='T')
+    node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
+    lost_stack = replace(stack, id='gone')
+    kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1')
+    kept.tell(Loss(None, 10.0))
+    assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text

@@ -1,0 +1,149 @@
+"""One decision: what a preview calls certain is what a worker does, for every state a row can be in."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from convergence.core import states
+from convergence.core.check import begin
+from convergence.core.claim import Step
+from convergence.core.decide import (
+    Disposition,
+    Goal,
+    Ruling,
+    decide,
+    difference,
+    is_left_in_the_middle,
+    may_exist,
+    possible,
+)
+from convergence.core.model import Action, Change, Restriction, Status
+from convergence.core.rows import Retry
+from tests.core.build import DEFINITION, MADE, NODE, PENDING, node_view, wants, worker
+
+STEPS = {
+    Disposition.RESUME: {Step.PERFORM},
+    Disposition.LET_GO_OF_SNAPSHOT: {Step.CANCEL},
+    Disposition.FINISH: {Step.RESUME, Step.CANCEL},
+    Disposition.REFUSE: {Step.FAIL},
+    Disposition.CREATE: {Step.CREATE},
+    Disposition.ADOPT: {Step.ADOPT},
+    Disposition.UPDATE: {Step.UPDATE},
+    Disposition.REPLACE: {Step.REPLACE},
+    Disposition.KEEP: {Step.NOTHING, Step.READ},
+    Disposition.REPAIR: {Step.REPAIR},
+}
+"""What a worker may be seen to do for each answer."""
+
+DEFINITIONS = st.builds(
+    lambda type_name, restrictions, external_id: replace(
+        DEFINITION, type=type_name, restrictions=frozenset(restrictions), external_id=external_id
+    ),
+    st.sampled_from(['Type', 'Other']),
+    st.sets(st.sampled_from(Restriction)),
+    st.sampled_from([None, None, None, 'theirs']),
+)
+
+
+@st.composite
+def rows(draw):
+    """A row in any state that the transition table knows, as such a row can be."""
+    action, status = draw(st.sampled_from(sorted(states.RESOURCE)))
+    if action is Action.INIT:
+        return replace(MADE, action=action, status=status, token=None, digest=None, output=None, definition=None)
+    runs = status is Status.IN_PROGRESS
+    never_made = (action, status) == (Action.CREATE, Status.FAILED) and draw(st.booleans())
+    token, physical_id = (
+        (None, None)
+        if never_made
+        else draw(
+            st.sampled_from([('token', 'phys'), (None, 'phys'), *([('token', None)] if status != 'COMPLETE' else [])])
+        )
+    )
+    definition = None if never_made else draw(DEFINITIONS)
+    if definition is not None and action not in (Action.CREATE, Action.CHECK):
+        definition = replace(definition, external_id=None)  # the objects of others are only read
+    retries = [None, Retry(1, 'later', clean=True), Retry(2, 'later', clean=False)] if runs else [None]
+    return replace(
+        MADE,
+        action=action,
+        status=status,
+        token=token,
+        physical_id=physical_id,
+        progress=draw(st.sampled_from([None, {'step': 1}])) if status is not Status.COMPLETE else None,
+        retry=draw(st.sampled_from(retries)),
+        pending=PENDING if runs else None,
+        definition=definition,
+        template_id=draw(st.sampled_from(['T0', 'T1'])),
+    )
+
+
+@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change), renewed=st.booleans())
+def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
+    view = node_view(replace(NODE, definition=wanted), row)
+    goal = Goal(wanted, repeats=False)  # the digest of PENDING is none that a node could have
+    after = difference(row, wanted, change, view.traversal.template_id, renewed)
+    ruling = decide(row, goal, after)
+    done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
+    assert done in STEPS[ruling.disposition]
+
+
+@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    row=rows(),
+    wanted=DEFINITIONS,
+    changes=st.sets(st.sampled_from(Change), min_size=1),
+    renewed=st.booleans(),
+    data=st.data(),
+)
+def test_what_is_certain_of_several_possible_differences_happens_with_each(row, wanted, changes, renewed, data):
+    """This is how a preview asks, with a template that no row was made from."""
+    goals = [Goal(wanted), *([Goal(wanted, repeats=True)] if is_left_in_the_middle(row) else [])]
+    rulings = possible(row, goals, {difference(row, wanted, each, '', renewed) for each in changes})
+    change = data.draw(st.sampled_from(sorted(changes)))
+    view = node_view(replace(NODE, definition=wanted), replace(row, template_id='T0'))
+    done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
+    assert any(done in STEPS[ruling.disposition] for ruling in rulings)
+    if len(rulings) == 1:
+        assert done in STEPS[next(iter(rulings)).disposition]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change))
+def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, change):
+    if decide(row, Goal(wanted), change).disposition in (Disposition.UPDATE, Disposition.REPAIR, Disposition.KEEP):
+        assert may_exist(row)
+
+
+@pytest.mark.parametrize(
+    ('row', 'change', 'ruling'),
+    [
+        (None, Change.NONE, Disposition.CREATE),
+        (MADE, Change.NONE, Disposition.KEEP),
+        (MADE, Change.IN_PLACE, Disposition.UPDATE),
+        (MADE, Change.REPLACE, Disposition.REPLACE),
+        (replace(MADE, action=Action.CHECK, status=Status.FAILED), Change.NONE, Disposition.REPLACE),
+        (replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED), Change.NONE, Disposition.UPDATE),
+        (replace(MADE, action=Action.UPDATE, status=Status.FAILED), Change.NONE, Disposition.REPAIR),
+        (replace(MADE, action=Action.SUSPEND), Change.NONE, Disposition.RESUME),
+        (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS), Change.NONE, Disposition.FINISH),
+        (replace(MADE, action=Action.DELETE, status=Status.FAILED), Change.NONE, Disposition.REPLACE),
+    ],
+    ids=str,
+)
+def test_the_course_of_a_state(row, change, ruling):
+    assert decide(row, Goal(DEFINITION), change).disposition is ruling
+
+
+@pytest.mark.parametrize('row', [MADE, replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED)], ids=str)
+def test_a_restriction_refuses_what_it_names_and_nothing_else(row):
+    update = Goal(replace(DEFINITION, restrictions=frozenset({Restriction.UPDATE})))
+    place = Goal(replace(DEFINITION, restrictions=frozenset({Restriction.REPLACE})))
+    refused = Ruling(Disposition.REFUSE, 'ResourceActionRestricted: update is restricted for resource.')
+    assert decide(row, update, Change.IN_PLACE) == refused
+    assert decide(row, update, Change.REPLACE).disposition is Disposition.REPLACE
+    assert decide(row, place, Change.REPLACE).disposition is Disposition.REFUSE
+    assert decide(row, place, Change.IN_PLACE).disposition is Disposition.UPDATE

@@ -1,0 +1,21 @@
+"""After a check, or a suspension that was taken back, an update asks for an attribute that nobody has asked for before:
+it is read, and the resource stays what it is."""
+
+first = Template({'A': RsrcDef({'v': 1, 'w': 2})})
+second = Template({'A': RsrcDef({'v': 1, 'w': 2}), 'B': RsrcDef({'a': GetAtt('A', 'v')})})
+third = Template({'A': RsrcDef({'v': 1, 'w': 2}), 'B': RsrcDef({'a': GetAtt('A', 'w')})})
+engine.create_stack('site', first)
+engine.settle()
+engine.check_stack('site')
+engine.settle()
+engine.update_stack('site', second)
+engine.settle()
+engine.call(verify, second)
+engine.suspend_stack('site')
+engine.settle()
+engine.resume_stack('site')
+engine.settle()
+engine.update_stack('site', third)
+engine.settle()
+engine.call(verify, third)
+engine.call(lambda: test.assertEqual(2, len(reality.all_resources())))

@@ -1,0 +1,22 @@
+"""An object whose deletion policy is Snapshot is kept before it goes, also when its worker dies in between; a stack is
+brought back to a snapshot, and the snapshot is deleted."""
+
+first = Template({'A': RsrcDef({'v': 1}, kind='Keeper', deletion_policy='Snapshot'), 'B': RsrcDef({'a': GetRes('A')})})
+second = Template({'A': RsrcDef({'v': 2}, kind='Keeper', deletion_policy='Snapshot')})
+engine.create_stack('site', first)
+engine.settle()
+engine.snapshot_stack('site')
+engine.settle()
+engine.update_stack('site', second)
+engine.settle()
+engine.restore_stack('site')
+engine.noop(1)
+engine.crash_worker()
+engine.settle()
+engine.call(verify, first)
+engine.delete_snapshot('site')
+engine.delete_stack('site')
+engine.noop(2)
+engine.crash_worker()
+engine.settle()
+engine.call(verify, Template())

@@ -1,0 +1,49 @@
+"""Random programs: always the same from the same number, held to the same rules, shortened and saved when they fail."""
+
+from pathlib import Path
+
+import pytest
+
+from convergence.cmd.simulate import main
+from convergence.simulator.batch import execute, load
+from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
+from convergence.simulator.programs import program, shortened
+from convergence.simulator.run import Plan
+from tests.simulation.mutants import MUTANTS, sabotaged
+
+
+def test_a_number_always_means_the_same_program():
+    assert [program(number).text for number in range(30)] == [program(number).text for number in range(30)]
+    assert len({program(number).text for number in range(30)}) == 30
+
+
+@pytest.mark.parametrize('number', range(40))
+def test_the_rules_hold_in_programs_that_nobody_has_written(number):
+    for seed, faults in enumerate((Faults(), Faults(drop=0.02, double=0.02))):
+        verdict, _ = execute(load(Path(f'random:{number}')), Plan(faults=faults), Choices(seed), seed=seed)
+        assert not verdict.error, f'seed {seed}: {verdict.error}'
+
+
+def test_calls_that_are_not_needed_are_left_out():
+    whole = program(3)
+    needed = next(line for line in whole.lines if 'create_stack' in line)
+    short = shortened(whole, lambda shorter: needed in shorter.lines)
+    assert short.lines == (needed,)
+    assert short.head == whole.head
+
+
+def test_a_program_that_fails_is_printed_as_a_scenario(tmp_path, capsys):
+    broken = next(mutant for mutant in MUTANTS if mutant.name == 'count a predecessor twice')
+    with sabotaged(broken):
+        assert main(['--random', '0:3', '--seeds', '0:1', '--story', 'text']) == 1
+    printed = capsys.readouterr().out
+    start = printed.index('    """Random program')
+    text = printed[start:].split('\n\n  ')[0]
+    lines = [line[4:] for line in text.splitlines() if line.startswith('    ')]
+    saved = tmp_path / 'saved.py'
+    saved.write_text('\n'.join(lines), encoding='utf-8')
+    verdict, _ = execute(load(saved), Plan(), Choices(0))
+    assert not verdict.error, 'the engine is whole again'
+    with sabotaged(broken):
+        assert any(execute(load(saved), Plan(), Choices(seed))[0].error for seed in range(5))

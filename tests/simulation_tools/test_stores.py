@@ -1,0 +1,101 @@
+"""Simulations on database servers, with several transactions open at once: a lock that is missing is noticed."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from convergence.cmd.simulate import FAILED, OK, main
+from convergence.cmd.simulate_servers import server
+from convergence.db.statements import apply, load
+from convergence.simulator import batch
+from convergence.simulator.faults import Faults
+from convergence.simulator.run import Plan
+from tests.simulation_tools.programs import REPLACE
+
+LOCKS = {
+    'a claim': (load, 'LOCK_RESOURCE_OF_NODE'),
+    'a plan': (load, 'LOCK_SOME'),
+    'a result': (load, 'LOCK_RESOURCE'),
+    'an arrival': (apply, 'LOCK_SUCCESSORS'),
+}
+RUNS = 60
+"""Within so many runs a missing lock is noticed; usually within five."""
+
+pytestmark = [
+    pytest.mark.parametrize('database_url', ['postgresql', 'mariadb'], indirect=True),
+    pytest.mark.skipif(
+        'CONVERGENCE_TEST_STORMS' not in os.environ,
+        reason='storms on servers take many minutes: set CONVERGENCE_TEST_STORMS=1 to run them',
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Nobody reads what simulated processes log."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def kind(url: str) -> str:
+    """The name of the store."""
+    return 'postgresql' if url.startswith('postgresql') else 'mariadb'
+
+
+def unlocked(statement):
+    """The same statement without its lock."""
+    assert statement._for_update_arg is not None
+    copy = statement._generate()
+    copy._for_update_arg = None
+    return copy
+
+
+def test_what_holds_in_order_holds_at_once(database_url):
+    with server(kind(database_url), database_url) as place:
+        for number in range(3):
+            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), Plan(), number)
+            assert not verdict.error, f'storm {number}: {verdict.rule}: {verdict.error}'
+
+
+def test_processes_die_and_messages_get_lost(database_url):
+    plan = Plan(faults=Faults(drop=0.05, double=0.1, crash=0.01, freeze=0.01))
+    with server(kind(database_url), database_url) as place:
+        for number in range(2):
+            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), plan, number)
+            assert not verdict.error, f'storm {number}: {verdict.rule}: {verdict.error}'
+
+
+@pytest.mark.parametrize('whose', LOCKS)
+def test_a_missing_lock_is_noticed(monkeypatch, database_url, whose):
+    module, name = LOCKS[whose]
+    monkeypatch.setattr(module, name, unlocked(getattr(module, name)))
+    with server(kind(database_url), database_url) as place:
+        for number in itertools.count():
+            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), Plan(), number, limit_s=20.0)
+            if verdict.error:
+                break
+            assert number < RUNS, f'{whose} without a lock: nobody noticed'
+
+
+def test_the_program_runs_scenarios_on_a_server(tmp_path, capsys, database_url):
+    (tmp_path / 'replaced.py').write_text(REPLACE)
+    (tmp_path / 'mistaken.py').write_text(MISTAKEN)
+    on_server = ['--store', kind(database_url), '--database-url', database_url, '--seeds', '3:5']
+    assert main([*on_server, str(tmp_path / 'replaced.py')]) == OK
+    assert '2 runs on' in capsys.readouterr().out
+    assert main([*on_server, str(tmp_path / 'mistaken.py')]) == FAILED
+    told = capsys.readouterr().out
+    assert 'FAILED  mistaken, end state, seed 3' in told
+    assert f'--seed 3 --database-url URL --store {kind(database_url)}' in told
+
+
+MISTAKEN = """
+engine.create_stack('mistaken', Template({'A': RsrcDef({'a': 'x'})}))
+engine.call(verify, Template({'A': RsrcDef({'a': 'y'})}))
+"""

@@ -1,0 +1,1 @@
+"""Clients that hold a server up: sockets that say nothing, or next to nothing, and never end it."""
