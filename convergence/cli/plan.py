@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from convergence.cli.exits import UsageMistake
+from convergence.cli.exits import Refused, UsageMistake
 
 Document = Mapping[str, Any]
 FORMAT = 'convergence-plan/1'
@@ -23,6 +23,7 @@ class PlannedAction(StrEnum):
     ADDED = 'added'
     UPDATED = 'updated'
     REPLACED = 'replaced'
+    LEFT = 'left'
     DELETED = 'deleted'
 
 
@@ -88,6 +89,7 @@ class Plan:
             (PlannedAction.DELETED, 'remove'),
         )
         told = ', '.join(f'{counts[fate]} to {verb}' for fate, verb in verbs)
+        told += f', {counts[PlannedAction.LEFT]} to leave behind' if counts[PlannedAction.LEFT] else ''
         possible = sum(not change.certain for change in self.changes)
         open_ = f' ({possible} only possibly)' if possible else ''
         return f'Plan: {told}{open_}; {counts[PlannedAction.UNCHANGED]} unchanged.'
@@ -131,13 +133,28 @@ def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: st
     return Plan(Operation.UPDATE, stack_name, tuple(changes), base)
 
 
-def of_deletion(stack_name: str, resources: Iterable[Document], base: str) -> Plan:
-    """The plan of a deletion: all resources go."""
-    changes = tuple(
-        ResourceChange(str(each['resource_name']), str(each['resource_type']), PlannedAction.DELETED)
-        for each in resources
-    )
+def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave: Collection[str] = ()) -> Plan:
+    """The plan of a deletion: all resources go, and so do their objects.
+
+    :param leave: names of those whose objects stay.
+    :raises Refused: the stack has no resource of such a name.
+    """
+    changes = tuple(_deleted(each, str(each['resource_name']) in leave) for each in resources)
+    names = sorted(change.name for change in changes)
+    missing = sorted(set(leave) - set(names))
+    if missing:
+        raise Refused(
+            f'--leave: stack {stack_name} has no resource {", ".join(missing)}. '
+            f'It has: {", ".join(names) or "none any more"}.'
+        )
     return Plan(Operation.DELETE, stack_name, changes, base)
+
+
+def _deleted(document: Document, stays: bool) -> ResourceChange:
+    physical_id = document.get('physical_resource_id')
+    reason = f'physical id {physical_id}' if stays and physical_id else ''
+    fate = PlannedAction.LEFT if stays else PlannedAction.DELETED
+    return ResourceChange(str(document['resource_name']), str(document['resource_type']), fate, reason=reason)
 
 
 def _changed(document: Document, fate: PlannedAction) -> ResourceChange:

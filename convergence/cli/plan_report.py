@@ -17,6 +17,7 @@ _MARKS = {
     PlannedAction.ADDED: ('+', 'green'),
     PlannedAction.UPDATED: ('~', 'yellow'),
     PlannedAction.REPLACED: ('±', 'yellow'),
+    PlannedAction.LEFT: ('!', 'yellow'),
     PlannedAction.DELETED: ('-', 'red'),
 }
 _PLAIN = {'±': '-/+'}
@@ -26,6 +27,7 @@ _VERBS = {
     (PlannedAction.UPDATED, False): 'may be updated in place',
     (PlannedAction.REPLACED, True): 'is replaced',
     (PlannedAction.REPLACED, False): 'may be replaced',
+    (PlannedAction.LEFT, True): 'is forgotten, and its object left behind',
     (PlannedAction.DELETED, True): 'is removed',
 }
 _LONGEST = 200

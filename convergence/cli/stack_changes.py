@@ -18,9 +18,9 @@ from convergence.cli import plan_report
 from convergence.cli.client import Api, Document, Stack
 from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.feed import Feed
-from convergence.cli.following import Start, before, scene_of
+from convergence.cli.following import DELETED, Start, before, scene_of
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Format, Output, say
+from convergence.cli.output import Format, Output, harmless, say
 from convergence.cli.plan import Operation, Plan, Saved
 from convergence.cli.progress import Scene
 from convergence.cli.submission import blaming, body_of, describing
@@ -142,9 +142,7 @@ def delete(api: Api, output: Output, name: str, yes: bool, leave: tuple[str, ...
     stack = api.stack(name)
     _, base = stack.show_with_tag()
     if given['dry_run'] or given['plan_file']:
-        plan = plans.of_deletion(
-            stack.name, (each for each in stack.resources() if each['resource_name'] not in leave), base
-        )
+        plan = plans.of_deletion(stack.name, stack.resources(), base, leave)
         saved = Saved(
             plan.operation, api.target.url, stack.name, stack.id, base, 'DELETE', {'leave': list(leave)}, plan.summary
         )
@@ -152,7 +150,8 @@ def delete(api: Api, output: Output, name: str, yes: bool, leave: tuple[str, ...
     if not yes and sys.stdin.isatty():
         count = len(stack.resources())
         plural = '' if count == 1 else 's'
-        click.confirm(f'Delete stack {stack.name} with {count} resource{plural}?', abort=True, err=True)
+        kept = f', and leave the objects of {", ".join(leave)} behind' if leave else ''
+        click.confirm(f'Delete stack {stack.name} with {count} resource{plural}{kept}?', abort=True, err=True)
     return _deleted(stack, '', Follow.of(given), output, leave)
 
 
@@ -260,7 +259,11 @@ def _deleted(stack: Stack, base: str, follow: Follow, output: Output, leave: Seq
         click.echo(f'Stack {stack.name} is being deleted.', err=True)
         return ExitCode.OK
     scene = Scene(stack.name, stack.id, {}, start.scene.wanted, start.scene.requires)
-    return conclude(stack, watch(stack, start, scene, follow.timeout_s), 'DELETE_COMPLETE', output)
+    ending = watch(stack, start, scene, follow.timeout_s)
+    code = conclude(stack, ending, DELETED, output)
+    if leave and ending is not None and ending.state == DELETED:
+        click.echo(harmless(ending.reason), err=True)  # it says what stays: type, physical id, token
+    return code
 
 
 def _acted(stack: Stack, action: str, wanted: str, follow: Follow, output: Output) -> int:

@@ -26,7 +26,8 @@ def summary(left: Sequence[Resource]) -> str:
     """All of them in one sentence; empty where there are none."""
     if not left:
         return ''
-    named = ', '.join(f'{row.name} ({described(row)})' for row in left[:MANY])
+    ordered = sorted(left, key=lambda row: (row.name, row.id))
+    named = ', '.join(f'{row.name} ({described(row)})' for row in ordered[:MANY])
     more = f' and {len(left) - MANY} more, see the events' if len(left) > MANY else ''
     return f'left behind: {named}{more}'
 

@@ -108,6 +108,44 @@ def test_a_dry_run_shows_what_changes_and_does_nothing(run):
     assert run('stack', 'show', 'other')[0] == 3
 
 
+def test_a_delete_leaves_behind_what_it_is_told_to_and_ends_with_saying_so(run):
+    run('stack', 'create', 'left', '-t', 'simple.yaml', '--wait')
+    left = json.loads(run('stack', 'resources', 'left', '-f', 'json')[1])[0]
+    code, out, _ = run('stack', 'delete', 'left', '--leave', 'a', '--dry-run')
+    assert code == 0
+    assert (
+        f'! a  OS::Heat::TestResource  is forgotten, and its object left behind: physical id {left["physical_resource_id"]}'
+        in out
+    )
+    assert (
+        out.splitlines()[-1]
+        == 'Plan: 0 to add, 0 to update, 0 to replace, 1 to remove, 1 to leave behind; 0 unchanged.'
+    )
+    code, _, err = run('stack', 'delete', 'left', '--leave', 'a', '--yes', '--wait')
+    assert code == 0, err
+    last = err.splitlines()[-1]
+    assert last.startswith('Stack DELETE completed successfully; left behind: a (OS::Heat::TestResource, physical id ')
+    assert left['physical_resource_id'] in last
+
+
+@pytest.mark.parametrize('more', [['--yes'], ['--yes', '--wait'], ['--dry-run'], ['--plan', 'p.json']])
+def test_a_delete_that_is_to_leave_what_is_not_there_does_nothing(run, more, tmp_path):
+    run('stack', 'create', 'not-left', '-t', 'simple.yaml', '--wait')
+    code, out, err = run('stack', 'delete', 'not-left', '--leave', 'a', '--leave', 'c', *more)
+    assert code == 4 and out == ''
+    assert 'leave: stack not-left has no resource c. It has: a, b.' in err
+    assert not (tmp_path / 'p.json').exists()
+    assert run('stack', 'show', 'not-left', '-f', 'value', '-c', 'stack_status')[1] == 'CREATE_COMPLETE\n'
+
+
+def test_a_saved_deletion_remembers_what_it_leaves(run):
+    run('stack', 'create', 'left-later', '-t', 'simple.yaml', '--wait')
+    assert run('stack', 'delete', 'left-later', '--leave', 'b', '--plan', 'p.json')[0] == 0
+    code, _, err = run('apply', 'p.json', '--wait')
+    assert code == 0
+    assert 'left behind: b (' in err.splitlines()[-1]
+
+
 def test_a_plan_is_carried_out_once(run, tmp_path):
     run('stack', 'create', 'saved', '-t', 'simple.yaml', '--wait')
     assert run('stack', 'update', 'saved', '-P', 'text=two', '--plan', 'p.json')[0] == 0
