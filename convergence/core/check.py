@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from convergence.core import states
 from convergence.core.adoption import is_adopted, is_offered
+from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
 from convergence.core.decide import (
     Disposition,
@@ -98,7 +99,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
     paused = None if resuming else pause_before(view, worker, resource, Action.DELETE)
     if paused is not None:
         return paused
-    changes = (
+    changes: ResourceChange = (
         {}
         if resuming
         else {
@@ -179,8 +180,8 @@ def _carry_out(
         return _keep(view, worker, resource, pending)
     if disposition is Disposition.ADOPT:
         external_id = pending.definition.external_id
-        taken = {} if external_id is None else {'physical_id': external_id}
-        changes = {**_beginning(resource, pending), **taken}
+        taken: ResourceChange = {} if external_id is None else {'physical_id': external_id}
+        changes: ResourceChange = {**_beginning(resource, pending), **taken}
         return claim_row(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
     paused = pause_before(view, worker, resource, Action.CREATE if disposition is Disposition.CREATE else Action.UPDATE)
     if paused is not None:
@@ -220,7 +221,7 @@ def _pending(view: NodeView, wanted: Desired) -> Pending:
     )
 
 
-def applied(pending: Pending) -> dict[str, object]:
+def applied(pending: Pending) -> ResourceChange:
     """The columns of a row for which `pending` has become true."""
     return {
         'definition': pending.definition,
@@ -235,11 +236,11 @@ def applied(pending: Pending) -> dict[str, object]:
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
-    changes = {**_beginning(resource, pending), 'token': worker.new_id()}
+    changes: ResourceChange = {**_beginning(resource, pending), 'token': worker.new_id()}
     return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 
 
-def _beginning(resource: Resource, pending: Pending) -> dict[str, object]:
+def _beginning(resource: Resource, pending: Pending) -> ResourceChange:
     """The columns of a row whose creation begins."""
     return {
         **states.resource_state(resource, Action.CREATE, Status.IN_PROGRESS, 'state changed'),
@@ -257,7 +258,7 @@ def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending
     return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
 
 
-def updating(resource: Resource, pending: Pending) -> dict[str, object]:
+def updating(resource: Resource, pending: Pending) -> ResourceChange:
     """The columns of a row whose update in place begins. It may depend on what either definition requires."""
     return {
         **states.resource_state(resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed'),
@@ -294,7 +295,7 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
         return claim_row(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)
-    changes = (
+    changes: ResourceChange = (
         {}
         if resource.status is Status.IN_PROGRESS
         else states.resource_state(resource, resource.action, Status.IN_PROGRESS, 'resumed')

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from convergence.core import failure, states
+from convergence.core.changes import StackChange
 from convergence.core.effects import (
     Decision,
     Effect,
@@ -64,7 +64,7 @@ def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     """Leftovers are gone too: the operation is complete."""
     node, stack, traversal = view.node, view.stack, view.traversal
     reason = traversal.reason_of('completed successfully')
-    changes: dict[str, Any] = {
+    changes: StackChange = {
         **states.stack_state(stack, traversal.action, Status.COMPLETE, reason),
         'updated_at': stack.updated_at if traversal.action in (Action.CREATE, Action.ADOPT) else view.now,
     }

@@ -7,10 +7,10 @@ raises `convergence.errors.Conflict`: the transaction is undone, everything is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
+from convergence.core.changes import ResourceChange, StackChange
 from convergence.core.model import Hook, Output, Phase, TraversalStatus
 from convergence.core.rows import Event, Node, Resource, Signal, Snapshot, SnapshotItem, Stack, Template, Traversal
 
@@ -33,7 +33,7 @@ class UpdateStack:
 
     stack_id: str
     traversal_id: str | None
-    changes: Mapping[str, Any]
+    changes: StackChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class UpdateResource:
     resource_id: str
     owner: str | None
     fence: int
-    changes: Mapping[str, Any]
+    changes: ResourceChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class UpdateResources:
     """Change the same columns of many rows. Only while planning, when all rows of the stack are locked."""
 
     resource_ids: tuple[str, ...]
-    changes: Mapping[str, Any]
+    changes: ResourceChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from convergence.core import failure, hooks, states
+from convergence.core.changes import ResourceChange
 from convergence.core.check import applied, updating
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.decide import may_replace, restricted
@@ -158,7 +159,7 @@ def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
     resource = view.resource
     if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
         return Decision(False)
-    changes = {**_known(answer.physical_id, answer.data), 'progress': answer.progress}
+    changes: ResourceChange = {**_known(answer.physical_id, answer.data), 'progress': answer.progress}
     return Decision(True, (UpdateResource(resource.id, resource.owner, resource.fence, changes), *_kept(claim, answer)))
 
 
@@ -191,7 +192,12 @@ def release(
     resource = view.resource
     if resource is None or resource.owner is None or resource.fence != fence:
         return Decision(End.FENCED)
-    changes = {'owner': None, 'fence': fence + 1, 'wake_at': None, **_unsure(view, resource, worker, silent_s)}
+    changes: ResourceChange = {
+        'owner': None,
+        'fence': fence + 1,
+        'wake_at': None,
+        **_unsure(view, resource, worker, silent_s),
+    }
     if lost:
         changes['crash_count'] = resource.crash_count + 1
     effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
@@ -220,7 +226,7 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
     effects: list[Effect] = []
     physical_id = result.physical_id or resource.physical_id
     hook = hooks.hook_after(view, claim)
-    mark = hooks.at(hook, claim.traversal.id) if hook is not None else {}
+    mark: ResourceChange = hooks.at(hook, claim.traversal.id) if hook is not None else {}
     if claim.action is Action.DELETE and hook is not None:
         effects.append(UpdateResource(resource.id, *held, {**_rest(), **mark}))
     elif claim.action is Action.DELETE:
@@ -229,7 +235,12 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
         effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
         effects += _kept(claim, result)
     else:
-        changes = {**_rest(), **_known(result.physical_id, result.data), 'output': result.output, **mark}
+        changes: ResourceChange = {
+            **_rest(),
+            **_known(result.physical_id, result.data),
+            'output': result.output,
+            **mark,
+        }
         if claim.pending is not None:
             changes |= applied(claim.pending)
         if claim.step is not Step.READ:
@@ -250,7 +261,7 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
     return _onward(view, claim, effects, result.output, worker)
 
 
-def _performed(view: FinishView, resource: Resource, claim: Claim, result: Succeeded) -> dict[str, object]:
+def _performed(view: FinishView, resource: Resource, claim: Claim, result: Succeeded) -> ResourceChange:
     """What the resource was made from, and what it hands to others, is what it was."""
     state = states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
     return {**_rest(), **_known(result.physical_id, result.data), **state, 'updated_at': view.now}
@@ -262,7 +273,7 @@ def _kept(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list
     return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
 
 
-def _complete(resource: Resource, claim: Claim) -> dict[str, object]:
+def _complete(resource: Resource, claim: Claim) -> ResourceChange:
     if claim.step is Step.REPAIR and resource.status is Status.FAILED:
         # Found in good order after all, without having been touched.
         return states.resource_state(resource, resource.action, Status.COMPLETE, 'found in good order')
@@ -289,7 +300,7 @@ def _onward(
 
 def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, worker: Worker) -> Decision[End]:
     result = replace(result, reason=result.reason + failure.after(view.traversal, resource.name))
-    changes = {
+    changes: ResourceChange = {
         **_rest(),
         **_known(result.physical_id, result.data),
         'progress': result.progress,
@@ -323,7 +334,7 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
 def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked | Postponed) -> Decision[End]:
     """The action waits in its row. What has happened since it was claimed may be what it waits for."""
     unheard = resource.events != claim.resource.events
-    changes = {
+    changes: ResourceChange = {
         **_free(),
         **_known(result.physical_id, result.data),
         'progress': result.progress,
@@ -346,7 +357,7 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
 
 def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBegun) -> Decision[End]:
     """The row waits as it did before it was claimed: it stays known that a creation has left nothing behind."""
-    changes: dict[str, object] = {'owner': None, 'wake_at': None, **_known(result.physical_id, result.data)}
+    changes: ResourceChange = {'owner': None, 'wake_at': None, **_known(result.physical_id, result.data)}
     if claim.step is Step.CREATE or claim.clean:
         before = claim.resource.retry
         changes['retry'] = Retry(claim.attempts, before.error if before is not None else '', clean=True)
@@ -355,7 +366,7 @@ def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBe
     return Decision(End.RELEASED, effects, again if view.is_current else view.waiting)
 
 
-def _again(claim: Claim, result: Postponed) -> dict[str, object]:
+def _again(claim: Claim, result: Postponed) -> ResourceChange:
     # Of a creation that was taken over nobody knows how it began, whatever has been tried since.
     creating, from_the_start = claim.action is Action.CREATE, claim.step in (Step.CREATE, Step.ADOPT) or claim.clean
     retry = Retry(result.attempts, result.reason, clean=from_the_start or not creating)
@@ -366,7 +377,11 @@ def _unsuitable(
     view: FinishView, resource: Resource, claim: Claim, result: NeedsReplacement, worker: Worker
 ) -> Decision[End]:
     # The row that replaces it is counted on from here: whoever makes that dies as well, perhaps.
-    changes = {**_rest(), 'crash_count': resource.crash_count, **_known(result.physical_id, result.data)}
+    changes: ResourceChange = {
+        **_rest(),
+        'crash_count': resource.crash_count,
+        **_known(result.physical_id, result.data),
+    }
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
         # An update that was begun and then refused may have changed part of the object: what it was to become and all
@@ -381,7 +396,7 @@ def _unsuitable(
 # --- shared ---------------------------------------------------------------------------------------------------
 
 
-def _unsure(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> dict[str, object]:
+def _unsure(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
     """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
 
     The call may still land in the service that it was made to. Who died has made it before; of whoever lives, and comes
@@ -393,18 +408,18 @@ def _unsure(view: FinishView, resource: Resource, worker: Worker, silent_s: floa
     return {'search_until': view.now + max(0.0, settles_s - silent_s)}
 
 
-def _free() -> dict[str, object]:
+def _free() -> ResourceChange:
     return {'owner': None, 'progress': None, 'wake_at': None}
 
 
-def _rest() -> dict[str, object]:
+def _rest() -> ResourceChange:
     """For a row whose action has come to an end."""
     return {**_free(), 'deadline': None, 'retry': None, 'crash_count': 0}
 
 
-def _known(physical_id: str | None, data: Mapping[str, Json]) -> dict[str, object]:
+def _known(physical_id: str | None, data: Mapping[str, Json]) -> ResourceChange:
     """What is known of the physical object; what is not known (any more) never overwrites what was."""
-    changes: dict[str, object] = {}
+    changes: ResourceChange = {}
     if physical_id is not None:
         changes['physical_id'] = physical_id
     if data:

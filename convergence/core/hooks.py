@@ -6,8 +6,9 @@ traversal: the next one asks anew. A rollback is not paused, nor is what was lef
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
 from convergence.core.effects import Decision, Effect, InsertEvents, NotifyNode, UpdateResource
 from convergence.core.model import Action, Definition, Hook, NodeStatus, Status
@@ -75,7 +76,7 @@ def is_gone(resource: Resource, traversal: Traversal) -> bool:
     return resource.hook is Hook.POST_DELETE and resource.has_passed(Hook.POST_DELETE, traversal.id)
 
 
-def at(hook: Hook, traversal_id: str) -> Mapping[str, object]:
+def at(hook: Hook, traversal_id: str) -> ResourceChange:
     """The columns of a row that pauses."""
     return {'hook': hook, 'hook_traversal_id': traversal_id}
 

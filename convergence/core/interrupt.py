@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from convergence.core import failure, states
+from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.effects import Decision, InsertEvents, UpdateResource
 from convergence.core.model import NodeStatus, Phase, Status
@@ -23,12 +24,12 @@ def interrupt(view: FinishView, fence: int, worker: Worker) -> Decision[Claim | 
     resource, stack, traversal = view.resource, view.stack, view.traversal
     if resource is None or stack is None or traversal is None or not _is_left(view, fence):
         return Decision(None)
-    held = {'owner': worker.id, 'fence': fence + 1, 'wake_at': None}
+    held: ResourceChange = {'owner': worker.id, 'fence': fence + 1, 'wake_at': None}
     node = Node(traversal.id, NO_NODE, Phase.CLEANUP, NodeStatus.FAILED, resource.name, resource.id)
     claim = Claim(
         step=Step.INTERRUPT,
         action=resource.action,
-        resource=replace(resource, **held),  # type: ignore[arg-type]
+        resource=replace(resource, **held),
         node=node,
         stack=stack,
         traversal=traversal,
@@ -50,7 +51,7 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
     reason = f'unfinished when {stack.action} of the stack ended' + failure.after(view.traversal, resource.name)
     if resource.retry is not None and resource.retry.error:
         reason = f'{reason}: {resource.retry.error}'
-    changes = {
+    changes: ResourceChange = {
         **states.resource_state(resource, resource.action, Status.FAILED, reason),
         'wake_at': None,
         'deadline': None,

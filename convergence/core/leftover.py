@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
+from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim
 from convergence.core.effects import AppendCleanup, Decision, Effect, InsertResources, UpdateResource
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
@@ -44,7 +45,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     if made_for is not None and made_for.physical_id is None:
         if made_for.owner is not None:
             return Decision(Tracking.HELD)
-        changes = {'physical_id': physical_id}
+        changes: ResourceChange = {'physical_id': physical_id}
         return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
     leftover = _leftover(view, claim, physical_id, new_id())
     effects: list[Effect] = [InsertResources((leftover,))]

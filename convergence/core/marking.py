@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from convergence.core import states
+from convergence.core.changes import ResourceChange
 from convergence.core.decide import was_never_made
 from convergence.core.effects import Decision, InsertEvents, UpdateResource
 from convergence.core.model import Action, Status
@@ -39,7 +40,7 @@ def mark(view: FinishView, unhealthy: bool, reason: str, new_id: Callable[[], st
     if is_unhealthy is unhealthy:
         return Decision(Marked.DONE)
     status = Status.FAILED if unhealthy else Status.COMPLETE
-    changes = {**states.resource_state(resource, Action.CHECK, status, reason), 'updated_at': view.now}
+    changes: ResourceChange = {**states.resource_state(resource, Action.CHECK, status, reason), 'updated_at': view.now}
     event = Event(
         id=new_id(),
         stack_id=resource.stack_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from convergence.core import failure, states
 from convergence.core.adoption import is_adopted
+from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Step, StepDecision, Worker
 from convergence.core.decide import was_never_made
 from convergence.core.effects import Decision, InsertEvents, KeepItem
@@ -26,7 +27,10 @@ def perform(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
         return _cannot(view, worker, resource, reason)
     if not _is_concerned(resource, action, worker):
         return nothing_to_do(view, worker, [])
-    changes = {**states.resource_state(resource, action, Status.IN_PROGRESS, 'state changed'), 'progress': None}
+    changes: ResourceChange = {
+        **states.resource_state(resource, action, Status.IN_PROGRESS, 'state changed'),
+        'progress': None,
+    }
     decision = claim_row(view, worker, Step.PERFORM, action, changes)
     if action is not Action.SNAPSHOT:
         return decision
@@ -51,7 +55,10 @@ def item_of(snapshot_id: str, resource: Resource) -> SnapshotItem:
 
 def wake_up(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """A goal wants a resource that is suspended: it is resumed, and then looked at again."""
-    changes = {**states.resource_state(resource, Action.RESUME, Status.IN_PROGRESS, 'state changed'), 'progress': None}
+    changes: ResourceChange = {
+        **states.resource_state(resource, Action.RESUME, Status.IN_PROGRESS, 'state changed'),
+        'progress': None,
+    }
     return claim_row(view, worker, Step.PERFORM, Action.RESUME, changes, completes_node=False)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from convergence.core import failure, graph, leaving, states
+from convergence.core.changes import StackChange
 from convergence.core.digest import digest
 from convergence.core.effects import (
     Decision,
@@ -81,7 +81,7 @@ class Request:
     request_id: str = ''
     cause: str = ''
     window: int = 64
-    stack_changes: Mapping[str, Any] = field(default_factory=dict)
+    stack_changes: StackChange = field(default_factory=StackChange)
     cancels: bool = False
     visit_unchanged: bool = False
     retains: bool = False
@@ -353,12 +353,12 @@ def _running(view: PlanView) -> str | None:
 
 def _stack_effects(view: PlanView, stack: Stack, traversal: Traversal, request: Request) -> list[Effect]:
     template, reason = request.template, traversal.reason_of('started')
-    state = (
+    state: StackChange = (
         states.stack_state(stack, request.action, Status.IN_PROGRESS, reason)
         if view.stack
         else {'action': request.action, 'status': Status.IN_PROGRESS, 'status_reason': reason}
     )
-    changes = {
+    changes: StackChange = {
         **state,
         'traversal_id': request.traversal_id,
         'template_id': template.id if template else stack.template_id,

@@ -5,6 +5,7 @@ The diagrams in the documentation are drawn from these tables.
 
 from __future__ import annotations
 
+from convergence.core.changes import ResourceChange, StackChange
 from convergence.core.model import PERFORMED, Action, Status
 from convergence.core.rows import Resource, Stack
 from convergence.core.ways import ACTIONS, Answer, Operation, State, answer
@@ -95,7 +96,7 @@ RESOURCE: dict[State, frozenset[State]] = {
 """States of a resource row. A row whose deletion succeeds is removed."""
 
 
-def stack_state(stack: Stack, action: Action, status: Status, reason: str) -> dict[str, object]:
+def stack_state(stack: Stack, action: Action, status: Status, reason: str) -> StackChange:
     """The columns that put `stack` into a state.
 
     :raises AssertionError: the table does not allow it; a defect of the engine.
@@ -104,7 +105,7 @@ def stack_state(stack: Stack, action: Action, status: Status, reason: str) -> di
     return {'action': action, 'status': status, 'status_reason': reason}
 
 
-def resource_state(resource: Resource, action: Action, status: Status, reason: str = '') -> dict[str, object]:
+def resource_state(resource: Resource, action: Action, status: Status, reason: str = '') -> ResourceChange:
     """The columns that put `resource` into a state.
 
     :raises AssertionError: the table does not allow it; a defect of the engine.

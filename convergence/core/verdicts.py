@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from convergence.core import failure, states
+from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
 from convergence.core.decide import was_never_made
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
@@ -39,7 +39,7 @@ def claim_row(
     worker: Worker,
     step: Step,
     action: Action,
-    changes: Mapping[str, object],
+    changes: ResourceChange,
     pending: Pending | None = None,
     *,
     completes_node: bool = True,
@@ -52,7 +52,7 @@ def claim_row(
     """
     resource = view.resource
     assert resource is not None
-    held = {
+    held: ResourceChange = {
         **changes,
         'owner': worker.id,
         'fence': resource.fence + 1,
@@ -73,7 +73,7 @@ def claim_row(
     claim = Claim(
         step=step,
         action=action,
-        resource=replace(resource, **held),  # type: ignore[arg-type]
+        resource=replace(resource, **held),
         node=view.node,
         stack=view.stack,
         traversal=view.traversal,
@@ -108,7 +108,7 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
         f'{resource.crash_count} workers in a row have died in the middle of {doing or action}; '
         'see their logs, then update or delete the stack to try again'
     )
-    changes: dict[str, object] = {'crash_count': 0}
+    changes: ResourceChange = {'crash_count': 0}
     if not doing:
         changes |= {**states.resource_state(resource, action, Status.FAILED, reason), 'deadline': None}
     effects: list[Effect] = [

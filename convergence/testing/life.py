@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Any
 
 from convergence.concurrency import Task, TaskKilled
+from convergence.core.changes import ResourceChange
 from convergence.core.check import begin
 from convergence.core.claim import Claim, Desired, Step, Worker
 from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
@@ -269,10 +270,14 @@ class Life:
                 self.told += [event.reason for event in effect.events]
         return decision.verdict
 
-    def _keep(self, changes: Mapping[str, Any]) -> None:
+    def _keep(self, changes: ResourceChange) -> None:
         assert self._row is not None
-        kept = {name: carried(changes[name], name) for name in ('data', 'progress') if changes.get(name) is not None}
-        self._row = self._last = replace(self._row, **{**changes, **kept})
+        kept: ResourceChange = {**changes}
+        if 'data' in kept:
+            kept['data'] = carried(kept['data'], 'data')
+        if kept.get('progress') is not None:
+            kept['progress'] = carried(kept['progress'], 'progress')
+        self._row = self._last = replace(self._row, **kept)
 
     def _record(self, claim: Claim, known: Parked) -> bool:
         return bool(self._take(record(self._view(claim), claim, known)))

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 
 from convergence.core import effects
+from convergence.core.changes import NodeChange, ResourceChange, StackChange
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Resource
+from convergence.core.rows import Event, Node, Resource, Signal, Stack
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
@@ -33,8 +34,8 @@ class Draft:
         self._rows: dict[tuple[str, Any], Any] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self._cast: set[tuple[str, int]] = set()
-        self.events: list[Any] = []
-        self.signals: list[Any] = []
+        self.events: list[Event] = []
+        self.signals: list[Signal] = []
         self.forgotten: set[str] = set()
 
     def get(self, table: str, key: Any) -> Any:
@@ -124,8 +125,9 @@ def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
 
 
 def _update_stack(draft: Draft, effect: effects.UpdateStack) -> None:
-    stack = draft.get('stack', effect.stack_id)
+    stack: Stack | None = draft.get('stack', effect.stack_id)
     _expect(stack is not None and stack.traversal_id == effect.traversal_id, f'stack {effect.stack_id}')
+    assert stack is not None
     draft.put('stack', effect.stack_id, changed(stack, effect.changes))
 
 
@@ -229,7 +231,23 @@ def _shape(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[s
     return attrgetter(*names), {name: place for place, name in enumerate(names)}
 
 
-def changed(row: RowT, changes: Mapping[str, Any]) -> RowT:
+class _Numbered(TypedDict):
+    """What is given its place when it is stored."""
+
+    sequence: int
+
+
+@overload
+def changed(row: Stack, changes: StackChange) -> Stack: ...
+@overload
+def changed(row: Resource, changes: ResourceChange) -> Resource: ...
+@overload
+def changed(row: Node, changes: NodeChange) -> Node: ...
+@overload
+def changed(row: Event, changes: _Numbered) -> Event: ...
+@overload
+def changed(row: Signal, changes: _Numbered) -> Signal: ...
+def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
     """A copy of a row with some columns changed: `dataclasses.replace`, several times as fast.
 
     :raises KeyError: there is no such column.
@@ -245,7 +263,7 @@ def changed(row: RowT, changes: Mapping[str, Any]) -> RowT:
 
 def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:
     for key in effect.resource_ids:
-        row = draft.get('resource', key)
+        row: Resource | None = draft.get('resource', key)
         if row is not None:
             draft.put('resource', key, changed(row, effect.changes))
 
@@ -330,8 +348,8 @@ def _insert_signal(draft: Draft, effect: effects.InsertSignal) -> None:
 def _clear_hook(draft: Draft, effect: effects.ClearHook) -> None:
     row = draft.get('resource', effect.resource_id)
     if row is not None:
-        columns = {'cleared': effect.hook, 'cleared_traversal_id': effect.traversal_id}
-        draft.put('resource', effect.resource_id, changed(row, columns))
+        cleared = replace(row, cleared=effect.hook, cleared_traversal_id=effect.traversal_id)
+        draft.put('resource', effect.resource_id, cleared)
 
 
 def _revoke_addresses(draft: Draft, effect: effects.RevokeAddresses) -> None:

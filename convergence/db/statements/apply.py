@@ -165,7 +165,7 @@ def _insert_stack(connection: Connection, effect: effects.InsertStack, ready: Re
 
 
 def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Ready) -> None:
-    changes = dict(effect.changes)
+    changes: dict[str, object] = {**effect.changes}
     if changes.get('deleted_at') is not None:
         changes['live_name'] = None
     statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
@@ -269,7 +269,7 @@ def _update_resource_of(names: frozenset[str], is_free: bool) -> Update:
     return _update_by_id(RESOURCE, names).where(_FREE if is_free else _HELD_BY)
 
 
-def _new(changes: Mapping[str, Any]) -> dict[str, Any]:
+def _new(changes: Mapping[str, object]) -> dict[str, object]:
     return {f'new_{name}': value for name, value in changes.items()}
 
 

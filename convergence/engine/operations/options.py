@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors
+from convergence.core.changes import StackChange
 from convergence.resources.reading import did_you_mean
 from convergence.template.functions.base import type_name
 
@@ -73,14 +74,16 @@ class Options:
             adopt_stack_data=args.get('adopt_stack_data'),
         )
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> StackChange:
         """The columns of the stack that they set."""
-        columns = {
-            'timeout_mins': self.timeout_mins,
-            'disable_rollback': self.disable_rollback,
-            'tags': self.tags,
-        }
-        return {name: value for name, value in columns.items() if value is not None}
+        columns: StackChange = {}
+        if self.timeout_mins is not None:
+            columns['timeout_mins'] = self.timeout_mins
+        if self.disable_rollback is not None:
+            columns['disable_rollback'] = self.disable_rollback
+        if self.tags is not None:
+            columns['tags'] = self.tags
+        return columns
 
 
 def _refuse_unless_offered(name: str, value: Any) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convergence import errors, logs
+from convergence.core.changes import StackChange
 from convergence.core.effects import Decision, Effect
 from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
 from convergence.core.model import Action, Goal, TraversalStatus
@@ -56,7 +57,7 @@ class Operation:
     is_new_template: bool = False
     rollback_on_failure: bool = False
     request_id: str = ''
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: StackChange = field(default_factory=StackChange)
     cancels: bool = False
     retains: bool = False
     offered: Mapping[str, Offer] = field(default_factory=dict)

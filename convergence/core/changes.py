@@ -1,0 +1,72 @@
+"""Changes of rows: some columns of one table, with the values that they are to have.
+
+`convergence.core.rows` says what the columns mean. A column that is not here never changes once its row is stored, or
+has an effect of its own: `CountEvent`, `ClearHook` and `RevokeAddresses` write what nobody who holds a row writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from convergence.core.model import Action, Definition, Hook, Json, NodeStatus, Output, Status
+from convergence.core.rows import Pending, Retry
+
+
+class StackChange(TypedDict, total=False):
+    """Columns of a stack."""
+
+    action: Action
+    status: Status
+    status_reason: str
+    template_id: str | None
+    last_good_template_id: str | None
+    traversal_id: str | None
+    timeout_mins: int
+    disable_rollback: bool
+    updated_at: float | None
+    deleted_at: float | None
+    tags: tuple[str, ...]
+
+
+class ResourceChange(TypedDict, total=False):
+    """Columns of a resource."""
+
+    type: str
+    action: Action
+    status: Status
+    status_reason: str
+    physical_id: str | None
+    definition: Definition | None
+    properties: Mapping[str, Json]
+    pending: Pending | None
+    data: Mapping[str, Json]
+    output: Output | None
+    digest: str | None
+    requires: tuple[str, ...]
+    replaced_by: str | None
+    template_id: str | None
+    owner: str | None
+    fence: int
+    token: str | None
+    progress: Mapping[str, Json] | None
+    wake_at: float | None
+    updated_at: float | None
+    began_at: float | None
+    search_until: float | None
+    traversal_id: str | None
+    retry: Retry | None
+    deadline: float | None
+    crash_count: int
+    heard: int
+    hook: Hook | None
+    hook_traversal_id: str | None
+    nothing_made: bool
+
+
+class NodeChange(TypedDict, total=False):
+    """Columns of a node."""
+
+    status: NodeStatus
+    waiting: int
+    output: Output | None
