@@ -54,45 +54,57 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be planned.
+    """What is to happen to a stack.
 
     :param goal: the wanted resources; empty for a delete and for the rollback of a create.
+    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
     :param template: the goal's template; None where `goal` is empty.
     :param is_new_template: whether the template has to be stored.
-    :param cause: what made the operation necessary, where no user asked for it.
-    :param new_id: makes an id that was never used before.
-    :param window: how many nodes are cast at once; see `Node.wakes`.
     :param stack_changes: columns of the stack that change with the operation.
     :param cancels: whether what is in progress is not to be waited for; see `Traversal.cancels`.
-    :param visit_unchanged: visit every node, whether anything seems to have changed or not.
     :param retains: whether objects stay when their rows go; see `Traversal.retains`.
     :param offered: objects that are there already, by resource name.
     :param leaves: names of resources whose objects are left behind: all rows of theirs go at once.
-    :param beside: what else becomes true with the plan.
+    :param beside: called like `guard`, after it; what else becomes true with the plan.
+    :param traversal_id: of the new traversal; empty, until whoever starts it has given it one.
+    :param cause: what made the operation necessary, where no user asked for it; in the stack's reason from the start of
+        the operation to its end.
     """
 
     action: Action
     goal: Goal
-    traversal_id: str
-    new_id: Callable[[], str]
+    guard: Callable[[PlanView], None] = lambda view: None
     template: Template | None = None
     is_new_template: bool = False
     rollback_on_failure: bool = False
     request_id: str = ''
-    cause: str = ''
-    window: int = 64
     stack_changes: StackChange = field(default_factory=StackChange)
     cancels: bool = False
-    visit_unchanged: bool = False
     retains: bool = False
     offered: Mapping[str, Offer] = field(default_factory=dict)
     leaves: frozenset[str] = frozenset()
-    beside: tuple[Effect, ...] = ()
+    beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
+    traversal_id: str = ''
+    cause: str = ''
 
     @property
     def performs(self) -> bool:
         """Whether something is done to objects as they are, and the stack keeps its goal."""
         return self.action in PERFORMED
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """What planning needs from outside, the same for every request.
+
+    :param new_id: makes an id that was never used before.
+    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
+    :param visit_unchanged: visit every node, whether anything seems to have changed or not.
+    """
+
+    new_id: Callable[[], str]
+    window: int = 64
+    visit_unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +122,23 @@ class Planned:
     row_ids: Mapping[str, str]
 
 
-def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
+def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:
     """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
-    view, request = _without_what_is_left(view, request)
+    beside = request.beside(view)
+    view, request, left = _without_what_is_left(view, request, planner)
     chosen = choose(stack, view.resources, request)
     backwards = request.action is Action.SUSPEND
     made = {
-        name: _new_row(stack, view.now, definition, request)
+        name: _new_row(stack, view.now, definition, request, planner)
         for name, definition in request.goal.definitions.items()
         if name not in chosen and not backwards
     }
     rows = {**chosen, **made}
-    finished = {} if request.visit_unchanged or request.performs else unchanged(request.goal, chosen)
+    finished = {} if planner.visit_unchanged or request.performs else unchanged(request.goal, chosen)
     whole = _whole(view, chosen, request)
     whole.remove(_visited_already(whole, chosen, finished))
     graph.close(whole)
-    nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), request.window)
+    nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), planner.window)
     traversal = Traversal(
         id=request.traversal_id,
         stack_id=stack.id,
@@ -147,8 +160,9 @@ def plan(view: PlanView, stack: Stack, request: Request) -> Decision[Planned]:
         *_stack_effects(view, stack, traversal, request),
         *_resource_effects(chosen, made, finished, request),
         *_traversal_effects(view, traversal, nodes),
-        InsertEvents((_started(stack, view.now, traversal, request),)),
-        *request.beside,
+        InsertEvents((_started(stack, view.now, traversal, request, planner),)),
+        *left,
+        *beside,
     ]
     row_ids = {name: row.id for name, row in rows.items()}
     return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids), tuple(effects))
@@ -161,16 +175,14 @@ def _to_be_told(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(node for node in ready if node.number not in followers)
 
 
-def _without_what_is_left(view: PlanView, request: Request) -> tuple[PlanView, Request]:
-    """The rows that remain when those go whose objects are left behind; and that they go, and which."""
+def _without_what_is_left(view: PlanView, request: Request, planner: Planner) -> tuple[PlanView, Request, list[Effect]]:
+    """The rows that remain when those go whose objects are left behind; which these are; and that they go."""
     left = [row for row in view.resources if row.name in request.leaves]
     if not left:
-        return view, request
+        return view, request, []
     remaining = tuple(row for row in view.resources if row.name not in request.leaves)
-    gone = leaving.leave(left, view.now, request.new_id)
-    return replace(view, resources=remaining), replace(
-        request, cause=leaving.summary(left), beside=(*gone, *request.beside)
-    )
+    gone = leaving.leave(left, view.now, planner.new_id)
+    return replace(view, resources=remaining), replace(request, cause=leaving.summary(left)), gone
 
 
 def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request) -> Graph:
@@ -218,10 +230,10 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
     return best
 
 
-def _new_row(stack: Stack, now: float, definition: Definition, request: Request) -> Resource:
+def _new_row(stack: Stack, now: float, definition: Definition, request: Request, planner: Planner) -> Resource:
     offer = request.offered.get(definition.name)
     return Resource(
-        id=request.new_id(),
+        id=planner.new_id(),
         stack_id=stack.id,
         name=definition.name,
         type=definition.type,
@@ -404,9 +416,9 @@ def _traversal_effects(view: PlanView, traversal: Traversal, nodes: list[Node]) 
     return effects
 
 
-def _started(stack: Stack, now: float, traversal: Traversal, request: Request) -> Event:
+def _started(stack: Stack, now: float, traversal: Traversal, request: Request, planner: Planner) -> Event:
     return Event(
-        id=request.new_id(),
+        id=planner.new_id(),
         stack_id=stack.id,
         action=request.action,
         status=Status.IN_PROGRESS,

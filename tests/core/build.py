@@ -18,7 +18,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
-from convergence.core.plan import Request
+from convergence.core.plan import Planner, Request
 from convergence.core.rows import Node, Pending, Resource, Stack, Template, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView
 
@@ -112,7 +112,14 @@ def request(
     """A request for a new template ``T1``."""
     whole = goal if isinstance(goal, Goal) else Goal(goal or {})
     template = Template('T1', 'S', {}) if whole.definitions else None
-    return replace(Request(action, whole, 'V1', ids(), template, is_new_template=template is not None), **changes)
+    return replace(
+        Request(action, whole, template=template, is_new_template=template is not None, traversal_id='V1'), **changes
+    )
+
+
+def planner(window: int = 64) -> Planner:
+    """Whoever plans."""
+    return Planner(ids(), window)
 
 
 def plan_view(*rows: Resource, stack: Stack | None = STACK, traversal: Traversal | None = None) -> PlanView:

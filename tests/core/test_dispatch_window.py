@@ -4,7 +4,7 @@ import itertools
 
 from convergence.core.effects import InsertTraversal
 from convergence.core.model import Action, Definition, Goal, NodeStatus, Phase, Status
-from convergence.core.plan import Request, plan
+from convergence.core.plan import Planner, Request, plan
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 
@@ -15,8 +15,8 @@ STACK = Stack('stack', 's', 'p', Action.DELETE, Status.IN_PROGRESS, '', None, No
 def planned(goal, rows):
     """The plan, and all of its nodes."""
     ids = (str(number) for number in itertools.count())
-    request = Request(Action.DELETE, goal, 'traversal', lambda: next(ids), window=WINDOW)
-    decision = plan(PlanView(0.0, STACK, None, tuple(rows)), STACK, request)
+    request = Request(Action.DELETE, goal, traversal_id='traversal')
+    decision = plan(PlanView(0.0, STACK, None, tuple(rows)), STACK, request, Planner(lambda: next(ids), WINDOW))
     (inserted,) = (effect for effect in decision.effects if isinstance(effect, InsertTraversal))
     return decision.verdict, inserted.nodes
 

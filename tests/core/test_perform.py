@@ -31,6 +31,7 @@ from tests.core.build import (
     of_kind,
     only,
     plan_view,
+    planner,
     request,
     row,
     wants,
@@ -149,7 +150,7 @@ def planned(action):
     goal = Goal(definitions(a='', b='a'))
     rows = (row('A', 'a'), row('B', 'b', 'A'), row('OLD', 'b', 'A', replaced_by='B', template_id='old'))
     asked = request(goal, action, is_new_template=False)
-    return only(plan(plan_view(*rows), STACK, asked), InsertTraversal).nodes
+    return only(plan(plan_view(*rows), STACK, asked, planner()), InsertTraversal).nodes
 
 
 @pytest.mark.parametrize('action', [Action.CHECK, Action.RESUME, Action.SNAPSHOT])

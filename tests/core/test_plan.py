@@ -27,14 +27,15 @@ from tests.core.build import (
     of_kind,
     only,
     plan_view,
+    planner,
     request,
     row,
 )
 
 
-def planned(wanted, *rows, stack=STACK, traversal=None, **changes):
+def planned(wanted, *rows, stack=STACK, traversal=None, window=64, **changes):
     """The decision on an update to what is wanted."""
-    return plan(plan_view(*rows, stack=stack, traversal=traversal), stack, request(wanted, **changes))
+    return plan(plan_view(*rows, stack=stack, traversal=traversal), stack, request(wanted, **changes), planner(window))
 
 
 def nodes(decision):
@@ -170,7 +171,7 @@ def test_an_attribute_that_the_row_does_not_have_is_a_reason_to_visit_it():
 
 def test_a_create_stores_stack_template_rows_and_graph_at_once():
     new = replace(STACK, traversal_id=None, template_id=None, last_good_template_id=None)
-    decision = plan(plan_view(stack=None), new, request(definitions(a='', b='a'), Action.CREATE))
+    decision = plan(plan_view(stack=None), new, request(definitions(a='', b='a'), Action.CREATE), planner())
     stack = only(decision, InsertStack).stack
     assert (stack.action, stack.status, stack.traversal_id, stack.template_id) == ('CREATE', 'IN_PROGRESS', 'V1', 'T1')
     assert stack.created_at == NOW
@@ -234,7 +235,9 @@ def test_a_rollback_comes_back_to_the_row_of_its_template():
     new = row('R2', 'r', replaces='R1', template_id='T1', created_at=2.0)
     back = request(definitions(r=''), Action.ROLLBACK)
     back = replace(back, template=replace(back.template, id='T0'), is_new_template=False)
-    decision = plan(plan_view(old, new, stack=RUNNING, traversal=TRAVERSAL), RUNNING, replace(back, traversal_id='V2'))
+    decision = plan(
+        plan_view(old, new, stack=RUNNING, traversal=TRAVERSAL), RUNNING, replace(back, traversal_id='V2'), planner()
+    )
     assert decision.verdict.row_ids == {'r': 'R1'}
     assert (('R1',), {'replaced_by': None}) in [
         (effect.resource_ids, effect.changes) for effect in of_kind(decision, UpdateResources)

@@ -8,7 +8,7 @@ from sqlalchemy import event
 from convergence.core.digest import digest
 from convergence.core.effects import InsertTraversal
 from convergence.core.model import Action, Definition, Goal, Output, Status
-from convergence.core.plan import Request, plan
+from convergence.core.plan import Planner, Request, plan
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from tests.harness import Harness, things
@@ -145,8 +145,10 @@ def test_a_no_op_update_of_ten_thousand_resources_visits_none():
             )
         )
     stack = Stack('s', 's', 'p', Action.CREATE, Status.COMPLETE, '', 't0', 't0', None, 60, True, 0.0)
-    request = Request(Action.UPDATE, Goal(definitions), 'u', lambda: 'e', Template('t1', 's', {}), True)
-    decision = plan(PlanView(2.0, stack, None, tuple(rows)), stack, request)
+    request = Request(
+        Action.UPDATE, Goal(definitions), template=Template('t1', 's', {}), is_new_template=True, traversal_id='u'
+    )
+    decision = plan(PlanView(2.0, stack, None, tuple(rows)), stack, request, Planner(lambda: 'e'))
     (traversal,) = [effect for effect in decision.effects if isinstance(effect, InsertTraversal)]
     assert [node.phase.value for node in traversal.nodes] == ['IN_SERVICE', 'COMPLETE']
     assert [node.phase.value for node in decision.verdict.ready] == ['IN_SERVICE']

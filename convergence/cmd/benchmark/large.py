@@ -11,7 +11,7 @@ from convergence import template
 from convergence.cmd.benchmark import shapes
 from convergence.cmd.benchmark.settings import TEMPLATE_LIMIT_BYTES
 from convergence.core.model import Action, Status
-from convergence.core.plan import Request, plan
+from convergence.core.plan import Planner, Request, plan
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.resources.registry import Registry
@@ -31,10 +31,10 @@ def accept(size: int) -> dict[str, float]:
     stack = Stack('stack', 'large', 'bench', Action.CREATE, Status.IN_PROGRESS, '', None, None, None, 60, True, 0.0)
     ids = (str(number) for number in itertools.count())
     request = Request(
-        Action.CREATE, compiled.goal, 'traversal', lambda: next(ids), template=Template('template', 'stack', {})
+        Action.CREATE, compiled.goal, template=Template('template', 'stack', {}), traversal_id='traversal'
     )
     with _timed(seconds, 'plan'):
-        decision = plan(PlanView(0.0, None), stack, request)
+        decision = plan(PlanView(0.0, None), stack, request, Planner(lambda: next(ids)))
     assert len(decision.verdict.row_ids) == size
     return seconds
 

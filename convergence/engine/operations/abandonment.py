@@ -7,13 +7,14 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.queries.stacks import in_service
 from convergence.engine.operations.goals import Goals, Submission
 from convergence.engine.operations.refusals import busy
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 from convergence.engine.reads.reading import Caller, Reading
 from convergence.secrecy import masked_at, without
@@ -122,7 +123,7 @@ class Abandonment(Reading):
             left.update(self._data(now, view.resources, content))
 
         request_id = str(context.request_id)
-        self._traversals.start(stack, Operation(Action.DELETE, Goal(), guard, request_id=request_id, retains=True))
+        self._traversals.start(stack, Request(Action.DELETE, Goal(), guard, request_id=request_id, retains=True))
         return left
 
     def _content(self, stack: Stack) -> tuple[Document, Mapping[str, template.Parameter] | None]:

@@ -8,6 +8,7 @@ from typing import Any
 from convergence import errors
 from convergence.core.marking import Marked, mark
 from convergence.core.model import Action, Goal, Status
+from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.queries.stacks import Reader, in_service
@@ -16,7 +17,7 @@ from convergence.db.transaction import Transactions
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.refusals import may_perform
 from convergence.engine.operations.stacks import Caller, Document, Stacks
-from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 
 MARKED = 'state changed by resource_mark_unhealthy api'
 """What is said of a resource that was marked, where the caller gives no reason."""
@@ -123,7 +124,7 @@ class Actions:
             try:
                 row, goal = self._present.goal(stack)
                 self._traversals.start(
-                    stack, Operation(action, goal, still(stack, action), template=row, request_id=context.request_id)
+                    stack, Request(action, goal, still(stack, action), template=row, request_id=context.request_id)
                 )
             except Overtaken:
                 continue

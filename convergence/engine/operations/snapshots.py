@@ -9,6 +9,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.effects import Decision, DeleteSnapshots, Effect, InsertSnapshot
 from convergence.core.model import Action, Goal, Status
+from convergence.core.plan import Request
 from convergence.core.rows import Snapshot, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.queries.snapshots import SnapshotRows
@@ -19,7 +20,7 @@ from convergence.engine.operations.goals import Goals, Submission
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
 from convergence.engine.operations.stacks import Caller, Document, Stacks
-from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 
 NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})
@@ -122,7 +123,7 @@ class Snapshots:
             may_get_goal(view.stack, Action.RESTORE)
 
         row = Template(self._new_id(), stack.id, submission.content())
-        operation = Operation(
+        request = Request(
             Action.RESTORE,
             self._brought_back(compiled.goal, snapshot),
             guard,
@@ -131,7 +132,7 @@ class Snapshots:
             rollback_on_failure=not stack.disable_rollback,
             request_id=context.request_id,
         )
-        self._traversals.start(stack, operation)
+        self._traversals.start(stack, request)
         self._goals.remember(row.id, compiled)
 
     # --- parts ------------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ class Snapshots:
             whole = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}
             return (InsertSnapshot(Snapshot(snapshot_id, now.id, name, Status.IN_PROGRESS, '', view.now, whole)),)
 
-        operation = Operation(
+        request = Request(
             Action.SNAPSHOT,
             goal,
             still(stack, Action.SNAPSHOT),
@@ -160,7 +161,7 @@ class Snapshots:
             beside=beside,
             traversal_id=snapshot_id,
         )
-        self._traversals.start(stack, operation)
+        self._traversals.start(stack, request)
         return snapshot_id
 
     def _brought_back(self, goal: Goal, snapshot: Snapshot) -> Goal:

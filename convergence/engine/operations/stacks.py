@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
 from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.plan import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
-from convergence.core.ways import Answer
-from convergence.core.ways import Operation as Cancel
+from convergence.core.ways import Answer, Operation
 from convergence.db.queries.stacks import Reader
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
@@ -22,7 +22,7 @@ from convergence.engine.operations.options import Options
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
-from convergence.engine.operations.traversals import ROUNDS, Operation, Overtaken, Traversals
+from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.template.merging import laid_over
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
@@ -100,17 +100,17 @@ class Stacks:
         try:
             stack, compiled = self.prospective(context, stack_name, options, submission)
             stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
-            operation = self._operation(action, stack, submission, compiled, options, context, self._may_create)
+            request = self._request(action, stack, submission, compiled, options, context, self._may_create)
             if adoption is not None:
-                operation = replace(operation, offered=adoption.offered)
-            self._traversals.create(stack, operation)
+                request = replace(request, offered=adoption.offered)
+            self._traversals.create(stack, request)
         except errors.StackExists:
             # The same request may have come twice at the same time.
             made = self._made_by(context, mark)
             if made is None:
                 raise
             return identity(made)
-        self._keep(operation, compiled)
+        self._keep(request, compiled)
         return identity(stack)
 
     def update_stack(
@@ -146,9 +146,9 @@ class Stacks:
             if options.existing and view.stack.template_id != stack.template_id:
                 raise Overtaken(f'stack {stack.name} has got another goal')
 
-        operation = self._operation(Action.UPDATE, stack, submission, compiled, options, context, guard)
-        self._traversals.start(stack, operation)
-        self._keep(operation, compiled)
+        request = self._request(Action.UPDATE, stack, submission, compiled, options, context, guard)
+        self._traversals.start(stack, request)
+        self._keep(request, compiled)
         return identity(stack)
 
     def delete_stack(
@@ -175,7 +175,7 @@ class Stacks:
         try:
             self._traversals.start(
                 stack,
-                Operation(
+                Request(
                     Action.DELETE,
                     Goal(),
                     guard,
@@ -196,7 +196,7 @@ class Stacks:
 
         :raises NotSupported: nothing is in progress, or everything wanted is in service already.
         """
-        operation = Cancel.CANCEL if cancel_with_rollback else Cancel.CANCEL_WITHOUT_ROLLBACK
+        operation = Operation.CANCEL if cancel_with_rollback else Operation.CANCEL_WITHOUT_ROLLBACK
         for _ in range(ROUNDS):
             stack = self.find(context, stack_identity)
             wanted = may_cancel(stack, operation)
@@ -326,7 +326,7 @@ class Stacks:
         environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
         return Submission(whole.template, environment, sent.files)
 
-    def _operation(
+    def _request(
         self,
         action: Action,
         stack: Stack,
@@ -335,9 +335,9 @@ class Stacks:
         options: Options,
         context: Caller,
         guard: Callable[[PlanView], None],
-    ) -> Operation:
+    ) -> Request:
         disabled = stack.disable_rollback if options.disable_rollback is None else options.disable_rollback
-        return Operation(
+        return Request(
             action=action,
             goal=compiled.goal,
             guard=guard,
@@ -345,12 +345,12 @@ class Stacks:
             is_new_template=True,
             rollback_on_failure=not disabled,
             request_id=context.request_id,
-            changes=options.changes(),
+            stack_changes=options.changes(),
         )
 
-    def _keep(self, operation: Operation, compiled: template.Compiled) -> None:
-        if operation.template is not None:
-            self.goals.remember(operation.template.id, compiled)
+    def _keep(self, request: Request, compiled: template.Compiled) -> None:
+        if request.template is not None:
+            self.goals.remember(request.template.id, compiled)
 
 
 def _adoption(options: Options, *, may_adopt: bool) -> Adoption | None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from convergence import errors, logs
-from convergence.core.changes import StackChange
-from convergence.core.effects import Decision, Effect
+from convergence.core.effects import Decision
 from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
 from convergence.core.model import Action, Goal, TraversalStatus
-from convergence.core.plan import Offer, Planned, Request, plan
+from convergence.core.plan import Planned, Planner, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
 from convergence.db.queries.stacks import Reader
@@ -32,39 +31,6 @@ REMEMBERED = 20
 
 class Overtaken(errors.ConvergenceError):
     """The stack is not what the operation was prepared for any more: prepare it anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What is to happen to a stack.
-
-    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
-    :param template: the goal's template row; None for an empty goal.
-    :param is_new_template: whether the row has to be stored.
-    :param cancels: whether what is in progress is stopped rather than waited for.
-    :param retains: whether objects stay when their rows go.
-    :param offered: objects that are there already, by resource name.
-    :param leaves: names of resources whose objects are left behind.
-    :param beside: called like `guard`, after it; what else becomes true with the operation.
-    :param traversal_id: of the traversal, where somebody has to know it before; None: a new one.
-    :param cause: what made it necessary, where nobody asked for it; in the stack's reason from its start to its end.
-    """
-
-    action: Action
-    goal: Goal
-    guard: Callable[[PlanView], None]
-    template: Template | None = None
-    is_new_template: bool = False
-    rollback_on_failure: bool = False
-    request_id: str = ''
-    changes: StackChange = field(default_factory=StackChange)
-    cancels: bool = False
-    retains: bool = False
-    offered: Mapping[str, Offer] = field(default_factory=dict)
-    leaves: frozenset[str] = frozenset()
-    beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
-    traversal_id: str | None = None
-    cause: str = ''
 
 
 class Traversals:
@@ -96,49 +62,32 @@ class Traversals:
 
     # --- starting ---------------------------------------------------------------------------------------------
 
-    def create(self, stack: Stack, operation: Operation) -> Planned:
+    def create(self, stack: Stack, request: Request) -> Planned:
         """Store a stack together with its first traversal.
 
         :raises StackExists: a living stack of the project has the name.
         """
-        return self._start(NewStack(stack.project_id), stack, operation)
+        return self._start(NewStack(stack.project_id), stack, request)
 
-    def start(self, stack: Stack, operation: Operation) -> Planned:
+    def start(self, stack: Stack, request: Request) -> Planned:
         """Give a stack a new traversal; it takes over from whatever runs.
 
         :raises EntityNotFound: the stack has gone.
-        :raises ConvergenceError: whatever the operation's guard raises.
+        :raises ConvergenceError: whatever the request's guard raises.
         """
-        return self._start(WholeStack(stack.id), stack, operation)
+        return self._start(WholeStack(stack.id), stack, request)
 
-    def _start(self, scope: Scope[PlanView], stack: Stack, operation: Operation) -> Planned:
-        request = Request(
-            action=operation.action,
-            goal=operation.goal,
-            traversal_id=operation.traversal_id or self._new_id(),
-            new_id=self._new_id,
-            template=operation.template,
-            is_new_template=operation.is_new_template,
-            rollback_on_failure=operation.rollback_on_failure,
-            request_id=operation.request_id,
-            cause=operation.cause,
-            window=self._window,
-            stack_changes=operation.changes,
-            cancels=operation.cancels,
-            visit_unchanged=self.visit_unchanged,
-            retains=operation.retains,
-            offered=operation.offered,
-            leaves=operation.leaves,
-        )
-
+    def _start(self, scope: Scope[PlanView], stack: Stack, request: Request) -> Planned:
+        request = replace(request, traversal_id=request.traversal_id or self._new_id())
+        planner = Planner(self._new_id, self._window, self.visit_unchanged)
         plans: list[Planned] = []
 
         def decide(view: PlanView) -> Decision[Planned]:
             stored = _stored(plans, view.traversal)
             if stored is not None:
                 return Decision(stored)
-            operation.guard(view)
-            decision = plan(view, view.stack or stack, replace(request, beside=operation.beside(view)))
+            request.guard(view)
+            decision = plan(view, view.stack or stack, request, planner)
             plans.append(decision.verdict)
             return decision
 
@@ -233,7 +182,7 @@ class Traversals:
 
         return self.start(
             stack,
-            Operation(
+            Request(
                 Action.ROLLBACK,
                 goal,
                 guard,

@@ -115,7 +115,7 @@ class PlannedChanges:
         self._compiled = compiled
         self._definitions = compiled.goal.definitions
         self._registry = registry
-        request = plan.Request(Action.UPDATE, compiled.goal, traversal_id='', new_id=_no_id)
+        request = plan.Request(Action.UPDATE, compiled.goal)
         self.chosen = plan.choose(stack, rows, request)
         self._finished = plan.unchanged(compiled.goal, self.chosen)
         self._found: dict[str, PlannedChange] = {}
@@ -269,10 +269,6 @@ def last_applied(row: Resource) -> tuple[Definition | None, Mapping[str, Json]]:
     if row.pending is not None and _is_unfinished(row):
         return row.pending.definition, row.pending.properties
     return row.definition, row.properties
-
-
-def _no_id() -> str:
-    raise AssertionError('a preview makes nothing that needs an id')
 
 
 def _is_unfinished(row: Resource) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from convergence.core.effects import Effect, InsertEvents
 from convergence.core.model import Action, Goal, Status
+from convergence.core.plan import Request
 from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
 from convergence.db.queries.stacks import Reader
 from convergence.db.queries.sweeps import EndedTraversal
-from convergence.engine.operations.traversals import Operation, Overtaken, Traversals
+from convergence.engine.operations.traversals import Overtaken, Traversals
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class LeftBehind:
             named[:] = [row for row in view.resources if may_exist(row)]
             return (InsertEvents(tuple(self._event(row, view.now) for row in named)),)
 
-        operation = Operation(
+        request = Request(
             Action.DELETE,
             Goal(),
             guard,
@@ -58,7 +59,7 @@ class LeftBehind:
             cause='resources were left when it was deleted',
         )
         try:
-            self._traversals.start(stack, operation)
+            self._traversals.start(stack, request)
         except Overtaken:
             return
         for row in named:
