@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 class Presence:
     """How a process is known to the others.
 
-    :param kind: ``engine`` or ``worker``.
+    :param kind: ``api``, ``engine`` or ``worker``.
     :param lease_s: seconds after its last heartbeat at which it is taken for dead.
     """
 

@@ -218,8 +218,8 @@ class Harness:
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
         rows = Rows(self.store, self.reader, self.roster, snapshots=SnapshotRows(self.store))
-        clockwork = Timing(groups=lambda threads, left: InlineGroups())
-        worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, clockwork)
+        timing = Timing(groups=lambda threads, left: InlineGroups())
+        worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
 

@@ -86,7 +86,7 @@ class Worker:
 
     :param id: the worker that will own the row.
     :param new_id: makes an id that was never used before.
-    :param window: how many nodes are cast at once; see `Node.wakes`.
+    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
     :param time_limit: seconds that an action of a resource type may take, where the template sets no limit.
     :param keeps_snapshots: whether resources of a type have something to be kept for a snapshot of their stack.
     :param creation: what is known of the creations of a resource type.

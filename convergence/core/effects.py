@@ -166,7 +166,7 @@ class FinishNode:
     those that wait for none any more become `READY` and are answered by the store.
 
     :param window: how many of those that became ready are to be cast at once; the others are chained to them.
-    :param wakes: the ready node behind the window whose turn it is now.
+    :param next_in_backlog: the ready node behind the window whose turn it is now.
     """
 
     traversal_id: str

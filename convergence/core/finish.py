@@ -196,7 +196,7 @@ def release(
         'owner': None,
         'fence': fence + 1,
         'wake_at': None,
-        **_unsure(view, resource, worker, silent_s),
+        **_search_limit(view, resource, worker, silent_s),
     }
     if lost:
         changes['crash_count'] = resource.crash_count + 1
@@ -210,7 +210,9 @@ def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Deci
     if decision.verdict is End.FENCED:
         return decision
     effects = tuple(
-        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1, **_unsure(view, claim.resource, worker)})
+        replace(
+            effect, changes={**effect.changes, 'fence': effect.fence + 1, **_search_limit(view, claim.resource, worker)}
+        )
         if isinstance(effect, UpdateResource)
         else effect
         for effect in decision.effects
@@ -396,7 +398,7 @@ def _unsuitable(
 # --- shared ---------------------------------------------------------------------------------------------------
 
 
-def _unsure(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
+def _search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
     """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
 
     The call may still land in the service that it was made to. Who died has made it before; of whoever lives, and comes

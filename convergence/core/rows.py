@@ -126,7 +126,7 @@ class Node:
     :param requires: for an update node, the update nodes whose outputs it is given.
     :param required_by: the nodes to be told when this one is done; none of them is done already. Of a node that was
         done from the beginning, those that are given its output.
-    :param wakes: a ready node that is to be cast when this one has been attended to: bounded dispatch.
+    :param next_in_backlog: a ready node that is to be cast when this one has been attended to: bounded dispatch.
     """
 
     traversal_id: str
@@ -236,7 +236,7 @@ class Resource:
     :param nothing_made: whether the type has said that its creation failed and left nothing behind.
     :param retry: set while a call that failed for the moment is repeated.
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
-    :param losses: how many workers in a row have died in the middle of the present action.
+    :param crash_count: how many workers in a row have died in the middle of the present action.
     :param events: how many things have happened, to it or to what it waits for, since it was made.
     :param heard: how many of them were known when it was last polled; while there are more it does not sleep.
     :param hook: where the row was last paused, and `hook_traversal_id` the traversal for which.

@@ -43,7 +43,7 @@ class Plan:
     """How to run scenarios.
 
     :param threads: how many checks a worker works on at a time.
-    :param window: how many nodes are cast at once; see `convergence.core.rows.Node.wakes`.
+    :param window: how many nodes are cast at once; see `convergence.core.rows.Node.next_in_backlog`.
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
     :param storage: makes the database of a run, on the run's clock.

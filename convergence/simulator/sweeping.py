@@ -1,4 +1,4 @@
-"""A sweeper that hides nothing: what a chore raises ends the run, where a real one logs it and goes on."""
+"""A sweeper that hides nothing: what a task raises ends the run, where a real one logs it and goes on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from convergence.engine.sweeper.tasks import Found, SweepTasks
 from convergence.errors import Conflict
 
 
-class CandidChores(SweepTasks):
+class CandidTasks(SweepTasks):
     """As the base class; only that rows kept changing is nobody's fault."""
 
     @override
-    def _survive(self, name: str, chore: Callable[[], int]) -> int:
-        return chore()
+    def _survive(self, name: str, task: Callable[[], int]) -> int:
+        return task()
 
     @override
     def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
@@ -30,8 +30,8 @@ class CandidChores(SweepTasks):
 
 
 class CandidSweeper(Sweeper):
-    """As the base class, with candid chores."""
+    """As the base class, with candid tasks."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._chores = CandidChores(*arguments)
+        self._tasks = CandidTasks(*arguments)

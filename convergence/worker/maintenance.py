@@ -94,7 +94,7 @@ class Maintenance:
         dispatcher: Dispatcher,
         groups: ThreadGroups,
         checks: Checks,
-        duties: MaintenanceSettings,
+        settings: MaintenanceSettings,
         take: Callable[[Check], object],
         stop: Callable[[str, str], object],
     ) -> None:
@@ -102,7 +102,7 @@ class Maintenance:
         self._dispatcher = dispatcher
         self._groups = groups
         self._checks = checks
-        self._duties = duties
+        self._settings = settings
         self._take = take
         self._stop = stop
         self._silence = 0
@@ -113,7 +113,7 @@ class Maintenance:
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
         """
-        for chore in (
+        for task in (
             self.stop_unwanted,
             self.stop_overdue,
             self.give_back_forgotten,
@@ -122,22 +122,22 @@ class Maintenance:
             self.help_out,
         ):
             try:
-                chore()
+                task()
             except DatabaseUnavailable:
                 raise
             except Conflict as error:
-                LOG.info('Upkeep: %s is left for the next heartbeat: %s', chore.__name__, error)
+                LOG.info('Worker maintenance: task %s is left for the next heartbeat: %s', task.__name__, error)
             except Exception:
-                LOG.exception('Upkeep: %s failed', chore.__name__)
+                LOG.exception('Worker maintenance: task %s failed', task.__name__)
 
     @property
     def fitness(self) -> Fitness:
         """Whether so many threads are stuck that only a new process will do."""
-        return Fitness.WORN if self._groups.stuck >= self._duties.max_stuck_threads else Fitness.FIT
+        return Fitness.WORN if self._groups.stuck >= self._settings.max_stuck_threads else Fitness.FIT
 
     def is_jammed(self) -> bool:
         """Whether no thread is free, and none has been for a while: work that comes now is better off elsewhere."""
-        return self._groups.jammed_s() > self._duties.jammed_s
+        return self._groups.jammed_s() > self._settings.jammed_s
 
     def hand_on(self, check: Check) -> None:
         """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
@@ -160,7 +160,7 @@ class Maintenance:
 
         A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
         """
-        held = {(resource.id, resource.fence) for resource in self._rows.roster.held_by(self._duties.worker.id)}
+        held = {(resource.id, resource.fence) for resource in self._rows.roster.held_by(self._settings.worker.id)}
         forgotten = held - self._checks.holding()
         for resource_id, fence in sorted(forgotten & self._forgotten):
             LOG.warning('Giving back resource %s, which nothing works on', resource_id)
@@ -169,7 +169,7 @@ class Maintenance:
 
     def _give_back(self, resource_id: str, fence: int) -> None:
         committed = self._rows.store.transact(
-            HeldResource(resource_id, fence=fence), lambda view: release(view, fence, self._duties.worker)
+            HeldResource(resource_id, fence=fence), lambda view: release(view, fence, self._settings.worker)
         )
         if committed is not None:
             self._dispatcher.attend(committed)
@@ -202,7 +202,7 @@ class Maintenance:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
         for task, claim in self._checks.overdue():
             LOG.warning('%s of %s has timed out and is stopped', claim.action, claim.resource.name)
-            self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._duties.grace_s)
+            self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 
     def interrupt_left(self) -> None:
         """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
@@ -227,8 +227,8 @@ class Maintenance:
         if sweeps is None or not idle or self._groups.is_closed:
             return
         hears_nothing = self._silence > SILENT_ROUNDS
-        older_than_s = self._duties.older_than_s / (BETWEEN_SWEEPS if hears_nothing else 1)
-        found = sweeps.unattended(older_than_s, idle, self._duties.window)
+        older_than_s = self._settings.older_than_s / (BETWEEN_SWEEPS if hears_nothing else 1)
+        found = sweeps.unattended(older_than_s, idle, self._settings.window)
         if found:
             LOG.warning('Ready nodes of which this worker was not told, and which it takes: %d', len(found))
         for node in found:

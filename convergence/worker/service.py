@@ -87,7 +87,7 @@ class WorkerService:
         settler: Settler,
         options: WorkerOptions,
         new_id: Callable[[], str],
-        clockwork: Timing = Timing(),
+        timing: Timing = Timing(),
     ) -> None:
         self.id = new_id()
         self._store = store = rows.store
@@ -107,7 +107,7 @@ class WorkerService:
         self._stopping = Event()
         self._leaving = Event()
         self._refused: deque[Check] = deque()
-        self._groups = clockwork.groups(options.threads, self._left)
+        self._groups = timing.groups(options.threads, self._left)
         self._cancelled: deque[str] = deque(maxlen=1000)
         self.heartbeat = Heartbeat(
             self._roster,
@@ -117,35 +117,35 @@ class WorkerService:
             load=self.load,
             on_lost=self.give_up,
         )
-        steps = Steps(store, self._worker, Assessor(registry, options.max_stored_bytes), clockwork.pause)
+        steps = Steps(store, self._worker, Assessor(registry, options.max_stored_bytes), timing.pause)
         around = WorkerPort(
             steps.record,
             steps.escalate,
             self._stopping.is_set,
             steps.is_wanted,
-            clockwork.wait,
+            timing.wait,
             rows.reader.signals,
             options.max_stored_bytes,
         )
         runner = Runner(registry, options.pace, around)
-        later = clockwork.later or self._timers.after
-        self._checks = Checks(steps, dispatcher, runner, settler, later, clockwork.clock, self._stopping.is_set)
+        later = timing.later or self._timers.after
+        self._checks = Checks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
         self.recent = Recent(store, new_id)
         self._checks.stored = self.recent.add
-        duties = MaintenanceSettings(
+        settings = MaintenanceSettings(
             self._worker,
             older_than_s=options.unattended_s,
             max_stuck_threads=options.max_stuck_threads or options.threads,
             grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
-        self._keeping = SnapshotRemoval(rows.snapshots, rows.reader, registry, self._groups)
-        self._upkeep = Maintenance(
+        self._snapshot_removal = SnapshotRemoval(rows.snapshots, rows.reader, registry, self._groups)
+        self._maintenance = Maintenance(
             rows,
             dispatcher,
             self._groups,
             self._checks,
-            duties,
+            settings,
             self._take,
             lambda stack_id, traversal_id: self.cancel(None, stack_id, traversal_id),
         )
@@ -157,10 +157,10 @@ class WorkerService:
 
         :param hops: how many workers without a free thread have handed it on.
         """
-        self._upkeep.heard()
+        self._maintenance.heard()
         check = Check(traversal_id, node, hops)
-        if hops < HOPS and self._upkeep.is_jammed() and not self._groups.has_room_for(traversal_id):
-            self._upkeep.hand_on(check)
+        if hops < HOPS and self._maintenance.is_jammed() and not self._groups.has_room_for(traversal_id):
+            self._maintenance.hand_on(check)
         else:
             self._take(check)
 
@@ -254,8 +254,8 @@ class WorkerService:
 
     def reconcile(self) -> None:
         """See `convergence.worker.maintenance`."""
-        self._upkeep()
-        self._keeping()
+        self._maintenance()
+        self._snapshot_removal()
 
     def load(self) -> Load:
         """How busy this worker is, for the service list."""
@@ -263,6 +263,6 @@ class WorkerService:
 
     def ailment(self) -> str:
         """Why this process should be started anew; empty while it should not."""
-        if self._upkeep.fitness is Fitness.FIT:
+        if self._maintenance.fitness is Fitness.FIT:
             return ''
         return f'{self._groups.stuck} threads are stuck in calls of resource types that do not end'

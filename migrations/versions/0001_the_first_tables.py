@@ -173,7 +173,7 @@ def upgrade() -> None:
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
-    op.create_index('ix_sync_point_status_cast_at', 'sync_point', ['status', 'notified_at'], unique=False)
+    op.create_index('ix_sync_point_status_notified_at', 'sync_point', ['status', 'notified_at'], unique=False)
     op.create_index(
         'ix_sync_point_traversal_id_resource_id', 'sync_point', ['traversal_id', 'resource_id'], unique=False
     )
@@ -330,7 +330,7 @@ def downgrade() -> None:
     op.drop_index(op.f('ix_template_stack_id'), table_name='template')
     op.drop_table('template')
     op.drop_index('ix_sync_point_traversal_id_resource_id', table_name='sync_point')
-    op.drop_index('ix_sync_point_status_cast_at', table_name='sync_point')
+    op.drop_index('ix_sync_point_status_notified_at', table_name='sync_point')
     op.drop_table('sync_point')
     op.drop_index('ix_stack_project_id_created_at', table_name='stack')
     op.drop_index('ix_stack_deleted_at', table_name='stack')

@@ -122,7 +122,7 @@ REQUIRED = {
     'ending what is late': 'commit of Traversals.time_out',
     'sweeping: election': 'commit of Sweeps.take_duty',
     'sweeping: waking': 'commit of Sweeps.unattended',
-    'sweeping: taking over': 'commit of Chores.take_over',
+    'sweeping: taking over': 'commit of SweepTasks.take_over',
     'sweeping: purging': 'commit of Sweeps._purge',
     'sending checks': 'send of check_resource',
     'sending failures': 'send of settle',

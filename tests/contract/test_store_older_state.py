@@ -243,9 +243,9 @@ def test_a_conflict_that_remains_is_no_error_of_a_sweep(
     harness.messages.checks.clear()
     harness.store._around_commit = Conflicts(100_000)
     with caplog.at_level('INFO'):
-        for chore in ('wake', 'purge', 'forget'):
-            chores = _chores(harness)
-            assert chores._survive(chore, getattr(chores, chore)) == 0
+        for task in ('wake', 'purge', 'forget'):
+            tasks = _tasks(harness)
+            assert tasks._survive(task, getattr(tasks, task)) == 0
     assert {record.levelname for record in caplog.records} <= {'INFO', 'DEBUG'}
     assert 'wake is left for the next sweep' in caplog.text
     harness.store._around_commit = None
@@ -253,7 +253,7 @@ def test_a_conflict_that_remains_is_no_error_of_a_sweep(
     harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')
 
 
-def _chores(harness: Harness) -> SweepTasks:
+def _tasks(harness: Harness) -> SweepTasks:
     options = SweepOptions(older_than_s=-1.0)
     parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
     return SweepTasks(*parts, options, Worker('sweeper', harness.new_id))

@@ -40,7 +40,7 @@ def sweeper(harness: Harness, clock: Clock) -> Sweeper:
     parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
     options = SweepOptions(older_than_s=-1.0, lease_s=LEASE_S)
     made = Sweeper(*parts, options, Worker('sweeper', harness.new_id))
-    made._chores.reach = Reach(LEASE_S, clock)
+    made._tasks.reach = Reach(LEASE_S, clock)
     made.sweep()
     return made
 
@@ -139,7 +139,7 @@ def test_an_outage_that_ends_when_a_row_is_taken_keeps_the_others(harness, sweep
 
     let_leases_run_out(harness)
     harness.store.transact = waits
-    sweeper._chores.take_over()
+    sweeper._tasks.take_over()
     assert len(taken) == 1
     assert sum(harness.row(stack, name).owner is not None for name in 'ab') == 1
 

@@ -209,13 +209,13 @@ def test_an_engine_answers_while_its_sweeper_is_held_up(engine):
 # --- what is remembered -----------------------------------------------------------------------------------------
 
 
-def rounds_in_which_it_is_tried(setbacks, rounds):
+def rounds_in_which_it_is_tried(backoff, rounds):
     tried = []
     for number in range(rounds):
-        setbacks.begin()
-        if not setbacks.is_passed_over('item'):
+        backoff.begin()
+        if not backoff.is_passed_over('item'):
             tried.append(number)
-            setbacks.failed('item')
+            backoff.failed('item')
     return tried
 
 
@@ -227,19 +227,19 @@ def test_what_fails_again_and_again_is_tried_less_and_less_often_but_for_ever():
 
 
 def test_what_has_succeeded_begins_anew():
-    setbacks = Backoff()
-    rounds_in_which_it_is_tried(setbacks, 10)
-    setbacks.succeeded('item')
-    assert len(setbacks) == 0
-    assert rounds_in_which_it_is_tried(setbacks, 2) == [0, 1]
+    backoff = Backoff()
+    rounds_in_which_it_is_tried(backoff, 10)
+    backoff.succeeded('item')
+    assert len(backoff) == 0
+    assert rounds_in_which_it_is_tried(backoff, 2) == [0, 1]
 
 
 def test_no_more_is_remembered_than_is_allowed_nor_for_longer_than_it_matters():
-    setbacks = Backoff(most=3)
-    setbacks.begin()
+    backoff = Backoff(most=3)
+    backoff.begin()
     for number in range(5):
-        setbacks.failed(number)
-    assert len(setbacks) == 3
+        backoff.failed(number)
+    assert len(backoff) == 3
     for _ in range(LONGEST + 2):
-        setbacks.begin()
-    assert len(setbacks) == 0
+        backoff.begin()
+    assert len(backoff) == 0

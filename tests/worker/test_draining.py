@@ -121,7 +121,7 @@ def by_own_hands(harness: Harness, worker: WorkerService) -> None:
         assert not worker.lend_a_hand(*check)
 
 
-def by_upkeep(harness: Harness, worker: WorkerService) -> None:
+def by_maintenance(harness: Harness, worker: WorkerService) -> None:
     for _ in range(5):
         worker.reconcile()
 
@@ -133,13 +133,13 @@ def by_timers(harness: Harness, worker: WorkerService) -> None:
     by_message(harness, worker)
 
 
-def by_upkeep_that_had_begun(harness: Harness, worker: WorkerService) -> None:
+def by_maintenance_that_had_begun(harness: Harness, worker: WorkerService) -> None:
     """It has looked for work before the worker was told to stop, and takes what it has found after that."""
     for check in list(harness.messages.checks):
         assert not worker._take(Check(*check, HOPS))
 
 
-WAYS = (by_message, by_own_hands, by_upkeep, by_timers, by_upkeep_that_had_begun)
+WAYS = (by_message, by_own_hands, by_maintenance, by_timers, by_maintenance_that_had_begun)
 
 
 @pytest.mark.parametrize('leaving', [False, True], ids=['told to stop', 'stopping'])
@@ -169,7 +169,7 @@ def test_nobody_is_told_that_an_action_is_not_wanted_by_a_worker_that_was_told_t
     worker = a_worker(harness)
     harness.cancel(stack_id, rollback=False)
     worker.begin_nothing()
-    by_upkeep(harness, worker)
+    by_maintenance(harness, worker)
     assert worker.wait(PATIENCE_S)
     assert harness.reality.calls['cancel', 'r'] == 0
 
@@ -179,7 +179,7 @@ def test_nothing_kept_for_a_snapshot_is_deleted_by_a_worker_that_was_told_to_sto
     item = SnapshotItem('N', 'R', 'S', 'r', 'Test::Kept', 'p', {}, {}, {'copy': 'N/r'})
     task = Task('t')
     worker.begin_nothing()
-    worker._keeping._delete(item, task)
+    worker._snapshot_removal._delete(item, task)
     assert harness.reality.calls['delete_snapshot', 'r'] == 0
 
 

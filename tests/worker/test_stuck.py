@@ -200,7 +200,7 @@ def test_a_check_that_finds_no_free_thread_goes_to_another_worker(harness: Harne
     assert stuck.entered.wait(PATIENCE_S)
     waiting, late = (traversal_id, number + 1), (traversal_id, number + 2)
     worker.check_resource(None, *waiting)
-    eventually(worker._upkeep.is_jammed)
+    eventually(worker._maintenance.is_jammed)
     worker.check_resource(None, *late)
     assert harness.messages.checks == [late], 'it is handed on at once'
     worker.reconcile()
@@ -286,7 +286,7 @@ def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Ha
     assert harness.row(stack_id, 'r').status_reason == 'CREATE cancelled'
 
 
-def test_one_part_of_the_upkeep_that_fails_keeps_no_other_from_being_done(
+def test_a_maintenance_task_that_fails_keeps_no_other_from_being_done(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = WorkerOptions('host', '1', unattended_s=-1.0)
@@ -296,9 +296,9 @@ def test_one_part_of_the_upkeep_that_fails_keeps_no_other_from_being_done(
     def broken() -> None:
         raise RuntimeError('broken')
 
-    worker._upkeep.stop_overdue = broken  # type: ignore[method-assign]
+    worker._maintenance.stop_overdue = broken  # type: ignore[method-assign]
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x'})
     worker.reconcile()
     eventually(lambda: harness.row(stack_id, 'a').status is Status.COMPLETE)
-    assert 'Upkeep: broken failed' in caplog.text
+    assert 'Worker maintenance: task broken failed' in caplog.text

@@ -1,1 +1,1 @@
-"""Questions and bounded chores outside of steps, each in a transaction of its own."""
+"""Questions and bounded tasks outside of steps, each in a transaction of its own."""

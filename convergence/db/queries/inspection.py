@@ -63,7 +63,7 @@ class FrontierNode:
     :param age_s: seconds since somebody was last told that the node is ready.
     :param action_s: seconds since the present action began.
     :param time_left_s: seconds until it has taken too long; None where it has no limit of its own.
-    :param losses: how many workers in a row have died in the middle of it.
+    :param crash_count: how many workers in a row have died in the middle of it.
     :param retry: set while a call that failed for the moment is repeated.
     :param hook: the hook that a person has to clear before it goes on.
     :param lost_token: token of a creation of which it is not known what it has made.

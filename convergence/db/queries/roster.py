@@ -26,7 +26,7 @@ NO_LOAD: Mapping[str, Json] = MappingProxyType({})
 class Service:
     """One process.
 
-    :param kind: ``engine`` or ``worker``.
+    :param kind: ``api``, ``engine`` or ``worker``.
     :param lease_s: how many seconds after its last heartbeat it is taken for dead.
     :param load: how busy it said it was: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows.
     :param age_s: seconds since the last heartbeat, by the database's clock.

@@ -115,7 +115,7 @@ SYNC_POINT = Table(
     Column('notified_at', Double),  # when somebody was last told that the node is ready
     Column('finished_at', Double),
     Index('ix_sync_point_traversal_id_resource_id', 'traversal_id', 'resource_id'),
-    Index('ix_sync_point_status_cast_at', 'status', 'notified_at'),
+    Index('ix_sync_point_status_notified_at', 'status', 'notified_at'),
     **OPTIONS,
 )
 

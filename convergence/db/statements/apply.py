@@ -89,7 +89,7 @@ ARRIVE = (
 TELL = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
 # A node behind the window has not been told of.
 HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
-CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_wakes'))
+CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 END_TRAVERSAL = (
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
@@ -304,7 +304,7 @@ def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Read
 def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:
     """More became ready than are to be cast at once: each wakes the one `window` places after it."""
     pairs = [
-        {'traversal': traversal_id, 'node': number, 'new_wakes': follower}
+        {'traversal': traversal_id, 'node': number, 'new_next': follower}
         for number, follower in zip(numbers, numbers[window:], strict=False)
     ]
     if pairs:

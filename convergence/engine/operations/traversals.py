@@ -38,7 +38,7 @@ class Traversals:
 
     :param window: how many nodes of a stack are cast at once.
     :ivar visit_unchanged: visit every node, whether anything seems to have changed or not.
-    :ivar stalls: tells of traversals that make no progress.
+    :ivar stall_reports: tells of traversals that make no progress.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Traversals:
         self._new_id = new_id
         self._window = window
         self.visit_unchanged = False
-        self.stalls = StallReports(store, reader, new_id)
+        self.stall_reports = StallReports(store, reader, new_id)
 
     # --- starting ---------------------------------------------------------------------------------------------
 

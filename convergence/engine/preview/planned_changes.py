@@ -128,15 +128,15 @@ class PlannedChanges:
         :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
         """
         for key in graph.build(self._definitions, ()).in_order():
-            prospect = self._prospect(self._definitions[key.subject])
-            self._found[key.subject] = prospect
-            if prospect.output is not None:
-                self._inputs[key.subject] = prospect.output
+            planned = self._planned(self._definitions[key.subject])
+            self._found[key.subject] = planned
+            if planned.output is not None:
+                self._inputs[key.subject] = planned.output
         if self._problems:
             raise errors.StackValidationFailed(self._problems)
         return {name: self._found[name] for name in self._definitions}
 
-    def _prospect(self, definition: Definition) -> PlannedChange:
+    def _planned(self, definition: Definition) -> PlannedChange:
         row = self.chosen.get(definition.name)
         if definition.name in self._finished:
             wanted = self._previewed(definition)

@@ -105,26 +105,26 @@ def preview_update(
         `needs_new_object`.
     :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
     """
-    prospects = PlannedChanges(stack, rows, compiled, registry)
-    found = prospects.find()
+    planned_changes = PlannedChanges(stack, rows, compiled, registry)
+    found = planned_changes.find()
     needed_by: dict[str, list[str]] = {}
     for definition in compiled.goal.definitions.values():
         for required in definition.requires:
             needed_by.setdefault(required, []).append(definition.name)
     lists: dict[str, list[Document]] = {fate.value: [] for fate in PlannedAction}
-    for name, prospect in found.items():
+    for name, planned in found.items():
         definition = compiled.goal.definitions[name]
-        row = prospects.chosen.get(name)
-        concealment = _Concealment(registry, compiled.secrets, definition, row, prospect.wanted)
+        row = planned_changes.chosen.get(name)
+        concealment = _Concealment(registry, compiled.secrets, definition, row, planned.wanted)
         document = {
             **formats.resource_summary(stack, row or _not_made(stack, definition), needed_by.get(name, ())),
             **({} if row else {'creation_time': None, 'updated_time': None}),
             'resource_type': definition.shown_type,
             'properties': concealment.wanted(),
-            **_verdict(prospect),
-            'property_changes': _changes(prospect, row, registry, concealment, earlier_secrets),
+            **_verdict(planned),
+            'property_changes': _changes(planned, row, registry, concealment, earlier_secrets),
         }
-        lists[prospect.fate].append(document)
+        lists[planned.fate].append(document)
     lists[PlannedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
     return lists
 
@@ -155,11 +155,11 @@ def _not_made(stack: Stack, definition: Definition) -> Resource:
     )
 
 
-def _verdict(prospect: PlannedChange) -> Document:
+def _verdict(planned: PlannedChange) -> Document:
     return {
-        'certainty': prospect.certainty.value,
-        'reason': prospect.reason,
-        'changed_properties': list(prospect.changed),
+        'certainty': planned.certainty.value,
+        'reason': planned.reason,
+        'changed_properties': list(planned.changed),
         'property_changes': [],
     }
 
@@ -202,20 +202,20 @@ class _Concealment:
 
 
 def _changes(
-    prospect: PlannedChange,
+    planned: PlannedChange,
     row: Resource | None,
     registry: Registry,
     concealment: _Concealment,
     earlier: frozenset[str] | None,
 ) -> list[Document]:
     """Each property that changes, or may change, with its value before and after."""
-    if not prospect.changed or row is None:
+    if not planned.changed or row is None:
         return []
     schema = PropertySchema.of(registry.get(row.type).Properties)
     previous = concealment.before(last_applied(row)[1], earlier or frozenset())
     wanted = concealment.wanted()
     changes: list[Document] = []
-    for name in prospect.changed:
+    for name in planned.changed:
         after = wanted.get(name) if isinstance(wanted, dict) else wanted
         # A value that is secret now was one before: what the template said then need not be known any more.
         before = MASK if earlier is None or concealment.hides(name) else previous.get(name)

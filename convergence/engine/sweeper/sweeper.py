@@ -41,7 +41,7 @@ class Sweeper:
         self._sweeps = sweeps
         self._options = options
         self._worker = worker
-        self._chores = SweepTasks(store, sweeps, roster, dispatcher, traversals, options, worker)
+        self._tasks = SweepTasks(store, sweeps, roster, dispatcher, traversals, options, worker)
         self._stopping = Event()
 
     def start(self) -> None:
@@ -57,13 +57,13 @@ class Sweeper:
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
         """
-        reach = self._chores.reach
+        reach = self._tasks.reach
         try:
             is_ours = self._sweeps.take_duty(DUTY, self._worker.id, self._options.interval_s * 3)
             reach.answered()
             if not is_ours:
                 return 0
-            attended = self._chores.all()
+            attended = self._tasks.all()
             reach.answered()
         except DatabaseUnavailable:
             reach.failed()

@@ -1,4 +1,4 @@
-"""What a sweeper does, one chore for each kind of thing that somebody may have left undone."""
+"""What a sweeper does, one task for each kind of thing that somebody may have left undone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ COMPLAINT_S = 300.0
 
 
 class SweepTasks:
-    """Carries out the chores of one sweep. Each answers how many things were attended to.
+    """Carries out the tasks of one sweep. Each answers how many things were attended to.
 
     :param worker: this process, for the events that it stores.
     :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
@@ -79,18 +79,18 @@ class SweepTasks:
         self._options = options
         self._worker = worker
         self.reach = Reach(options.lease_s)
-        self._setbacks: dict[str, Backoff] = {}
+        self._backoffs: dict[str, Backoff] = {}
         self._next_report = 0.0
         self._next_look = 0.0
         self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
         self._next_complaint = 0.0
 
     def all(self) -> int:
-        """Every chore once. One that fails keeps none of the others from being done.
+        """Every task once. One that fails keeps none of the others from being done.
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
         """
-        chores: dict[str, Callable[[], int]] = {
+        tasks: dict[str, Callable[[], int]] = {
             'take over': self.take_over,
             'expire': self.expire,
             'give up': self.give_up_left,
@@ -102,12 +102,12 @@ class SweepTasks:
             'purge': self.purge,
             'forget': self.forget,
         }
-        return sum(self._survive(name, chore) for name, chore in chores.items())
+        return sum(self._survive(name, task) for name, task in tasks.items())
 
-    def _survive(self, name: str, chore: Callable[[], int]) -> int:
-        """One chore that fails must not keep the others from being done."""
+    def _survive(self, name: str, task: Callable[[], int]) -> int:
+        """One task that fails must not keep the others from being done."""
         try:
-            return chore()
+            return task()
         except DatabaseUnavailable:
             raise
         except Conflict as error:
@@ -122,10 +122,10 @@ class SweepTasks:
 
         :param find: finds at most so many, and often the same ones first.
         """
-        setbacks, attended = self._setbacks.setdefault(name, Backoff()), 0
-        setbacks.begin()
-        for found in find(self._options.limit + len(setbacks)):
-            if setbacks.is_passed_over(found):
+        backoff, attended = self._backoffs.setdefault(name, Backoff()), 0
+        backoff.begin()
+        for found in find(self._options.limit + len(backoff)):
+            if backoff.is_passed_over(found):
                 continue
             with logs.bind(stack=found.stack_id, traversal=found.traversal_id):
                 try:
@@ -134,12 +134,12 @@ class SweepTasks:
                     raise
                 except Conflict as error:
                     LOG.info('Sweeping: %s: %s is left for later: %s', name, found, error)
-                    setbacks.failed(found)
+                    backoff.failed(found)
                 except Exception:
                     LOG.exception('Sweeping: %s: %s is left for later', name, found)
-                    setbacks.failed(found)
+                    backoff.failed(found)
                 else:
-                    setbacks.succeeded(found)
+                    backoff.succeeded(found)
                     attended += 1
         return attended
 
@@ -248,7 +248,7 @@ class SweepTasks:
         after_s = self._options.stall_after_s
         self._next_report = now + after_s / 4
         return self._each(
-            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.stalls.report
+            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.stall_reports.report
         )
 
     def remove_left(self) -> int:
