@@ -111,6 +111,19 @@ class Node(_Owned):
         """Of a database, through this server."""
         return f'mysql+pymysql://root@127.0.0.1:{self.port}/{database}'
 
+    def lag(self, seconds: float) -> None:
+        """Apply nothing for so long of what the others commit: who reads here, and does not insist, reads old rows."""
+        connection = pymysql.connect(host='127.0.0.1', port=self.port, user='root', connect_timeout=5, read_timeout=60)
+        with contextlib.closing(connection), connection.cursor() as cursor:
+            # Out of step, so that the others are not held up.
+            cursor.execute('SET GLOBAL wsrep_desync = ON')
+            try:
+                cursor.execute('FLUSH TABLES WITH READ LOCK')
+                time.sleep(seconds)
+                cursor.execute('UNLOCK TABLES')
+            finally:
+                cursor.execute('SET GLOBAL wsrep_desync = OFF')
+
     def stall(self, seconds: float) -> None:
         """Stand still for so long."""
         assert self._process is not None

@@ -26,6 +26,8 @@ ROUNDS = 3
 ENDS_S = 240.0
 """For how long an operation is waited for: a stalled server holds all three up until it is left out."""
 STALL_S = 12.0
+LAG_S = 6.0
+"""For how long a server applies nothing; a read that waits for the others gives up after 30 s."""
 
 
 @dataclass
@@ -65,7 +67,7 @@ def spread(installation: Installation, urls: Sequence[str], own: str) -> None:
 
 
 def over_galera(directory: Path, say: Say) -> Found:
-    """Operations while each process uses another server, one is killed, one stalls."""
+    """Operations while each process uses another server, one is killed, one stalls, one lags behind."""
     found, began = Found('galera'), time.monotonic()
     with galera(directory / 'servers') as cluster:
         say('three Galera servers are up')
@@ -77,9 +79,7 @@ def over_galera(directory: Path, say: Say) -> Found:
         try:
             spread(installation, urls, urls[0])
             installation.start(engines=2, workers=3)
-            _rounds(
-                installation, found, say, [(trouble, cluster) for trouble in (_nothing, _killed, _stalled, _stalled)]
-            )
+            _rounds(installation, found, say, [(trouble, cluster) for trouble in (_nothing, _killed, _stalled, _lagging)])
         finally:
             installation.close()
     found.seconds = time.monotonic() - began
@@ -151,6 +151,11 @@ def _stalled(cluster: Galera) -> None:
     cluster.nodes[2].stall(STALL_S)
     until(cluster.nodes[2].is_ready, 'the server has come back', ENDS_S)
     cluster.nodes[2].stall(1.0)
+
+
+def _lagging(cluster: Galera) -> None:
+    for node in cluster.nodes[1:]:
+        node.lag(LAG_S)
 
 
 @contextlib.contextmanager
