@@ -79,7 +79,9 @@ def over_galera(directory: Path, say: Say) -> Found:
         try:
             spread(installation, urls, urls[0])
             installation.start(engines=2, workers=3)
-            _rounds(installation, found, say, [(trouble, cluster) for trouble in (_nothing, _killed, _stalled, _lagging)])
+            _rounds(
+                installation, found, say, [(trouble, cluster) for trouble in (_nothing, _killed, _stalled, _lagging)]
+            )
         finally:
             installation.close()
     found.seconds = time.monotonic() - began

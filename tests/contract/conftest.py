@@ -6,6 +6,7 @@ Another store is tried by one more entry in `BACKENDS`: everything in ``test_sto
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -80,7 +81,8 @@ def backend(request: pytest.FixtureRequest, engines: Any) -> Backend:
         memory = MemoryStore(time.time)
         roster = MemoryRoster(memory)
         return Backend('memory', memory, MemoryReader(memory), roster, MemorySweeps(memory, roster))
-    store = Store(emptied(engines(request.param)), interval_s=0.0)
+    # Each look at the clock takes a second: what can never be stored is tried some thirty times, not for thirty seconds.
+    store = Store(emptied(engines(request.param)), interval_s=0.0, clock=map(float, itertools.count()).__next__)
     return Backend(request.param, store, Reader(store), Roster(store), Sweeps(store))
 
 

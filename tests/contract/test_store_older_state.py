@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -242,6 +243,7 @@ def test_a_conflict_that_remains_is_no_error_of_a_sweep(
     stack = harness.create({'a': 'x'})
     harness.messages.checks.clear()
     harness.store._around_commit = Conflicts(100_000)
+    harness.store._clock = map(float, itertools.count()).__next__
     with caplog.at_level('INFO'):
         for task in ('wake', 'purge', 'forget'):
             tasks = _tasks(harness)

@@ -45,6 +45,7 @@ class Store:
         It bounds what waiting for locks and for connections adds up to.
     :param around_commit: called instead of a commit, with the commit, the function that decided and its verdict: the
         test run has failpoints there.
+    :param clock: seconds on any clock that goes forward; patience is measured by it.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class Store:
         interval_s: float = 0.01,
         patience_s: float = 30.0,
         around_commit: AroundCommit | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.engine = engine
         self._around_commit = around_commit
         self._interval_s = interval_s
         self._patience_s = patience_s
+        self._clock = clock
         self._random = random.Random()
         # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
         self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
@@ -94,12 +97,12 @@ class Store:
         return self._repeated(once, getattr(by, '__qualname__', str(by)), (Conflict,))
 
     def _repeated(self, once: Callable[[], V], name: str, transient: tuple[type[Exception], ...]) -> V:
-        begun, paused_s = time.monotonic(), 0.0
+        begun, paused_s = self._clock(), 0.0
         for attempt in itertools.count(1):
             try:
                 return once()
             except transient as error:
-                if max(time.monotonic() - begun, paused_s) >= self._patience_s:
+                if max(self._clock() - begun, paused_s) >= self._patience_s:
                     if isinstance(error, DatabaseUnavailable):
                         raise
                     raise Conflict(f'{name} kept changing; the operation can be repeated: {error}') from error
