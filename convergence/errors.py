@@ -92,6 +92,10 @@ class NotSupported(UserError):
     """The request makes no sense in the stack's present state, or this installation does not offer it."""
 
 
+class GoalUnreadable(NotSupported):
+    """The template of a stack is stored and cannot be read: without it this cannot be done."""
+
+
 class ResourceActionNotSupported(NotSupported):
     """The type of the resource cannot do that."""
 
@@ -245,7 +249,11 @@ class ConfigurationError(OperatorError):
     """A configuration option is missing or wrong. The text names the option."""
 
 
-class SealedWithAnotherKey(OperatorError):
+class CannotBeRead(OperatorError):
+    """What is stored is damaged. Nothing was changed."""
+
+
+class SealedWithAnotherKey(CannotBeRead):
     """What is stored cannot be opened with the configured keys. Nothing was changed."""
 
 

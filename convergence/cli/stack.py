@@ -58,6 +58,10 @@ def show(api: Api, output: Output, name: str) -> None:
     """Show everything about a stack. Values of hidden parameters are masked."""
     document = api.stack(name).show(outputs=True)
     document.pop('links', None)
+    for each in document.get('unreadable') or ():
+        parts, told = ', '.join(each['parts']), each['resource_name']
+        what = f'resource {told} ({parts})' if told else f'{parts} of the stack'
+        click.echo(f'convergence: {harmless(what)} cannot be read. {harmless(each["ways_out"])}', err=True)
     output.record(document)
 
 

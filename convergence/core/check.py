@@ -43,6 +43,7 @@ from convergence.core.verdicts import (
     refuse,
     refuse_damaged,
     refuse_lethal,
+    refuse_unread,
 )
 from convergence.core.views import NodeView
 
@@ -126,6 +127,8 @@ def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
 
 
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[StepDecision]:
+    if view.node.damaged or view.unread:
+        return refuse_unread(view, worker, resource)
     definition = view.node.definition
     assert definition is not None
     recreated = worker.creation(resource.type).is_repeated

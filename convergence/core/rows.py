@@ -127,6 +127,7 @@ class Node:
     :param required_by: the nodes to be told when this one is done; none of them is done already. Of a node that was
         done from the beginning, those that are given its output.
     :param next_in_backlog: a ready node that is to be cast when this one has been attended to: bounded dispatch.
+    :param damaged: the columns that could not be read, and are as if nothing were stored there.
     """
 
     traversal_id: str
@@ -142,6 +143,7 @@ class Node:
     required_by: tuple[int, ...] = ()
     output: Output | None = None
     next_in_backlog: int | None = None
+    damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
 
 
 @dataclass(frozen=True, slots=True)

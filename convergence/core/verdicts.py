@@ -135,6 +135,14 @@ def refuse_damaged(view: NodeView, worker: Worker, resource: Resource) -> Decisi
     return Decision(StepDecision(Step.FAIL, None, view.stack.id), (event, *failed))
 
 
+def refuse_unread(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    """What the operation has stored for a node cannot be read: the node fails. The next operation stores it anew."""
+    parts = ['what this operation wants of it'] if view.node.damaged else []
+    parts += [f'what {", ".join(view.unread)} handed on to it'] if view.unread else []
+    reason = f'{" and ".join(parts)} cannot be read. Update the stack again, which stores it anew, or delete the stack'
+    return refuse(view, worker, resource, reason)
+
+
 def event_of(view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str) -> Event:
     """What is told of the row of a node."""
     definition = view.node.definition

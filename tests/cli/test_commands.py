@@ -28,13 +28,19 @@ resources:
 
 
 @pytest.fixture(scope='module')
-def url(tmp_path_factory):
-    """A server on a port of its own."""
+def installation(tmp_path_factory):
+    """What the commands are sent to."""
     with installed(tmp_path_factory.mktemp('served')) as api:
-        server = HttpServer(application(api.embedded.client), '127.0.0.1', 0, threads=8)
-        server.start()
-        yield server.address
-        server.stop(10)
+        yield api
+
+
+@pytest.fixture(scope='module')
+def url(installation):
+    """A server on a port of its own."""
+    server = HttpServer(application(installation.embedded.client), '127.0.0.1', 0, threads=8)
+    server.start()
+    yield server.address
+    server.stop(10)
 
 
 @pytest.fixture
@@ -144,6 +150,21 @@ def test_a_saved_deletion_remembers_what_it_leaves(run):
     code, _, err = run('apply', 'p.json', '--wait')
     assert code == 0
     assert 'left behind: b (' in err.splitlines()[-1]
+
+
+def test_what_of_a_stack_cannot_be_read_is_named_with_the_ways_out(run, installation):
+    run('stack', 'create', 'damaged', '-t', 'simple.yaml', '--wait')
+    stack_id = run('stack', 'show', 'damaged', '-f', 'value', '-c', 'id')[1].strip()
+    with installation.embedded.parts.store.writing() as connection:
+        connection.exec_driver_sql("UPDATE resource SET data = 'half' WHERE name = 'a' AND stack_id = ?", (stack_id,))
+        connection.commit()
+    code, out, err = run('stack', 'show', 'damaged', '-f', 'json')
+    assert code == 0
+    (told,) = json.loads(out)['unreadable']
+    assert (told['resource_name'], told['parts']) == ('a', ['data'])
+    assert 'convergence: resource a (data) cannot be read. Put back the key that sealed it;' in err
+    assert '--leave a' in err
+    assert run('stack', 'delete', 'damaged', '--yes', '--wait', '--leave', 'a')[0] == 0
 
 
 def test_a_plan_is_carried_out_once(run, tmp_path):

@@ -200,7 +200,7 @@ def _one_node(store: MemoryStore, lock: Lock, scope: OneNode) -> NodeView:
     if node.phase is Phase.CLEANUP and resource is not None:
         chosen = any(other.phase is Phase.UPDATE and other.resource_id == resource.id for other in nodes.values())
         chosen_id = resource.id if chosen else None
-    return NodeView(store.clock(), node, traversal, stack, resource, inputs, chosen_id)
+    return NodeView(store.clock(), node, traversal, stack, resource, inputs, chosen_id=chosen_id)
 
 
 def _one_replacement(store: MemoryStore, lock: Lock, scope: OneReplacement) -> NodeView:

@@ -167,6 +167,11 @@ class Inspector:
             found += self._many(resource_of, select(*RESOURCE_COLUMNS).where(matches))
         return found
 
+    def damaged(self, stack_id: str) -> list[Resource]:
+        """The rows of a stack in which something cannot be read, by name."""
+        rows = self._many(resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id))
+        return sorted((row for row in rows if row.damaged), key=lambda row: (row.name, row.created_at))
+
     def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, Signal]]:
         """The signals that some rows have received, oldest first, each with the name of the resource."""
         found: list[tuple[str, Signal]] = []

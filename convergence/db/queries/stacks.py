@@ -18,8 +18,10 @@ from convergence.db.statements.load import (
     STACK_COLUMNS,
     TRAVERSAL_COLUMNS,
     columns,
+    node_of,
     resource_of,
 )
+from convergence.errors import CannotBeRead, GoalUnreadable
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,
@@ -86,9 +88,18 @@ class Reader(Inspector):
             return int(connection.execute(statement).scalar_one())
 
     def template(self, template_id: str) -> Template | None:
-        """A template."""
+        """A template.
+
+        :raises GoalUnreadable: it is there, and cannot be read.
+        """
         statement = select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == template_id)
-        return self._one(Template, statement)
+        try:
+            return self._one(Template, statement)
+        except CannotBeRead:
+            raise GoalUnreadable(
+                'What is stored as the template of the stack cannot be read any more. Put back the key that sealed it; '
+                'or update the stack with a whole template; or delete it.'
+            ) from None
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
@@ -132,7 +143,7 @@ class Reader(Inspector):
     def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
         """The nodes of a traversal, in order."""
         statement = select(*NODE_COLUMNS).where(SYNC_POINT.c.traversal_id == traversal_id)
-        return self._many(Node, statement.order_by(SYNC_POINT.c.number).limit(limit))
+        return self._many(node_of, statement.order_by(SYNC_POINT.c.number).limit(limit))
 
     def chosen(self, traversal_id: str) -> dict[str, str]:
         """The row that is in service, or will be, for each name that a traversal visits."""

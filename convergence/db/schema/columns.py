@@ -14,7 +14,7 @@ from sqlalchemy.sql.expression import FunctionElement
 from typing_extensions import override
 
 from convergence.db.schema.sealing import opened, seal_of
-from convergence.errors import SealedWithAnotherKey
+from convergence.errors import CannotBeRead, SealedWithAnotherKey
 
 
 def dumps(value: Any) -> str:
@@ -81,16 +81,26 @@ class Sealable(sqlalchemy.types.TypeDecorator[Any]):
     def _read(self, value: Any, dialect: Any, understand: Callable[[Any], Any]) -> Any:
         try:
             return understand(loaded(value, dialect))
-        except (SealedWithAnotherKey, ValueError, LookupError, TypeError, AttributeError, AssertionError):
+        except SealedWithAnotherKey:
             if not self.lenient:
                 raise
-            return UNREADABLE
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+            if not self.lenient:
+                raise CannotBeRead(f'A value in the database is damaged ({type(error).__name__}).') from None
+        return UNREADABLE
 
 
 class Document(Sealable):
-    """A JSON value as text."""
+    """A JSON value as text.
+
+    :param kind: what the value must be: ``dict`` where nothing but a map makes sense.
+    """
 
     cache_ok = True
+
+    def __init__(self, kind: type[Any] = object, *, lenient: bool = False) -> None:
+        super().__init__(lenient=lenient)
+        self.kind = kind
 
     @override
     def process_bind_param(self, value: Any, dialect: Any) -> Any:
@@ -100,7 +110,12 @@ class Document(Sealable):
     @override
     def process_result_value(self, value: Any, dialect: Any) -> Any:
         """From the database."""
-        return self._read(value, dialect, lambda document: document)
+        return self._read(value, dialect, self._understood)
+
+    def _understood(self, document: Any) -> Any:
+        if document is not None and not isinstance(document, self.kind):
+            raise TypeError(f'this is no {self.kind.__name__}')
+        return document
 
 
 class Valued(Sealable):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Select, Table, and_, bindparam, func, literal, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
@@ -31,6 +31,8 @@ from convergence.db.statements.connection import GALERA
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
+
+RowT = TypeVar('RowT', Node, Resource)
 
 CHUNK = 500
 """Members of one IN list."""
@@ -63,14 +65,21 @@ _ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
 
 def resource_of(*values: Any) -> Resource:
     """The row of a resource, from its columns. What cannot be read is absent, and named in `Resource.damaged`."""
-    if UNREADABLE not in values:
-        return Resource(*values)
-    names = [column.name for column in RESOURCE_COLUMNS]
+    return Resource(*values) if UNREADABLE not in values else _damaged(Resource, RESOURCE_COLUMNS, values)
+
+
+def node_of(*values: Any) -> Node:
+    """A node, from its columns. What cannot be read is absent, and named in `Node.damaged`."""
+    return Node(*values) if UNREADABLE not in values else _damaged(Node, NODE_COLUMNS, values)
+
+
+def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT:
+    names = [column.name for column in of]
     damaged = tuple(name for name, value in zip(names, values, strict=True) if value is UNREADABLE)
     read: list[Any] = [
         _ABSENT.get(name) if value is UNREADABLE else value for name, value in zip(names, values, strict=True)
     ]
-    return replace(Resource(*read), damaged=damaged)
+    return replace(kind(*read), damaged=damaged)
 
 
 _AT = len(NODE_COLUMNS)
@@ -183,15 +192,20 @@ def _node(connection: Connection, traversal_id: str, number: int) -> tuple[Node,
     row = connection.execute(READ_NODE, {'traversal': traversal_id, 'node': number}).first()
     if row is None:
         raise Missing
-    return Node(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
+    return node_of(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
 
 
-def _inputs(connection: Connection, node: Node) -> dict[str, Output]:
+def _inputs(connection: Connection, node: Node) -> tuple[dict[str, Output], tuple[str, ...]]:
+    """What a node is given, by name; and the names of those whose output cannot be read."""
     inputs: dict[str, Output] = {}
+    unread: list[str] = []
     for numbers in chunks(node.requires):
         for name, output in connection.execute(READ_INPUTS, {'traversal': node.traversal_id, 'numbers': list(numbers)}):
-            inputs[name] = output
-    return inputs
+            if output is UNREADABLE:
+                unread.append(name)
+            else:
+                inputs[name] = output
+    return inputs, tuple(sorted(unread))
 
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
@@ -212,8 +226,8 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     if node.phase is Phase.CLEANUP and resource is not None:
         found = connection.execute(IS_CHOSEN, {'traversal': scope.traversal_id, 'resource': resource.id}).first()
         chosen_id = resource.id if found else None
-    inputs = _inputs(connection, node) if node.requires else {}
-    return NodeView(now, node, traversal, stack, resource, inputs, chosen_id)
+    inputs, unread = _inputs(connection, node) if node.requires else ({}, ())
+    return NodeView(now, node, traversal, stack, resource, inputs, unread, chosen_id)
 
 
 def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
@@ -251,7 +265,7 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
     row = connection.execute(READ_HELD, key).first()
     if row is None:
         raise Missing
-    node = Node(*row[:_AT]) if row[0] is not None else None
+    node = node_of(*row[:_AT]) if row[0] is not None else None
     traversal = Traversal(*row[_AT:_AT_STACK]) if row[_AT] is not None else None
     stack = Stack(*row[_AT_STACK:_AT_NOW])
     waiting: tuple[tuple[str, int], ...] = ()

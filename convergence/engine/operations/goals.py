@@ -144,7 +144,7 @@ class Goals:
             return
         try:
             present = self.stored(stack, stack.template_id)[1].parameters
-        except (errors.EntityNotFound, errors.StackValidationFailed):
+        except (errors.EntityNotFound, errors.StackValidationFailed, errors.GoalUnreadable):
             return  # What the stack is now cannot be read any more; an update is the way out of that.
         names = [
             parameter.name
@@ -224,7 +224,12 @@ class Goals:
             return {}
         try:
             parameters = self.stored(stack, stack.template_id)[1].parameters
-        except (errors.EntityNotFound, errors.StackValidationFailed, errors.RequestLimitExceeded):
+        except (
+            errors.EntityNotFound,
+            errors.StackValidationFailed,
+            errors.RequestLimitExceeded,
+            errors.GoalUnreadable,
+        ):
             return {ENCRYPTED: [*sorted(kept)]}  # nobody can tell any more
         return {ENCRYPTED: [name for name in sorted(kept) if name in parameters and parameters[name].hidden]}
 

@@ -192,6 +192,34 @@ def _shown(name: str, value: Json, parameters: Mapping[str, template.Parameter] 
     return MASK if declared is not None and declared.hidden else value
 
 
+# --- what cannot be read --------------------------------------------------------------------------------------
+
+
+def unreadable_resource(row: Resource) -> Document:
+    """A row in which something cannot be read, and what can be done about it."""
+    return {
+        'resource_name': row.name,
+        'resource_type': row.shown_type,
+        'physical_resource_id': row.physical_id or '',
+        'parts': list(row.damaged),
+        'ways_out': 'Put back the key that sealed it; or delete the stack and leave the object of this resource behind '
+        f'(--leave {row.name}). Until then an operation that needs the row fails, and says so.',
+    }
+
+
+def unreadable_template(part: str) -> Document:
+    """That a goal of a stack cannot be read, and what can be done about it."""
+    back = 'It cannot be rolled back' if part != 'template' else 'Its outputs and parameters cannot be shown'
+    return {
+        'resource_name': None,
+        'resource_type': None,
+        'physical_resource_id': '',
+        'parts': [part],
+        'ways_out': f'Put back the key that sealed it; or update the stack with a whole template; or delete it. {back} '
+        'until then.',
+    }
+
+
 # --- resources ------------------------------------------------------------------------------------------------
 
 

@@ -74,7 +74,7 @@ class Reading:
             errors.EntityNotFound,
             errors.StackValidationFailed,
             errors.RequestLimitExceeded,
-            errors.SealedWithAnotherKey,
+            errors.GoalUnreadable,
         ) as error:
             LOG.warning('Stack %s is shown without its template: %s', stack.id, type(error).__name__)
             return None

@@ -61,12 +61,16 @@ class StackReads(Reading):
     def show_stack(
         self, context: Caller, stack_identity: Mapping[str, Any], resolve_outputs: bool = True
     ) -> list[Document]:
-        """Everything about one stack, as a list of one. The outputs of a deleted stack are gone."""
+        """Everything about one stack, as a list of one. The outputs of a deleted stack are gone.
+
+        :param resolve_outputs: whether with the values of its outputs, and with what of it cannot be read.
+        """
         stack = self._stack(context, stack_identity)
         compiled = self._compiled(stack)
         document = formats.stack_details(stack, compiled)
         if resolve_outputs and stack.deleted_at is None:
             document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])
+            document.update(self._damage(stack))
         return [document]
 
     def get_template(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
@@ -102,6 +106,22 @@ class StackReads(Reading):
         if output is None:
             raise errors.EntityNotFound(f'Specified output key {output_key} not found.')
         return self._resolved(stack, [output])[0]
+
+    def _damage(self, stack: Stack) -> Document:
+        """What of a stack is stored and cannot be read; nothing where all can."""
+        told = [formats.unreadable_resource(row) for row in self._reader.damaged(stack.id)]
+        goals = {stack.last_good_template_id: 'last good template', stack.template_id: 'template'}
+        for template_id, part in goals.items():
+            if template_id is not None and not self._is_readable(template_id):
+                told.append(formats.unreadable_template(part))
+        return {'unreadable': told} if told else {}
+
+    def _is_readable(self, template_id: str) -> bool:
+        try:
+            self._reader.template(template_id)
+        except errors.GoalUnreadable:
+            return False
+        return True
 
     def _matching(self, stored: StoredQuery, asked: StackQuery) -> list[Stack]:
         """The stacks of a query. Tags are kept as one text, so they are compared here and not in the database."""
