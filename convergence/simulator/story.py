@@ -145,9 +145,13 @@ class Story:
         width = max((len(step.who) for step in self.steps), default=0)
         return '\n'.join(f'{step.at_s:8.1f} s  {step.who:<{width}}  {_sentence(step)}' for step in self.steps)
 
+    def participants(self) -> list[str]:
+        """Everybody in it, from those who want something to what there is."""
+        return _participants(self.steps)
+
     def mermaid(self) -> str:
         """The story as a Mermaid sequence diagram."""
-        order = {name: number for number, name in enumerate(_participants(self.steps))}
+        order = {name: number for number, name in enumerate(self.participants())}
         lines = ['sequenceDiagram', *(f'    participant p{number} as {name}' for name, number in order.items())]
         for step in self.steps:
             what = '<br/>'.join(_escaped(phrase) for phrase in step.what)

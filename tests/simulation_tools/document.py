@@ -1,12 +1,11 @@
-"""Keeps docs/how-it-works.rst true: its stories and diagrams are what the code produces now.
+"""Keeps docs/how-it-works.rst true: its stories are what the code produces now. (Its pictures: `tests.pictures`.)
 
 ``python -m tests.simulation_tools.document`` writes them anew. In the document, comments say what stands where:
 
 * ``.. scenario: NAME; order`` before a Python block: a scenario, run in order.
 * ``.. scenario: NAME; crash=0.02; shows PHRASE / PHRASE``: the first seed, with these faults, in whose story the
   phrases come in this order.
-* ``.. story: NAME``, ``.. diagram: NAME``: what happens in it, in lines or as a Mermaid sequence diagram.
-* ``.. states: stack``, ``.. states: resource``: a Mermaid diagram of a table in `convergence.core.states`.
+* ``.. story: NAME``: what happens in it, in lines.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ import logging
 import re
 import tempfile
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
 
-from convergence.core import states
 from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Grain
 from convergence.simulator.faults import Faults
@@ -29,7 +26,7 @@ from convergence.simulator.story import Story
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'how-it-works.rst'
 SEEDS = 3000
 SCENARIO = re.compile(r'^\.\. scenario: (\w+); (.+)\n\n\.\. code-block:: python\n\n((?:    .*\n|\n)+)', re.MULTILINE)
-PLACE = re.compile(r'^\.\. (story|diagram|states): (\w+)\n\n\.\. code::.*\n(?:   .*\n|\n)*', re.MULTILINE)
+PLACE = re.compile(r'^\.\. story: (\w+)\n\n\.\. code::.*\n(?:   .*\n|\n)*', re.MULTILINE)
 
 
 def renewed(text: str) -> str:
@@ -37,29 +34,23 @@ def renewed(text: str) -> str:
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        found = SCENARIO.findall(text)
-        stories = {name: _story(name, manner, textwrap.dedent(program)) for name, manner, program in found}
+        stories = {name: story_of(name, *told) for name, told in programs(text).items()}
     finally:
         logging.disable(before)
-
-    def block(match: re.Match[str]) -> str:
-        kind, name = match[1], match[2]
-        if kind == 'states':
-            tables = {'stack': states.STACK, 'resource': states.RESOURCE}
-            return _block(f'.. states: {name}', 'mermaid', state_diagram(tables[name]))
-        told = stories[name].text() if kind == 'story' else stories[name].mermaid()
-        return _block(f'.. {kind}: {name}', 'text' if kind == 'story' else 'mermaid', told)
-
-    return PLACE.sub(block, text)
+    return PLACE.sub(lambda match: _block(match[1], stories[match[1]].text()), text)
 
 
-def _block(comment: str, language: str, content: str) -> str:
-    # No highlighter knows Mermaid; a class is what its script looks for.
-    directive = '.. code:: text' if language == 'text' else f'.. code::\n   :class: {language}'
-    return f'{comment}\n\n{directive}\n\n{textwrap.indent(content, "   ")}\n\n'
+def programs(text: str) -> dict[str, tuple[str, str]]:
+    """By name, how each scenario of the document is run, and its program."""
+    return {name: (manner, textwrap.dedent(program)) for name, manner, program in SCENARIO.findall(text)}
 
 
-def _story(name: str, manner: str, program: str) -> Story:
+def _block(name: str, told: str) -> str:
+    return f'.. story: {name}\n\n.. code:: text\n\n{textwrap.indent(told, "   ")}\n\n'
+
+
+def story_of(name: str, manner: str, program: str) -> Story:
+    """Run a scenario of the document as it is to be run."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f'{name}.py'
         path.write_text(program)
@@ -82,23 +73,6 @@ def _first(path: Path, manner: str) -> Story:
         if pattern.search(story.text()):
             return story
     raise AssertionError(f'{path.stem}: none of {SEEDS} seeds shows {shows}')
-
-
-SHOWN = frozenset({'INIT', 'CREATE', 'UPDATE', 'ROLLBACK', 'DELETE'})
-"""The actions in the state diagrams: those that change what is wanted. With all others nobody could read them."""
-
-
-def state_diagram(table: Mapping[states.State, frozenset[states.State]]) -> str:
-    """A table of states as a Mermaid state diagram."""
-    lines = ['stateDiagram-v2']
-    for state, following in table.items():
-        shown = [each for each in sorted(following) if {state[0], each[0]} <= SHOWN]
-        lines += [f'    {_state(state)} --> {_state(each)}' for each in shown]
-    return '\n'.join(lines)
-
-
-def _state(state: states.State) -> str:
-    return '_'.join(state)
 
 
 if __name__ == '__main__':

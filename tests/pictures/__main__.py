@@ -1,0 +1,8 @@
+"""``python -m tests.pictures``: draw every picture anew."""
+
+from tests.pictures.gallery import FOLDER, pictures
+
+if __name__ == '__main__':
+    FOLDER.mkdir(exist_ok=True)
+    for name, svg in pictures().items():
+        (FOLDER / f'{name}.svg').write_text(svg, encoding='utf-8')
