@@ -14,37 +14,26 @@ from typing import Any
 
 import yaml
 
-from convergence import template
 from convergence.core.claim import Worker
 from convergence.core.model import NodeStatus, Status
 from convergence.core.rows import Resource, Stack
-from convergence.db.memory.queries import MemoryRoster, MemorySweeps
-from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import Reader, in_service
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import Ports
+from convergence.db.queries.stacks import in_service
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
-from convergence.dispatch import Dispatcher
-from convergence.engine.operations.abandonment import Abandonment
-from convergence.engine.operations.actions import Actions, Present
-from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.signal_addresses import SignalAddresses
-from convergence.engine.operations.signals import Signals
-from convergence.engine.operations.snapshots import Snapshots
-from convergence.engine.operations.stacks import StackLimits, Stacks
-from convergence.engine.operations.traversals import Traversals
+from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.wiring import EngineOptions, wire_engine
 from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.registry import Registry
 from convergence.simulator.groups import InlineGroups
+from convergence.simulator.storage import ports as memory_ports
 from convergence.worker.attempt import Pace
-from convergence.worker.maintenance import Rows
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.reality import EnforcedThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
@@ -190,36 +179,24 @@ class Harness:
                 **handles(lambda: API),
             }
         )
-        self.reader, self.roster, self.sweeps = self._queries()
-        self.dispatcher = Dispatcher(self.store, self.messages, self.new_id)
-        self.goals = Goals(self.reader, self.registry, template.Limits())
-        self.traversals = Traversals(self.store, self.reader, self.goals, self.dispatcher, self.new_id, window=window)
-        self.stacks = Stacks(self.reader, self.goals, self.traversals, StackLimits(may_adopt=True), self.new_id)
-        self.abandonment = Abandonment(self.stacks, self.goals, self.traversals, enabled=True)
-        self.kept = SnapshotRows(self.store)
-        self.snapshots = Snapshots(self.stacks, self.goals, self.traversals, self.kept, self.new_id, most=3)
-        self.actions = Actions(
-            self.store, self.reader, self.stacks, Present(self.reader, self.goals), self.traversals, self.new_id
-        )
-        self.signals = Signals(self.store, self.reader, self.stacks, self.registry, self.dispatcher, self.new_id)
+        self.ports = ports = memory_ports(self.store) if engine is None else Ports.of(self.store)
+        self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
+        options = EngineOptions(stacks=StackLimits(may_adopt=True), window=window, max_snapshots=3, may_abandon=True)
+        parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
+        self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
+        self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
+        self.snapshots, self.abandonment = parts.snapshots, parts.abandonment
         self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
-        self._options = WorkerOptions('host', '1', pace, dispatch_window=window)
+        self._options = WorkerOptions('host', '1', pace, dispatch_window=window, unattended_s=None)
         self.workers = [self.new_worker(), self.new_worker()]
         self.settling = True
-
-    def _queries(self) -> tuple[Reader, Roster, Sweeps]:
-        if self.engine is not None:
-            return Reader(self.store), Roster(self.store), Sweeps(self.store)
-        roster = MemoryRoster(self.store)
-        return MemoryReader(self.store), roster, MemorySweeps(self.store, roster)
 
     # --- parts ------------------------------------------------------------------------------------------------
 
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
-        rows = Rows(self.store, self.reader, self.roster, snapshots=SnapshotRows(self.store))
         timing = Timing(groups=lambda threads, left: InlineGroups())
-        worker = WorkerService(rows, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
+        worker = WorkerService(self.ports, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
 

@@ -15,27 +15,18 @@ from convergence.cmd.database import open_database
 from convergence.cmd.local_provider import local_provider
 from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
+from convergence.db.ports import Ports
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.purges import DAY_S, Keep
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.snapshots import SnapshotRows
 from convergence.db.queries.software import SoftwareRows
-from convergence.db.queries.stacks import Reader
-from convergence.db.queries.sweeps import Sweeps
 from convergence.db.queries.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
-from convergence.engine.operations.abandonment import Abandonment
-from convergence.engine.operations.actions import Actions, Present
-from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.signal_addresses import SignalAddresses
-from convergence.engine.operations.signals import Signals
-from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.software import Software
-from convergence.engine.operations.stacks import StackLimits, Stacks
-from convergence.engine.operations.traversals import Traversals
+from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.preview.preview import Previews
 from convergence.engine.reads.answers import (
     ExplainReads,
@@ -47,8 +38,8 @@ from convergence.engine.reads.answers import (
 )
 from convergence.engine.service import EngineService
 from convergence.engine.sweeper.presence import Presences
-from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient, WorkerClient
@@ -57,7 +48,6 @@ from convergence.rpc.transport import MEMORY_URL, Transport
 from convergence.rpc.transport import connect as connect_broker
 from convergence.worker.attempt import Pace
 from convergence.worker.fallback import LocalFallback
-from convergence.worker.maintenance import Rows
 from convergence.worker.service import WorkerOptions, WorkerService
 
 
@@ -135,10 +125,6 @@ class Parts:
         self.transport.close()
         self.store.engine.dispose()
 
-    def dispatcher(self) -> Dispatcher:
-        """Casts to the workers."""
-        return Dispatcher(self.store, WorkerClient(self.transport), new_id)
-
     def queue_name(self, service_id: str) -> str:
         """Under which name a process listens.
 
@@ -178,7 +164,7 @@ class WorkerProcess:
         self._drain_timeout_s = settings.drain_timeout_s
         hands = LocalFallback(WorkerClient(parts.transport))
         self.service = WorkerService(
-            Rows(parts.store, Reader(parts.store), Roster(parts.store), Sweeps(parts.store), SnapshotRows(parts.store)),
+            Ports.of(parts.store),
             Dispatcher(parts.store, hands, new_id),
             parts.types,
             EngineClient(parts.transport),
@@ -224,20 +210,9 @@ class WorkerProcess:
         self._parts.close()
 
 
-def _acting(parts: Parts, stacks: Stacks, goals: Goals, traversals: Traversals) -> tuple[object, ...]:
-    """What an engine does to stacks besides giving them goals."""
-    store, settings, limits = parts.store, parts.settings.engine, parts.settings.limits
-    present = Present(stacks.reader, goals)
-    return (
-        Actions(store, stacks.reader, stacks, present, traversals, new_id),
-        Snapshots(stacks, goals, traversals, SnapshotRows(store), new_id, most=limits.max_snapshots_per_stack),
-        Abandonment(stacks, goals, traversals, enabled=settings.enable_stack_abandon),
-    )
-
-
-def _reading(parts: Parts, reader: Reader, goals: Goals, stacks: Stacks, heartbeat: Heartbeat) -> tuple[object, ...]:
+def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
-    roster = Roster(parts.store)
+    reader, roster, goals = ports.reader, ports.roster, engine.goals
     return (
         StackReads(reader, goals),
         ResourceReads(reader, goals),
@@ -245,7 +220,7 @@ def _reading(parts: Parts, reader: Reader, goals: Goals, stacks: Stacks, heartbe
         HistoryReads(reader, goals),
         ProgressReads(Overview(parts.store), roster),
         InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds),
-        Previews(reader, parts.types, stacks),
+        Previews(reader, parts.types, engine.stacks),
         Presences(roster),
     )
 
@@ -254,6 +229,31 @@ def _kept(limits: LimitSettings) -> Keep:
     """How much of the past is kept."""
     days = limits.deleted_stacks_days
     return Keep(limits.max_events_per_stack, limits.max_operations_per_stack, None if days is None else days * DAY_S)
+
+
+def _options(settings: Settings) -> EngineOptions:
+    """How an engine is configured to work."""
+    engine, limits = settings.engine, settings.limits
+    most = limits.max_resources_per_stack
+    return EngineOptions(
+        template.Limits(
+            max_bytes=limits.max_template_bytes,
+            max_resources=most if most is not None else 1_000_000_000,
+            max_stored_bytes=limits.max_stored_bytes,
+        ),
+        StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins, engine.enable_stack_adopt),
+        SweepOptions(
+            interval_s=engine.sweep_interval_s,
+            older_than_s=engine.sweep_interval_s,
+            neglect_s=2 * engine.lease_s,
+            interrupt_s=2 * engine.lease_s,
+            stall_after_s=engine.stall_after_s,
+            lease_s=engine.lease_s,
+        ),
+        window=engine.dispatch_window,
+        max_snapshots=limits.max_snapshots_per_stack,
+        may_abandon=engine.enable_stack_abandon,
+    )
 
 
 def _myself(parts: Parts, engine_id: str) -> CoreWorker:
@@ -274,38 +274,13 @@ class EngineProcess:
     def __init__(self, parts: Parts, *, stop_s: float = 10.0) -> None:
         self._parts = parts
         self._stop_s = stop_s
-        settings, limits = parts.settings.engine, parts.settings.limits
-        engine_id = new_id()
-        reader, roster, dispatcher = Reader(parts.store), Roster(parts.store), parts.dispatcher()
-        most = limits.max_resources_per_stack
-        allowed = template.Limits(
-            max_bytes=limits.max_template_bytes,
-            max_resources=most if most is not None else 1_000_000_000,
-            max_stored_bytes=limits.max_stored_bytes,
-        )
-        goals = Goals(reader, parts.types, allowed)
-        traversals = Traversals(parts.store, reader, goals, dispatcher, new_id, window=settings.dispatch_window)
-        stacks = Stacks(
-            reader,
-            goals,
-            traversals,
-            StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins, settings.enable_stack_adopt),
-            new_id,
-        )
-        sweep = SweepOptions(
-            interval_s=settings.sweep_interval_s,
-            older_than_s=settings.sweep_interval_s,
-            neglect_s=2 * settings.lease_s,
-            interrupt_s=2 * settings.lease_s,
-            stall_after_s=settings.stall_after_s,
-            lease_s=settings.lease_s,
-        )
+        settings, engine_id = parts.settings.engine, new_id()
+        ports = Ports.of(parts.store, _kept(parts.settings.limits))
         myself = _myself(parts, engine_id)
-        sweeps = Sweeps(parts.store, _kept(limits))
-        sweeper = Sweeper(parts.store, sweeps, roster, dispatcher, traversals, sweep, myself)
+        engine = wire_engine(ports, WorkerClient(parts.transport), parts.types, _options(parts.settings), myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(
-            roster,
+            ports.roster,
             presence,
             settings.heartbeat_interval_s,
             load=lambda: {'threads': settings.threads, 'busy': self._server.busy},
@@ -313,12 +288,17 @@ class EngineProcess:
             on_lost=lambda: self._server.pause(),
         )
         heartbeat.witness = Witness(parts.store, engine_id, settings.lease_s)
-        reads = _reading(parts, reader, goals, stacks, heartbeat)
-        software = Software(SoftwareRows(parts.store), new_id)
-        signals = Signals(parts.store, reader, stacks, parts.types, dispatcher, new_id)
-        addresses = SignalAddresses(parts.store, reader, signals, new_id, parts.api)
-        acting = (stacks, signals, addresses, software, *_acting(parts, stacks, goals, traversals))
-        self.service = EngineService((*acting, *reads), traversals, sweeper, heartbeat)
+        acting = (
+            engine.stacks,
+            engine.actions,
+            engine.snapshots,
+            engine.abandonment,
+            engine.signals,
+            SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
+            Software(SoftwareRows(parts.store), new_id),
+        )
+        offered = (*acting, *_reading(parts, ports, engine, heartbeat))
+        self.service = EngineService(offered, engine.traversals, engine.sweeper, heartbeat)
         name = parts.queue_name(engine_id)
         self._server = EngineServer(parts.transport, name, self.service, threads=settings.threads)
 

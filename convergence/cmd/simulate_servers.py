@@ -43,42 +43,42 @@ class Asked:
         self, context: Any, stack_name: str, template: Any, *, args: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """Create a stack; how it is named from now on."""
-        return self._ask(lambda engine: engine.stacks.create_stack(context, stack_name, template, args=args))
+        return self._ask(lambda engine: engine.parts.stacks.create_stack(context, stack_name, template, args=args))
 
     def update_stack(
         self, context: Any, stack_identity: Any, template: Any, *, args: Mapping[str, Any] | None = None
     ) -> object:
         """Give a stack a new goal."""
-        return self._ask(lambda engine: engine.stacks.update_stack(context, stack_identity, template, args=args))
+        return self._ask(lambda engine: engine.parts.stacks.update_stack(context, stack_identity, template, args=args))
 
     def delete_stack(self, context: Any, stack_identity: Any) -> object:
         """Delete a stack."""
-        return self._ask(lambda engine: engine.stacks.delete_stack(context, stack_identity))
+        return self._ask(lambda engine: engine.parts.stacks.delete_stack(context, stack_identity))
 
     def stack_cancel_update(self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True) -> object:
         """Stop the operation in progress."""
         return self._ask(
-            lambda engine: engine.stacks.stack_cancel_update(context, stack_identity, cancel_with_rollback)
+            lambda engine: engine.parts.stacks.stack_cancel_update(context, stack_identity, cancel_with_rollback)
         )
 
     def stack_suspend(self, context: Any, stack_identity: Any) -> object:
         """Suspend a stack."""
-        return self._ask(lambda engine: engine.actions.stack_suspend(context, stack_identity))
+        return self._ask(lambda engine: engine.parts.actions.stack_suspend(context, stack_identity))
 
     def stack_resume(self, context: Any, stack_identity: Any) -> object:
         """Resume a stack."""
-        return self._ask(lambda engine: engine.actions.stack_resume(context, stack_identity))
+        return self._ask(lambda engine: engine.parts.actions.stack_resume(context, stack_identity))
 
     def stack_check(self, context: Any, stack_identity: Any) -> object:
         """Have a stack's objects looked at."""
-        return self._ask(lambda engine: engine.actions.stack_check(context, stack_identity))
+        return self._ask(lambda engine: engine.parts.actions.stack_check(context, stack_identity))
 
     def resource_mark_unhealthy(
         self, context: Any, stack_identity: Any, resource_name: str, mark_unhealthy: bool
     ) -> object:
         """Say that a resource is broken, or is not."""
         return self._ask(
-            lambda engine: engine.actions.resource_mark_unhealthy(
+            lambda engine: engine.parts.actions.resource_mark_unhealthy(
                 context, stack_identity, resource_name, mark_unhealthy
             )
         )

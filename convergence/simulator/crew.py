@@ -13,20 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from convergence import template
 from convergence.concurrency import Event, Lock, start_thread
 from convergence.core.claim import Worker as CoreWorker
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import Reader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import Ports
 from convergence.db.statements.connection import Database
 from convergence.dispatch import Dispatcher
-from convergence.engine.operations.actions import Actions, Present
-from convergence.engine.operations.stacks import StackLimits, Stacks
-from convergence.engine.operations.traversals import Traversals
-from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError
 from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
@@ -34,7 +28,6 @@ from convergence.simulator.ledger import Ledger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
 from convergence.simulator.things import registry
 from convergence.worker.attempt import Pace
-from convergence.worker.maintenance import Rows
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 
 BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
@@ -45,10 +38,7 @@ class CrewEngine:
     """An engine."""
 
     store: CrewStore
-    stacks: Stacks
-    actions: Actions
-    traversals: Traversals
-    sweeper: Sweeper
+    parts: EngineParts
 
 
 @dataclass(eq=False)
@@ -57,7 +47,7 @@ class CrewWorker:
 
     store: CrewStore
     service: WorkerService
-    roster: Roster
+    ports: Ports
     timers: list[tuple[float, str, int]] = field(default_factory=list)
 
 
@@ -101,37 +91,29 @@ class Crew:
 
     def _engine(self) -> CrewEngine:
         store = self._store()
-        reader, roster, sweeps = Reader(store), Roster(store), Sweeps(store)
-        dispatcher = Dispatcher(store, self, new_id)
-        goals = SimulatedGoals(reader, self._registry, template.Limits())
-        traversals = Traversals(store, reader, goals, dispatcher, new_id)
-        stacks = Stacks(reader, goals, traversals, StackLimits(None, may_adopt=True), new_id)
-        actions = Actions(store, reader, stacks, Present(reader, goals), traversals, new_id)
-        options = SweepOptions(BEAT_S, UNATTENDED_S)
-        core = CoreWorker(new_id(), new_id)
-        sweeper = Sweeper(store, sweeps, roster, dispatcher, traversals, options, core)
-        engine = CrewEngine(store, stacks, actions, traversals, sweeper)
+        options = EngineOptions(stacks=StackLimits(None, may_adopt=True), sweep=SweepOptions(BEAT_S, UNATTENDED_S))
+        myself = CoreWorker(new_id(), new_id)
+        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
+        engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine
 
     def _swept(self, engine: CrewEngine) -> None:
         with suppress(ConvergenceError):
-            engine.sweeper.sweep()
+            engine.parts.sweeper.sweep()
 
     def _worker(self) -> CrewWorker:
         store = self._store()
-        reader, roster = Reader(store), Roster(store)
+        ports = Ports.of(store)
         timers: list[tuple[float, str, int]] = []
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
             timers.append((time.monotonic() + delay_s, traversal_id, number))
 
         pace = Pace(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
-        options = WorkerOptions(
-            'crew', 'simulated', pace, BEAT_S, LEASE_S, 1.0, UNATTENDED_S, threads=self._order.threads
-        )
+        options = WorkerOptions('crew', 'simulated', pace, BEAT_S, LEASE_S, 1.0, None, threads=self._order.threads)
         service = WorkerService(
-            Rows(store, reader, roster, None, SnapshotRows(store)),
+            ports,
             Dispatcher(store, self, new_id),
             self._registry,
             self,
@@ -139,8 +121,8 @@ class Crew:
             new_id,
             Timing(later=later),
         )
-        roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)
-        worker = CrewWorker(store, service, roster, timers)
+        ports.roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)
+        worker = CrewWorker(store, service, ports, timers)
         store.accident = lambda: self._accident(worker)
         self._loop(store, lambda: self._beaten(worker))
         return worker
@@ -151,9 +133,9 @@ class Crew:
             worker.timers.remove(timer)
             self.check_resource(timer[1], timer[2])
         with suppress(ConvergenceError):
-            if not worker.roster.beat(worker.service.id):
+            if not worker.ports.roster.beat(worker.service.id):
                 worker.service.give_up()
-                worker.roster.register(worker.service.id, 'worker', 'crew', 'simulated', LEASE_S)
+                worker.ports.roster.register(worker.service.id, 'worker', 'crew', 'simulated', LEASE_S)
             worker.service.reconcile()
 
     def _loop(self, store: CrewStore, turn: Callable[[], None]) -> None:
@@ -209,7 +191,7 @@ class Crew:
 
         def settle() -> None:
             with suppress(ConvergenceError, Gone):
-                engine.traversals.settle(stack_id, traversal_id)
+                engine.parts.traversals.settle(stack_id, traversal_id)
             with self._lock:
                 self._active -= 1
 

@@ -74,7 +74,7 @@ class Passing:
                 _beat(self, worker)
         if not self.trouble.database_is_away:
             for engine in self.engines:
-                self.handle(engine.process, 'sweep', engine.sweeper.sweep)
+                self.handle(engine.process, 'sweep', engine.parts.sweeper.sweep)
 
     def _moments(self) -> list[float]:
         """When something will happen by itself, besides the next sweep."""

@@ -28,22 +28,22 @@ def request(user: User, engine: Engine, call: Call) -> None:
     name = call.arguments[0]
     if name not in user.ids:
         return
-    identity, further = user.identity(name), engine.further
+    identity, parts = user.identity(name), engine.parts
     with suppress(*TOO_LATE):
         match call.verb:
             case 'signal':
-                further.signals.resource_signal(Context(), identity, call.arguments[1], {'said': 'go on'})
+                parts.signals.resource_signal(Context(), identity, call.arguments[1], {'said': 'go on'})
             case 'clear_hook':
                 _, resource, hook = call.arguments
-                further.signals.resource_signal(Context(), identity, resource, {'unset_hook': hook})
+                parts.signals.resource_signal(Context(), identity, resource, {'unset_hook': hook})
             case 'snapshot_stack':
                 if not call.again or user.stack(name).action is not Action.SNAPSHOT:
-                    further.snapshots.stack_snapshot(Context(), identity)
+                    parts.snapshots.stack_snapshot(Context(), identity)
             case 'restore_stack':
                 _restore(user, engine, name)
             case 'delete_snapshot':
                 for snapshot in user.world.snapshots.of_stack(user.ids[name])[-1:]:
-                    further.snapshots.delete_snapshot(Context(), identity, snapshot.id)
+                    parts.snapshots.delete_snapshot(Context(), identity, snapshot.id)
             case 'abandon_stack':
                 _abandon(user, engine, name)
             case 'adopt_stack':
@@ -59,7 +59,7 @@ def _restore(user: User, engine: Engine, name: str) -> None:
         if each.status is Status.COMPLETE and not each.deleting
     ]
     if complete:
-        engine.further.snapshots.stack_restore(Context(), user.identity(name), complete[-1].id)
+        engine.parts.snapshots.stack_restore(Context(), user.identity(name), complete[-1].id)
         content = complete[-1].content
         assert isinstance(content['template'], dict)
         assert isinstance(content['environment'], dict)
@@ -75,8 +75,8 @@ def _abandon(user: User, engine: Engine, name: str) -> None:
     goal = user.stacks[name].goal
     is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE) and goal is not None
     if is_whole and goal is not None:  # kept before anything happens: the engine may die instead of answering
-        user.left[name] = (engine.further.abandonment.export_stack(Context(), user.identity(name)), goal)
-    engine.further.abandonment.abandon_stack(Context(), user.identity(name))
+        user.left[name] = (engine.parts.abandonment.export_stack(Context(), user.identity(name)), goal)
+    engine.parts.abandonment.abandon_stack(Context(), user.identity(name))
     user.wants(name, None)
 
 
@@ -87,7 +87,7 @@ def _adopt(user: User, engine: Engine, name: str) -> None:
     data, goal = user.left[name]
     arguments = {**user.arguments(name), 'adopt_stack_data': data}
     try:
-        user.ids[name] = engine.stacks.create_stack(Context(), name, None, args=arguments)['stack_id']
+        user.ids[name] = engine.parts.stacks.create_stack(Context(), name, None, args=arguments)['stack_id']
     except errors.StackExists:
         existing = user.world.reader.stack_named(PROJECT, name)
         if existing is None:

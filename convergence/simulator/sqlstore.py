@@ -10,6 +10,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +19,8 @@ from typing_extensions import override
 
 from convergence.core.effects import Decision
 from convergence.db.memory.store import Tables, no_pause
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.ports import Ports
 from convergence.db.queries.stacks import Reader
-from convergence.db.queries.sweeps import Sweeps
 from convergence.db.schema import migration
 from convergence.db.scopes import Scope
 from convergence.db.simulation import all_rows, set_clock
@@ -123,4 +122,4 @@ def in_sqlite(clock: Callable[[], float]) -> Storage:
         database.dispose()
         shutil.rmtree(path.parent, ignore_errors=True)
 
-    return Storage(store, PausingReader(store), Roster(store), Sweeps(store), SnapshotRows(store), close)
+    return Storage(store, replace(Ports.of(store), reader=PausingReader(store)), close)

@@ -11,10 +11,7 @@ from convergence.db.memory.queries import MemoryRoster, MemorySweeps
 from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.snapshots import MemorySnapshots
 from convergence.db.memory.store import MemoryStore, Tables
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import Reader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import Ports
 from convergence.db.transaction import Transactions
 
 
@@ -39,16 +36,17 @@ class Storage:
     """The database of a world, as its processes use it."""
 
     store: SimulatedStore
-    reader: Reader
-    roster: Roster
-    sweeps: Sweeps
-    snapshots: SnapshotRows
+    ports: Ports
     close: Callable[[], None] = lambda: None
+
+
+def ports(store: MemoryStore) -> Ports:
+    """Those of a store in memory."""
+    roster = MemoryRoster(store)
+    return Ports(store, MemoryReader(store, roster), roster, MemorySweeps(store, roster), MemorySnapshots(store))
 
 
 def in_memory(clock: Callable[[], float]) -> Storage:
     """Rows in dictionaries, with modelled locks."""
     store = MemoryStore(clock)
-    roster = MemoryRoster(store)
-    sweeps, snapshots = MemorySweeps(store, roster), MemorySnapshots(store)
-    return Storage(store, MemoryReader(store, roster), roster, sweeps, snapshots)
+    return Storage(store, ports(store))

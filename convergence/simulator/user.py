@@ -123,7 +123,7 @@ class User:
             case 'update_stack':
                 self._update(engine, name, call.arguments[1])
             case 'delete_stack':
-                _unless_too_late(lambda: engine.stacks.delete_stack(Context(), self.identity(name)))
+                _unless_too_late(lambda: engine.parts.stacks.delete_stack(Context(), self.identity(name)))
             case 'rollback_stack':
                 self._roll_back(engine, name, again=call.again)
             case 'cancel':
@@ -131,14 +131,14 @@ class User:
             case 'cancel_and_roll_back':
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=True))
             case 'suspend_stack' | 'resume_stack' | 'check_stack':
-                act = getattr(engine.actions, f'stack_{call.verb.partition("_")[0]}')
+                act = getattr(engine.parts.actions, f'stack_{call.verb.partition("_")[0]}')
                 _unless_too_late(lambda: act(Context(), self.identity(name)))
             case 'says_broken':
                 with suppress(errors.ActionInProgress):
                     self.world.reality.mishaps += 1
                     identity, resource = self.identity(name), call.arguments[1]
                     _unless_too_late(
-                        lambda: engine.actions.resource_mark_unhealthy(Context(), identity, resource, True)
+                        lambda: engine.parts.actions.resource_mark_unhealthy(Context(), identity, resource, True)
                     )
             case 'refuses':
                 self._is_refused(engine, *call.arguments)
@@ -170,7 +170,7 @@ class User:
 
     def _create(self, engine: Engine, name: str, wanted: Template) -> None:
         try:
-            identity = engine.stacks.create_stack(
+            identity = engine.parts.stacks.create_stack(
                 Context(), name, wanted.document(), wanted.environment(), args=self.arguments(name)
             )
             self.ids[name] = identity['stack_id']
@@ -181,7 +181,7 @@ class User:
             self.ids[name] = existing.id
 
     def _update(self, engine: Engine, name: str, wanted: Template) -> None:
-        engine.stacks.update_stack(
+        engine.parts.stacks.update_stack(
             Context(), self.identity(name), wanted.document(), wanted.environment(), args=self.arguments(name)
         )
 
@@ -195,7 +195,7 @@ class User:
         in_time = may_go_back and not self.stacks[name].by_update
         if in_time and traversal is not None and stack.last_good_template_id != traversal.template_id:
             try:
-                engine.traversals.roll_back(stack, traversal)
+                engine.parts.traversals.roll_back(stack, traversal)
                 return
             except errors.ConvergenceError:
                 pass
@@ -204,12 +204,12 @@ class User:
         self._update(engine, name, target)
 
     def _cancel(self, engine: Engine, name: str, *, roll_back: bool) -> None:
-        engine.stacks.stack_cancel_update(Context(), self.identity(name), roll_back)
+        engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back)
 
     def _is_refused(self, engine: Engine, name: str, verb: str, *arguments: Any) -> None:
         try:
             if verb == 'create_stack':
-                engine.stacks.create_stack(Context(), name, arguments[0].document())
+                engine.parts.stacks.create_stack(Context(), name, arguments[0].document())
             elif verb == 'update_stack':
                 self._update(engine, name, arguments[0])
             else:

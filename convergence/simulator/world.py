@@ -13,20 +13,14 @@ from typing import Any
 
 from typing_extensions import override
 
-from convergence import template
 from convergence.concurrency import Task
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.db.memory.store import MemoryStore
 from convergence.dispatch import Dispatcher
-from convergence.engine.operations.abandonment import Abandonment
-from convergence.engine.operations.actions import Actions, Present
-from convergence.engine.operations.signals import Signals
-from convergence.engine.operations.snapshots import Snapshots
-from convergence.engine.operations.stacks import StackLimits, Stacks
-from convergence.engine.operations.traversals import Traversals
-from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.simulator.checker import Checker
 from convergence.simulator.choices import Choices
@@ -41,7 +35,6 @@ from convergence.simulator.sweeping import CandidSweeper
 from convergence.simulator.things import registry
 from convergence.simulator.threads import FiberGroups
 from convergence.worker.attempt import Pace
-from convergence.worker.maintenance import Rows
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 
 PROJECT = 'simulated'
@@ -55,25 +48,12 @@ class Context:
     project_id: str = PROJECT
 
 
-@dataclass(frozen=True, slots=True)
-class Further:
-    """What an engine offers besides operations that give stacks goals."""
-
-    signals: Signals
-    snapshots: Snapshots
-    abandonment: Abandonment
-
-
 @dataclass(eq=False)
 class Engine:
     """An engine process: the real services on the simulated store."""
 
     process: Process
-    stacks: Stacks
-    actions: Actions
-    further: Further
-    traversals: Traversals
-    sweeper: Sweeper
+    parts: EngineParts
 
 
 @dataclass(eq=False)
@@ -139,9 +119,9 @@ class World(Passing):
         self.faults = faults
         self.kernel = Kernel()
         self.skew_s = 0.0
-        rows = self._storage = storage(self.clock)
-        self.store, self.reader, self.roster, self.sweeps = rows.store, rows.reader, rows.roster, rows.sweeps
-        self.snapshots = rows.snapshots
+        self._storage = storage(self.clock)
+        self.store, self._ports = self._storage.store, self._storage.ports
+        self.reader, self.roster, self.snapshots = self._ports.reader, self._ports.roster, self._ports.snapshots
         self.reality = Reality(now=self.kernel.clock)
         self.registry = registry(self.reality)
         self.watch = watch or Watch()
@@ -197,28 +177,22 @@ class World(Passing):
     # --- processes --------------------------------------------------------------------------------------------
 
     def _engine(self, name: str) -> Engine:
-        process = Process(name)
-        dispatcher = Dispatcher(self.store, Messenger(self), self.new_id)
-        goals = SimulatedGoals(self.reader, self.registry, template.Limits())
-        traversals = Traversals(self.store, self.reader, goals, dispatcher, self.new_id, window=self._shape.window)
-        traversals.visit_unchanged = self._shape.visit_unchanged
-        stacks = Stacks(self.reader, goals, traversals, StackLimits(None, may_adopt=True), self.new_id)
-        sweeper = CandidSweeper(
-            self.store,
-            self.sweeps,
-            self.roster,
-            dispatcher,
-            traversals,
-            SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf),  # a machine that stands still is no outage here
+        parts = wire_engine(
+            self._ports,
+            Messenger(self),
+            self.registry,
+            EngineOptions(
+                stacks=StackLimits(None, may_adopt=True),
+                sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf),  # a machine that stands still is no outage here
+                window=self._shape.window,
+                may_abandon=True,
+            ),
             CoreWorker(name, self.new_id),
+            goals_of=SimulatedGoals,
+            sweeper_of=CandidSweeper,
         )
-        actions = Actions(self.store, self.reader, stacks, Present(self.reader, goals), traversals, self.new_id)
-        further = Further(
-            Signals(self.store, self.reader, stacks, self.registry, dispatcher, self.new_id),
-            Snapshots(stacks, goals, traversals, self.snapshots, self.new_id, most=None),
-            Abandonment(stacks, goals, traversals, enabled=True),
-        )
-        return Engine(process, stacks, actions, further, traversals, sweeper)
+        parts.traversals.visit_unchanged = self._shape.visit_unchanged
+        return Engine(Process(name), parts)
 
     def _worker(self, name: str) -> Worker:
         process, messenger = Process(name), Messenger(self)
@@ -232,10 +206,17 @@ class World(Passing):
         pace = Pace(1.0, 30.0, 2.0, 3, latest)
         shape = self._shape
         options = WorkerOptions(
-            name, 'simulated', pace, SWEEP_S, LEASE_S, threads=shape.threads, dispatch_window=shape.window
+            name,
+            'simulated',
+            pace,
+            SWEEP_S,
+            LEASE_S,
+            unattended_s=None,
+            threads=shape.threads,
+            dispatch_window=shape.window,
         )
         service = WorkerService(
-            Rows(self.store, self.reader, self.roster, None, self.snapshots),
+            self._ports,
             Dispatcher(self.store, messenger, self.new_id),
             self.registry,
             messenger,
@@ -292,7 +273,7 @@ class World(Passing):
             engine = self.engines[self.choices.pick(len(self.engines))]
             self.watch.story('broker', message, engine.process.name)
             self.handle(
-                engine.process, 'settle', lambda: engine.traversals.settle(message.stack_id, message.traversal_id)
+                engine.process, 'settle', lambda: engine.parts.traversals.settle(message.stack_id, message.traversal_id)
             )
         elif message.kind == 'cancel':
             self.watch.story('broker', message, 'workers')

@@ -15,12 +15,9 @@ from convergence.core.finish import release
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import Reader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import Ports
 from convergence.db.scopes import HeldResource
-from convergence.db.transaction import LAST, Transactions
+from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.worker.checks import Checks
@@ -46,27 +43,13 @@ class Fitness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """The database, as a worker uses it.
-
-    :param sweeps: finds work that nobody attends to; None: this worker leaves that to the engines.
-    :param snapshots: finds what is kept for snapshots and not wanted any more; None: this worker leaves that to others.
-    """
-
-    store: Transactions
-    reader: Reader
-    roster: Roster
-    sweeps: Sweeps | None = None
-    snapshots: SnapshotRows | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class MaintenanceSettings:
     """How a worker looks after things.
 
     :param worker: whose rows are looked at.
     :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
-        than a sweep: as long as the engines and the broker do their part, there is no such node.
+        than a sweep: as long as the engines and the broker do their part, there is no such node. None: this worker does
+        nothing unasked.
     :param jammed_s: seconds without any free thread after which checks are given to others.
     :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
     :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
@@ -74,7 +57,7 @@ class MaintenanceSettings:
     """
 
     worker: Worker
-    older_than_s: float = 15.0
+    older_than_s: float | None = 15.0
     jammed_s: float = 2.0
     grace_s: float = 10.0
     max_stuck_threads: int = 8
@@ -90,7 +73,7 @@ class Maintenance:
 
     def __init__(
         self,
-        rows: Rows,
+        ports: Ports,
         dispatcher: Dispatcher,
         groups: ThreadGroups,
         checks: Checks,
@@ -98,7 +81,7 @@ class Maintenance:
         take: Callable[[Check], object],
         stop: Callable[[str, str], object],
     ) -> None:
-        self._rows = rows
+        self._ports = ports
         self._dispatcher = dispatcher
         self._groups = groups
         self._checks = checks
@@ -160,7 +143,7 @@ class Maintenance:
 
         A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
         """
-        held = {(resource.id, resource.fence) for resource in self._rows.roster.held_by(self._settings.worker.id)}
+        held = {(resource.id, resource.fence) for resource in self._ports.roster.held_by(self._settings.worker.id)}
         forgotten = held - self._checks.holding()
         for resource_id, fence in sorted(forgotten & self._forgotten):
             LOG.warning('Giving back resource %s, which nothing works on', resource_id)
@@ -168,7 +151,7 @@ class Maintenance:
         self._forgotten = frozenset(forgotten)
 
     def _give_back(self, resource_id: str, fence: int) -> None:
-        committed = self._rows.store.transact(
+        committed = self._ports.store.transact(
             HeldResource(resource_id, fence=fence), lambda view: release(view, fence, self._settings.worker)
         )
         if committed is not None:
@@ -178,7 +161,7 @@ class Maintenance:
         """Stop work for traversals that were cancelled: the message may have been lost. Stop, too, what goes on for a
         traversal that has failed elsewhere, once the time that the traversal had is over: nothing else would end it.
         """
-        reader = self._rows.reader
+        reader = self._ports.reader
         now: float | None = None
         for traversal_id in self._groups.traversals():
             traversal = reader.traversal(traversal_id)
@@ -192,10 +175,10 @@ class Maintenance:
                 self._stop(traversal.stack_id, traversal_id)
 
     def _is_cancelled_by_next(self, traversal: Traversal) -> bool:
-        stack = self._rows.reader.stack(traversal.stack_id)
+        stack = self._ports.reader.stack(traversal.stack_id)
         if stack is None or stack.traversal_id in (None, traversal.id):
             return False
-        current = self._rows.reader.traversal(stack.traversal_id or '')
+        current = self._ports.reader.traversal(stack.traversal_id or '')
         return current is not None and (current.cancels or nobody_waits_for(current))
 
     def stop_overdue(self) -> None:
@@ -206,10 +189,10 @@ class Maintenance:
 
     def interrupt_left(self) -> None:
         """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
-        sweeps, idle = self._rows.sweeps, self._groups.occupancy().idle
-        if sweeps is None or not idle or self._groups.is_closed:
+        idle = self._groups.occupancy().idle
+        if self._settings.older_than_s is None or not idle or self._groups.is_closed:
             return
-        for row in sweeps.to_be_told(idle):
+        for row in self._ports.sweeps.to_be_told(idle):
             self._groups.submit(Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row))
 
     def heard(self) -> None:
@@ -223,12 +206,12 @@ class Maintenance:
         its nodes as told with each sweep. So these are taken between two sweeps, too.
         """
         self._silence += 1
-        sweeps, idle = self._rows.sweeps, self._groups.occupancy().idle
-        if sweeps is None or not idle or self._groups.is_closed:
+        older_than_s, idle = self._settings.older_than_s, self._groups.occupancy().idle
+        if older_than_s is None or not idle or self._groups.is_closed:
             return
-        hears_nothing = self._silence > SILENT_ROUNDS
-        older_than_s = self._settings.older_than_s / (BETWEEN_SWEEPS if hears_nothing else 1)
-        found = sweeps.unattended(older_than_s, idle, self._settings.window)
+        if self._silence > SILENT_ROUNDS:
+            older_than_s /= BETWEEN_SWEEPS
+        found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.window)
         if found:
             LOG.warning('Ready nodes of which this worker was not told, and which it takes: %d', len(found))
         for node in found:

@@ -14,6 +14,7 @@ from convergence import logs
 from convergence.concurrency import Event, Task, sleep
 from convergence.core.claim import Worker
 from convergence.core.interrupt import NO_NODE
+from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
@@ -22,7 +23,7 @@ from convergence.worker.assess import Assessor
 from convergence.worker.attempt import Pace
 from convergence.worker.checks import Checks, Settler
 from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, Rows
+from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
 from convergence.worker.recent import Recent
 from convergence.worker.runner import Runner, WorkerPort, wait
 from convergence.worker.snapshot_removal import SnapshotRemoval
@@ -37,7 +38,7 @@ class WorkerOptions:
     """What a worker needs to know. Times in seconds.
 
     :param lease_s: after so long without a heartbeat the others take its work; it stops by itself then.
-    :param unattended_s: it takes nodes unasked of which nobody was told for so long.
+    :param unattended_s: it takes nodes unasked of which nobody was told for so long; None: it does nothing unasked.
     :param max_stored_bytes: what a resource may store of each kind (properties, an attribute …), as JSON.
     :param creation_settles_s: for how long a creation may still have an effect when its worker is dead, where its type
         does not say so.
@@ -50,7 +51,7 @@ class WorkerOptions:
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     cancel_grace_s: float = 10.0
-    unattended_s: float = 15.0
+    unattended_s: float | None = 15.0
     threads: int = 8
     max_stuck_threads: int | None = None
     dispatch_window: int = 64
@@ -81,7 +82,7 @@ class WorkerService:
 
     def __init__(
         self,
-        rows: Rows,
+        ports: Ports,
         dispatcher: Dispatcher,
         registry: Registry,
         settler: Settler,
@@ -90,10 +91,10 @@ class WorkerService:
         timing: Timing = Timing(),
     ) -> None:
         self.id = new_id()
-        self._store = store = rows.store
+        self._store = store = ports.store
         self._options = options
-        self._roster = rows.roster
-        self._reader = rows.reader
+        self._roster = ports.roster
+        self._reader = ports.reader
         self._dispatcher = dispatcher
         self._worker = Worker(
             self.id,
@@ -124,7 +125,7 @@ class WorkerService:
             self._stopping.is_set,
             steps.is_wanted,
             timing.wait,
-            rows.reader.signals,
+            ports.reader.signals,
             options.max_stored_bytes,
         )
         runner = Runner(registry, options.pace, around)
@@ -139,9 +140,9 @@ class WorkerService:
             grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
-        self._snapshot_removal = SnapshotRemoval(rows.snapshots, rows.reader, registry, self._groups)
+        self._snapshot_removal = SnapshotRemoval(ports.snapshots, ports.reader, registry, self._groups)
         self._maintenance = Maintenance(
-            rows,
+            ports,
             dispatcher,
             self._groups,
             self._checks,

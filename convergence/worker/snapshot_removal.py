@@ -27,12 +27,9 @@ MOST = 10
 
 
 class SnapshotRemoval:
-    """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker.
+    """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker."""
 
-    :param rows: None: this worker leaves that to others.
-    """
-
-    def __init__(self, rows: SnapshotRows | None, reader: Reader, registry: Registry, groups: ThreadGroups) -> None:
+    def __init__(self, rows: SnapshotRows, reader: Reader, registry: Registry, groups: ThreadGroups) -> None:
         self._rows = rows
         self._reader = reader
         self._registry = registry
@@ -40,7 +37,7 @@ class SnapshotRemoval:
 
     def __call__(self) -> None:
         """Do it once."""
-        if self._rows is None or self._groups.is_closed or not self._groups.occupancy().idle:
+        if self._groups.is_closed or not self._groups.occupancy().idle:
             return
         for item in self._rows.take_unwanted(min(MOST, self._groups.occupancy().idle)):
             self._groups.submit(Check('', NO_NODE), partial(self._delete, item))
@@ -48,14 +45,12 @@ class SnapshotRemoval:
 
     def _delete(self, item: SnapshotItem, task: Task) -> None:
         """Have one thing deleted. What fails is tried again later: whoever asked does not wait for it."""
-        rows = self._rows
-        assert rows is not None
         if self._groups.is_closed:
             return
         with logs.concealing(secret_properties(self._registry, item.type, item.properties)):
-            self._delete_quietly(item, task, rows)
+            self._delete_quietly(item, task)
 
-    def _delete_quietly(self, item: SnapshotItem, task: Task, rows: SnapshotRows) -> None:
+    def _delete_quietly(self, item: SnapshotItem, task: Task) -> None:
         try:
             kind = self._registry.get(item.type)
             call = build_call(
@@ -73,10 +68,10 @@ class SnapshotRemoval:
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
             LOG.warning('What is kept of %s for snapshot %s: not deleted yet: %s', item.name, item.snapshot_id, error)
-            rows.not_yet(item, f'resources.{item.name}: {text_of(error)}; its deletion is repeated')
+            self._rows.not_yet(item, f'resources.{item.name}: {text_of(error)}; its deletion is repeated')
             return
-        rows.forget(item)
-        rows.remove_empty()
+        self._rows.forget(item)
+        self._rows.remove_empty()
 
     def _subject(self, item: SnapshotItem) -> Any:
         stack = self._reader.stack(item.stack_id)

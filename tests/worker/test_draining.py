@@ -11,12 +11,11 @@ import pytest
 from convergence.concurrency import Task
 from convergence.core.model import Status
 from convergence.core.rows import SnapshotItem
-from convergence.db.queries.snapshots import SnapshotRows
 from convergence.db.scopes import OneNode
 from convergence.resources.contract import Answer, Call, InProgress, TransientFailure
 from convergence.worker.attempt import Pace
 from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.maintenance import HOPS, Rows
+from convergence.worker.maintenance import HOPS
 from convergence.worker.service import WorkerOptions, WorkerService
 from tests.harness import Harness, things
 
@@ -65,8 +64,7 @@ def gate(harness: Harness) -> Iterator[Gate]:
 def a_worker(harness: Harness, *, threads: int = 2, pace: Pace = QUICK) -> WorkerService:
     """A worker with threads of its own, which looks for work of which nobody told it."""
     options = WorkerOptions('host', '1', pace, threads=threads, unattended_s=-1.0)
-    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps, SnapshotRows(harness.store))
-    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 

@@ -16,7 +16,6 @@ from convergence.db.scopes import HeldResource, WholeStack
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, TransientFailure
 from convergence.worker.attempt import Pace
-from convergence.worker.maintenance import Rows
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.harness import Harness
 
@@ -63,10 +62,9 @@ class Outage:
 
 def a_worker(harness: Harness, pause: Callable[[float], None], *, threads: int = 1) -> WorkerService:
     """A worker with threads of its own, and hardly any patience with those that do not stop."""
-    options = WorkerOptions('host', '1', PATIENT, threads=threads, cancel_grace_s=0.05)
-    rows = Rows(harness.store, harness.reader, harness.roster)
+    options = WorkerOptions('host', '1', PATIENT, threads=threads, cancel_grace_s=0.05, unattended_s=None)
     worker = WorkerService(
-        rows, harness.dispatcher, harness.registry, harness, options, harness.new_id, Timing(pause=pause)
+        harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, Timing(pause=pause)
     )
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker

@@ -12,7 +12,6 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.db.scopes import OneNode, WholeStack
 from convergence.resources.contract import Answer, Call, Done, InProgress
-from convergence.worker.maintenance import Rows
 from convergence.worker.service import WorkerOptions, WorkerService
 from tests.harness import Harness
 
@@ -45,9 +44,8 @@ def stuck() -> Iterator[Stuck]:
 
 def threaded_worker(harness: Harness, *, threads: int) -> WorkerService:
     """A worker with threads of its own and hardly any patience with those that do not stop."""
-    options = WorkerOptions('host', '1', cancel_grace_s=0.05, threads=threads)
-    rows = Rows(harness.store, harness.reader, harness.roster)
-    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    options = WorkerOptions('host', '1', cancel_grace_s=0.05, unattended_s=None, threads=threads)
+    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 
@@ -225,8 +223,7 @@ def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: S
 def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> None:
     """The broker is away, or no engine is left: the rows are still there."""
     options = WorkerOptions('host', '1', unattended_s=-1.0)
-    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
-    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
@@ -242,8 +239,7 @@ def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> No
 def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(harness: Harness) -> None:
     """F015: all messages vanish on their way and nobody notices. Each sweep counts the nodes as told of."""
     options = WorkerOptions('host', '1', unattended_s=0.9)
-    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
-    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
@@ -268,9 +264,8 @@ def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Ha
     type(thing).cancel = cancel  # type: ignore[method-assign]
     try:
         harness.reality.once['create', 'r'] = [lambda call: InProgress({'round': 1}, poll_after_s=30.0)]
-        rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
         worker = WorkerService(
-            rows, harness.dispatcher, harness.registry, harness, WorkerOptions('host', '1'), harness.new_id
+            harness.ports, harness.dispatcher, harness.registry, harness, WorkerOptions('host', '1'), harness.new_id
         )
         harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         stack_id = harness.create({'r': 'x'})
@@ -290,8 +285,7 @@ def test_a_maintenance_task_that_fails_keeps_no_other_from_being_done(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = WorkerOptions('host', '1', unattended_s=-1.0)
-    rows = Rows(harness.store, harness.reader, harness.roster, harness.sweeps)
-    worker = WorkerService(rows, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
 
     def broken() -> None:
         raise RuntimeError('broken')

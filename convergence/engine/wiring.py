@@ -1,0 +1,85 @@
+"""Put an engine together: daemons, the simulator and the tests all do it here, on ports of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from convergence import template
+from convergence.core.claim import Worker
+from convergence.db.ports import Ports
+from convergence.dispatch import Dispatcher, Messenger
+from convergence.engine.operations.abandonment import Abandonment
+from convergence.engine.operations.actions import Actions, Present
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.signals import Signals
+from convergence.engine.operations.snapshots import Snapshots
+from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.resources.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How an engine works.
+
+    :param window: how many nodes of a stack are cast at once.
+    :param max_snapshots: how many snapshots a stack may have; None: no limit.
+    :param may_abandon: whether a stack may be forgotten while its objects stay.
+    """
+
+    limits: template.Limits = field(default_factory=template.Limits)
+    stacks: StackLimits = field(default_factory=StackLimits)
+    sweep: SweepOptions = field(default_factory=SweepOptions)
+    window: int = 64
+    max_snapshots: int | None = None
+    may_abandon: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What carries an engine's operations out, and its sweeper."""
+
+    dispatcher: Dispatcher
+    goals: Goals
+    traversals: Traversals
+    stacks: Stacks
+    actions: Actions
+    snapshots: Snapshots
+    abandonment: Abandonment
+    signals: Signals
+    sweeper: Sweeper
+
+
+def wire_engine(
+    ports: Ports,
+    messenger: Messenger,
+    types: Registry,
+    options: EngineOptions,
+    myself: Worker,
+    *,
+    goals_of: type[Goals] = Goals,
+    sweeper_of: type[Sweeper] = Sweeper,
+) -> EngineParts:
+    """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
+
+    :param messenger: sends to the workers.
+    :param myself: the engine as it takes rows from dead workers, and the source of its ids.
+    """
+    store, reader, new_id = ports.store, ports.reader, myself.new_id
+    dispatcher = Dispatcher(store, messenger, new_id)
+    goals = goals_of(reader, types, options.limits)
+    traversals = Traversals(store, reader, goals, dispatcher, new_id, window=options.window)
+    stacks = Stacks(reader, goals, traversals, options.stacks, new_id)
+    return EngineParts(
+        dispatcher,
+        goals,
+        traversals,
+        stacks,
+        Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
+        Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
+        Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
+        Signals(store, reader, stacks, types, dispatcher, new_id),
+        sweeper_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself),
+    )
