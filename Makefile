@@ -5,6 +5,7 @@
 # make lowest    what libraries are used for, with the lowest versions of them that are allowed
 # make lint      style, types, import contracts
 # make docs      the documentation as a site, in build/docs/index.html
+# make links     whether the links of the documentation to other sites lead somewhere; needs a network
 # make bench     figures of this machine
 # make simulate  random orders of events and random programs, with faults, for a minute; ARGUMENTS="--time 600" for longer
 # make chaos     kill, freeze, cut off and restart real processes and servers; ARGUMENTS="--only storm --time 600"
@@ -22,7 +23,7 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test test-quick coverage lowest lint docs constraints demo bench simulate chaos sockets fuzz mutants config clean
+.PHONY: help test test-quick coverage lowest lint docs links constraints demo bench simulate chaos sockets fuzz mutants config clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -44,6 +45,9 @@ lint: $(TOX)
 
 docs: $(TOX)
 	$(TOX) -q -e docs
+
+links: $(TOX)
+	$(TOX) -q -e links
 
 demo: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.demo $(ARGUMENTS)

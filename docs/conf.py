@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# This directory, for the extension `relative_links`.
+# This directory, for the extensions that it has.
 sys.path.insert(0, str(HERE))
 
 import convergence
@@ -17,6 +17,7 @@ copyright = author
 version = release = convergence.__version__
 
 extensions = [
+    'log_messages',
     'relative_links',
     'sphinx.ext.autodoc',
     'sphinx.ext.viewcode',
