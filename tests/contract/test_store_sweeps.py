@@ -1,5 +1,6 @@
 """What a sweeper finds, who is alive, and who sweeps: on every store."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -240,6 +241,21 @@ def test_whoever_leaves_is_gone_at_once(backend):
     backend.roster.leave('a')
     assert [row.resource_id for row in backend.sweeps.orphaned(10)] == ['R']
     backend.roster.leave('a')
+
+
+def test_the_clock_of_whoever_sweeps_decides_nothing(backend, monkeypatch):
+    """Leases, duties and deadlines are measured by the database's clock: a process an hour ahead takes nothing."""
+    backend.fill(resources=(replace(RESOURCE, owner='a'), replace(RESOURCE, id='X', owner='dead')))
+    backend.roster.register('a', 'worker', 'host', '1', 60.0)
+    assert backend.sweeps.take_duty('sweeper', 'a', 60.0)
+    own, steady = time.time, time.monotonic
+    monkeypatch.setattr(time, 'time', lambda: own() + 3600.0)
+    monkeypatch.setattr(time, 'monotonic', lambda: steady() + 3600.0)
+    assert [row.owner for row in backend.sweeps.orphaned(10)] == ['dead']
+    assert not backend.sweeps.take_duty('sweeper', 'b', 60.0)
+    assert backend.sweeps.overdue(10) == []
+    assert backend.roster.remove_dead() == 0
+    assert backend.roster.beat('a')
 
 
 def test_one_sweeps_at_a_time_until_its_turn_is_over(backend):

@@ -97,6 +97,26 @@ def test_what_is_under_way_when_a_failed_stack_is_abandoned_stays(harness):
     assert 'a' in harness.reality.names()
 
 
+def test_what_a_failure_has_left_running_is_cancelled_when_the_stack_is_abandoned(harness):
+    """A stack in progress is not abandoned, but one that has failed may still have a call running that never ends."""
+    stack = harness.create({'a': 'x', 'b': 'x'})
+    failed = harness.stack(stack).traversal_id
+    harness.reality.once['create', 'b'] = [fails(FinalFailure('no'))]
+
+    def meanwhile_abandoned():
+        harness.check(*harness.node(stack, 'b'))
+        assert harness.state(stack) == 'CREATE_FAILED'
+        harness.abandonment.abandon_stack(harness.context, {'stack_id': stack})
+        assert (stack, failed) in harness.messages.cancels
+
+    harness.reality.once['create', 'a'] = [meanwhile(meanwhile_abandoned)]
+    harness.check(*harness.node(stack, 'a'))
+    harness.run()
+    assert harness.state(stack) == 'DELETE_COMPLETE'
+    assert harness.reality.order('delete') == []
+    assert harness.reality.names() == ['a']
+
+
 def test_hidden_values_are_masked_and_have_to_be_given_again(harness):
     parameters = {'secret': {'type': 'string', 'hidden': True}}
     text = hot({'a': {'value': {'get_param': 'secret'}}}, parameters=parameters)

@@ -123,7 +123,9 @@ class Abandonment(Reading):
             left.update(self._data(now, view.resources, content))
 
         request_id = str(context.request_id)
-        self._traversals.start(stack, Request(Action.DELETE, Goal(), guard, request_id=request_id, retains=True))
+        # A stack that has failed may still have actions running beside the one that failed: nobody waits for them.
+        request = Request(Action.DELETE, Goal(), guard, request_id=request_id, cancels=True, retains=True)
+        self._traversals.start(stack, request)
         return left
 
     def _content(self, stack: Stack) -> tuple[Document, Mapping[str, template.Parameter] | None]:
