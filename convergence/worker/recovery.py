@@ -87,7 +87,8 @@ class Recovery:
             attempt.learn(found)
             return None
         left_s = (row.search_until or 0.0) - attempt.claim.at
-        if left_s > 0:
+        asks_again = kind.can_find() or (kind.token_enforced and not row.nothing_made)
+        if left_s > 0 and asks_again:  # else no wait would tell anything
             return Parked(None, min(left_s, SEARCH_EVERY_S))
         if row.nothing_made or kind.can_find():
             return Succeeded(None)

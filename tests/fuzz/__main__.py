@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument('--count', type=int, default=0, help='inputs for each target, instead of --time')
     parser.add_argument('--seed', type=int, default=0, help='of all chance; the same seed makes the same inputs')
     parser.add_argument('--role', choices=requests.ROLES, action='append', help='who asks; none: all, one by one')
+    parser.add_argument('--store', choices=requests.STORES, default='sqlite', help='the database behind requests')
     parser.add_argument('--guided', action='store_true', help='by what the inputs reach, with atheris')
     arguments = parser.parse_args()
     warnings.simplefilter('ignore')
@@ -51,8 +52,9 @@ def runs(name: str, arguments: argparse.Namespace) -> Any:
         yield figures
         return
     for role in arguments.role or (requests.ROLES if name == 'api' else ['member']):
-        figures = Figures(f'{name} as {role}')
-        requests.run(name, role, Mutator(arguments.seed), figures, bound(figures, arguments))
+        figures = Figures(f'{name} as {role} on {arguments.store}')
+        with requests.empty(arguments.store) as database:
+            requests.run(name, role, Mutator(arguments.seed), figures, bound(figures, arguments), database)
         yield figures
 
 

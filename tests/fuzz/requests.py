@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import schemathesis
 from falcon import testing
@@ -30,6 +31,7 @@ from tests.api.installation import Api, application, client, installed
 from tests.fuzz.corpus import ENVIRONMENTS, TEMPLATE
 from tests.fuzz.findings import Figures
 from tests.fuzz.mutation import Mutator, encoded
+from tests.services import SERVICES
 
 PROJECT = 'p'
 ROLES = {'member': 'member', 'reader': 'reader', 'admin': 'admin,member,reader', 'none': 'other', 'stranger': None}
@@ -306,15 +308,33 @@ def _aim(world: World, mutator: Mutator, case: Any) -> None:
 
 
 STEPS = {'patch': patch, 'create': create, 'adopt': adopt}
+STORES = ('sqlite', 'postgresql', 'mariadb')
 
 
-def run(name: str, role: str, mutator: Mutator, figures: Figures, going_on: Callable[[], bool]) -> None:
+@contextmanager
+def empty(store: str) -> Iterator[str]:
+    """The URL of an empty database of some kind, for as long as it is needed; for SQLite none."""
+    if store == 'sqlite':
+        yield ''
+        return
+    server = SERVICES.get(store)
+    url = server.create()
+    try:
+        yield url
+    finally:
+        server.drop(urlsplit(url).path.strip('/'))
+
+
+def run(
+    name: str, role: str, mutator: Mutator, figures: Figures, going_on: Callable[[], bool], database: str = ''
+) -> None:
     """Send requests of one kind until it is enough, and see whether everything inside came to an end.
 
     :param name: ``patch``, ``create``, ``adopt``, or ``api`` for every route.
     :param going_on: whether there is to be another one.
+    :param database: the URL of an empty one; none: SQLite.
     """
-    with world(role) as made:
+    with world(role, database) as made:
         made.living()
         description = describe(made) if name == 'api' else None
         while going_on():

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from convergence.core.effects import Decision, UpdateResource
 from convergence.core.model import Action, Status
+from convergence.db.scopes import StackAlone
 from convergence.resources.contract import Done, FinalFailure, InProgress, OutcomeUnknown, TransientFailure
 from tests.harness import Crash, Harness, database
 from tests.reality import fails, makes_then
@@ -394,6 +396,23 @@ def test_what_cannot_be_known_is_told(harness: Harness, loss: str, then: str, ca
     assert harness.reality.calls['delete', 'r'] == 0
     left = [] if loss == 'killed_before' else ['r']
     assert [name for name in harness.reality.names() if name == 'r'] == left
+
+
+@pytest.mark.parametrize('kind', [*TELLING, PLAIN])
+def test_only_what_can_be_asked_again_is_waited_for(harness: Harness, kind: str) -> None:
+    """The lost request may still make something. Of a type that can tell in no way a wait tells nothing."""
+    stack_id = lose(harness, kind, 'killed_before')
+    harness.delete(stack_id)
+    harness.sweep()
+    effect = UpdateResource(
+        harness.row(stack_id, 'r').id, None, harness.row(stack_id, 'r').fence, {'search_until': 4e9}
+    )
+    harness.store.transact(StackAlone(stack_id), lambda view: Decision(None, (effect,)))
+    for _ in range(10):
+        if harness.messages.checks:
+            harness.deliver()
+    ended = harness.state(stack_id) == 'DELETE_COMPLETE'
+    assert ended is (kind == PLAIN)
 
 
 def test_of_a_type_that_says_that_it_made_nothing_nothing_is_told(
