@@ -17,7 +17,7 @@ from oslo_log import formatters
 
 from convergence import logs
 from convergence.cli.exits import CommandFailed
-from convergence.cli.output import Format, Output
+from convergence.cli.output import Format, ResultPrinter
 from convergence.escaping import escaped, has_active
 
 FORGED = 'x\n2026-11-22 00:00:00.000 1 INFO convergence.api ADMIN LOGIN OK\x1b[31m\r\x9b0m\u2028\u2029\x85\u202e'
@@ -123,8 +123,8 @@ def test_a_secret_with_a_line_break_is_still_found():
 
 def printed(capsys, form: Format, value: object) -> str:
     capsys.readouterr()
-    Output(form).record({'name': value, 'other': 'x'})
-    Output(form).listing(['name'], [{'name': value}])
+    ResultPrinter(form).record({'name': value, 'other': 'x'})
+    ResultPrinter(form).listing(['name'], [{'name': value}])
     return capsys.readouterr().out
 
 
@@ -150,16 +150,16 @@ def test_json_and_yaml_still_say_what_they_are_about(text):
         written = io.StringIO()
         before, sys.stdout = sys.stdout, written
         try:
-            Output(form).record({'name': readable, readable: 1})
+            ResultPrinter(form).record({'name': readable, readable: 1})
         finally:
             sys.stdout = before
         assert load(written.getvalue()) == {'name': readable, readable: 1}
 
 
 def test_a_value_of_several_lines_keeps_them_where_it_stands_alone(capsys):
-    Output(Format.VALUE).record({'key': 'one\ntwo\x1b'})
+    ResultPrinter(Format.VALUE).record({'key': 'one\ntwo\x1b'})
     assert capsys.readouterr().out == 'one\ntwo\\u001b\n'
-    Output(Format.VALUE).record({'key': 'one\ntwo', 'other': 'x'})
+    ResultPrinter(Format.VALUE).record({'key': 'one\ntwo', 'other': 'x'})
     assert capsys.readouterr().out == 'one\\ntwo\nx\n'
 
 

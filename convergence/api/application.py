@@ -21,7 +21,7 @@ from oslo_context.context import RequestContext
 
 from convergence import errors
 from convergence.api import bodies, discovery, faults, openapi
-from convergence.api.calls import Answer, Call, Engine
+from convergence.api.calls import ApiAnswer, ApiCall, Engine
 from convergence.api.event_stream import Followers
 from convergence.api.hosts import Hosts
 from convergence.api.identity import Authentication, context_of, new_request_id, strip_identity
@@ -43,7 +43,7 @@ Responder = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ApplicationOptions:
     """How the application is to behave.
 
     :param public_url: beginning of the links in answers; empty: the host of the request, if it is known.
@@ -66,7 +66,9 @@ class Application:
     :param followers: those who follow events; stop them when the process ends.
     """
 
-    def __init__(self, engine: Engine, policy: Policy, options: Options, followers: Followers | None = None) -> None:
+    def __init__(
+        self, engine: Engine, policy: Policy, options: ApplicationOptions, followers: Followers | None = None
+    ) -> None:
         self._followers = followers or Followers()
         self._engine = engine
         self._policy = policy
@@ -96,7 +98,7 @@ class Application:
         context = self._let_in(route, request, project_id)
         # Who comes with a signature is shown no links; under which host that was is no matter then.
         base = self._base(request) if route.access is Access.TOKEN else ''
-        call = Call(
+        call = ApiCall(
             context=context,
             engine=self._engine,
             base=base,
@@ -154,7 +156,7 @@ class Application:
         return respond
 
     def _add_discovery(self) -> None:
-        health = discovery.Health(self._engine)
+        health = discovery.Probes(self._engine)
 
         def versions(req: falcon.Request, resp: falcon.Response, **kwargs: Any) -> None:
             discovery.write(resp, HTTPStatus.MULTIPLE_CHOICES, discovery.versions(self._base(req)))
@@ -230,7 +232,7 @@ def _parameters(request: falcon.Request) -> dict[str, list[str]]:
     return {name: value if isinstance(value, list) else [value] for name, value in request.params.items()}
 
 
-def _write(response: falcon.Response, expected: HTTPStatus, answer: Answer) -> None:
+def _write(response: falcon.Response, expected: HTTPStatus, answer: ApiAnswer) -> None:
     status = answer.status or expected
     response.status = status
     for name, value in answer.headers.items():

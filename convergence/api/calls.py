@@ -25,7 +25,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """What a client gets.
 
     :param document: the body, as JSON; see `content_type`.
@@ -42,7 +42,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A request that may be carried out.
 
     :param base: URL of the API as the client sees it, with the version, without a slash at the end.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from convergence.api.calls import Call
+from convergence.api.calls import ApiCall
 from convergence.api.faults import bad_request
 
 LONGEST_KEY = 255
@@ -22,7 +22,7 @@ def entity_tag(stack: Mapping[str, Any]) -> dict[str, str]:
     return {'ETag': f'"{traversal_id}"'} if traversal_id else {}
 
 
-def expected_traversal(call: Call) -> str | None:
+def expected_traversal(call: ApiCall) -> str | None:
     """The traversal that the stack must have for the request to be carried out; None: any.
 
     :raises HttpProblem: 400, the condition is none that this API gives out.
@@ -36,7 +36,7 @@ def expected_traversal(call: Call) -> str | None:
     return found[1]
 
 
-def idempotency_key(call: Call) -> str | None:
+def idempotency_key(call: ApiCall) -> str | None:
     """By what the client will know its request again; None: it does not repeat it.
 
     :raises HttpProblem: 400, it is too long or empty.

@@ -28,7 +28,7 @@ def versions(base: str) -> dict[str, Any]:
     return {'versions': [{'id': VERSION, 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': f'{base}/'}]}]}
 
 
-class Health:
+class Probes:
     """Answers probes. Anybody may ask: the answer says which part is not ready, the log says what is wrong with it."""
 
     def __init__(self, engine: Engine) -> None:

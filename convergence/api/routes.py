@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from convergence.api import schemas
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.endpoints import (
     actions,
     events,
@@ -63,7 +63,7 @@ class Route:
 
     method: str
     path: str
-    endpoint: Callable[[Call], Answer]
+    endpoint: Callable[[ApiCall], ApiAnswer]
     operations: tuple[str, ...]
     rule: str
     status: int
@@ -86,7 +86,7 @@ class Route:
 
 def _route(
     line: str,
-    endpoint: Callable[[Call], Answer],
+    endpoint: Callable[[ApiCall], ApiAnswer],
     operations: str,
     rule: str,
     status: int = 200,

@@ -15,10 +15,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from convergence.api.serving.connection import Connection, Service
+from convergence.api.serving.connection import Connection, ConnectionContext
 from convergence.api.serving.lanes import Lanes
-from convergence.api.serving.ledger import Ledger
-from convergence.api.serving.limits import Limits
+from convergence.api.serving.ledger import ConnectionLedger
+from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Proxies
 from convergence.concurrency import Event, start_thread
 from convergence.errors import ConfigurationError
@@ -53,7 +53,7 @@ class Serving:
     :param tls: None: plain HTTP.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: ServingLimits = field(default_factory=ServingLimits)
     streams: int = 0
     proxies: Proxies = field(default_factory=Proxies)
     tls: Tls | None = None
@@ -162,15 +162,15 @@ class HttpServer:
         if accepting.done() and not accepting.cancelled() and accepting.exception() is not None:
             raise accepting.exception() or RuntimeError
 
-    def _service(self, loop: asyncio.AbstractEventLoop) -> Service:
+    def _service(self, loop: asyncio.AbstractEventLoop) -> ConnectionContext:
         """What the connections have in common."""
         serving = self._serving
         limits = serving.limits
         self._lanes = Lanes(self._threads, serving.streams, limits.max_client_requests, _soon(loop))
-        return Service(
+        return ConnectionContext(
             application=self._application,
             limits=limits,
-            ledger=Ledger(limits, serving.proxies.trusts),
+            ledger=ConnectionLedger(limits, serving.proxies.trusts),
             lanes=self._lanes,
             proxies=serving.proxies,
             loop=loop,
@@ -179,7 +179,7 @@ class HttpServer:
             is_ending=lambda: self._is_ending,
         )
 
-    async def _accept(self, service: Service, listener: socket.socket) -> None:
+    async def _accept(self, service: ConnectionContext, listener: socket.socket) -> None:
         openings: set[asyncio.Future[None]] = set()
         while True:
             # One at a time, and what others have sent in between: or a crowd of new connections would push out those
@@ -202,7 +202,7 @@ class HttpServer:
             openings.add(opening)
             opening.add_done_callback(openings.discard)
 
-    async def _open(self, service: Service, connection: Accepted, accepted: socket.socket) -> None:
+    async def _open(self, service: ConnectionContext, connection: Accepted, accepted: socket.socket) -> None:
         connection.when_over = lambda: self._connections.discard(connection)
         timeout_s = service.limits.header_timeout_s if self._tls is not None else None
         try:
@@ -218,7 +218,7 @@ class HttpServer:
 class Accepted(Connection):
     """A connection that may not be open yet: its TLS handshake goes on."""
 
-    def __init__(self, service: Service, peer: str, accepted: socket.socket) -> None:
+    def __init__(self, service: ConnectionContext, peer: str, accepted: socket.socket) -> None:
         super().__init__(service, peer)
         self.when_over: Callable[[], object] = lambda: None
         self._accepted = accepted

@@ -9,7 +9,7 @@ from typing import Any
 Document = Mapping[str, Any]
 
 
-class Change(StrEnum):
+class ResourceOutcome(StrEnum):
     """What becomes of a resource."""
 
     KEPT = 'kept'
@@ -20,23 +20,23 @@ class Change(StrEnum):
 
 
 _ANNOUNCED = {
-    'unchanged': Change.KEPT,
-    'updated': Change.UPDATED,
-    'replaced': Change.REPLACED,
-    'added': Change.ADDED,
-    'deleted': Change.REMOVED,
+    'unchanged': ResourceOutcome.KEPT,
+    'updated': ResourceOutcome.UPDATED,
+    'replaced': ResourceOutcome.REPLACED,
+    'added': ResourceOutcome.ADDED,
+    'deleted': ResourceOutcome.REMOVED,
 }
 """The keys of what `preview_update_stack` answers."""
 
 
-def announced(preview: Mapping[str, Iterable[Document]]) -> dict[str, Change]:
+def announced(preview: Mapping[str, Iterable[Document]]) -> dict[str, ResourceOutcome]:
     """What a preview says will become of each resource, by name."""
     return {str(one['resource_name']): change for key, change in _ANNOUNCED.items() for one in preview.get(key, ())}
 
 
 def happened(
     before: Iterable[Document], after: Iterable[Document], events: Iterable[Document], stack_id: str
-) -> dict[str, Change]:
+) -> dict[str, ResourceOutcome]:
     """What became of each resource, by name.
 
     :param before: the resources before the update, and `after` those when it was complete.
@@ -49,14 +49,14 @@ def happened(
         for event in events
         if event['resource_status'] == 'UPDATE_COMPLETE' and event['physical_resource_id'] != stack_id
     }
-    changes: dict[str, Change] = {}
+    changes: dict[str, ResourceOutcome] = {}
     for name in (*new, *(name for name in old if name not in new)):
         if name not in old:
-            changes[name] = Change.ADDED
+            changes[name] = ResourceOutcome.ADDED
         elif name not in new:
-            changes[name] = Change.REMOVED
+            changes[name] = ResourceOutcome.REMOVED
         elif old[name] != new[name]:
-            changes[name] = Change.REPLACED
+            changes[name] = ResourceOutcome.REPLACED
         else:
-            changes[name] = Change.UPDATED if name in updated else Change.KEPT
+            changes[name] = ResourceOutcome.UPDATED if name in updated else ResourceOutcome.KEPT
     return changes

@@ -123,7 +123,7 @@ class Api:
 
     # --- stacks -----------------------------------------------------------------------------------------------
 
-    def stack(self, name: str) -> Stack:
+    def stack(self, name: str) -> StackClient:
         """The stack with that name or id.
 
         :raises NotFound: there is none.
@@ -133,16 +133,16 @@ class Api:
         parts = urlsplit(location).path.rstrip('/').split('/')
         if answer.status_code != HTTPStatus.FOUND or len(parts) < 2:
             raise CommandFailed(f'The server at {self._where()} does not speak the Orchestration API v1.')
-        return Stack(self, unquote(parts[-2]), unquote(parts[-1]))
+        return StackClient(self, unquote(parts[-2]), unquote(parts[-1]))
 
-    def create(self, body: Mapping[str, Any]) -> Stack:
+    def create(self, body: Mapping[str, Any]) -> StackClient:
         """Have a stack made. Repeated by itself where no answer comes: the server makes one stack only."""
         made = self.send('POST', 'stacks', body, {'Idempotency-Key': str(uuid.uuid4())})
-        return Stack(self, str(body['stack_name']), str(made['stack']['id']))
+        return StackClient(self, str(body['stack_name']), str(made['stack']['id']))
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class StackClient:
     """A stack, and the way to ask about it."""
 
     api: Api

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from convergence.cli.output import harmless
-from convergence.cli.progress import Line, Mood, Progress
+from convergence.cli.progress import Line, Mood, OperationProgress
 
 STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
 IDLE, KEPT = 'waiting', 'unchanged'
@@ -31,7 +31,9 @@ class Display(Protocol):
     ) -> None:
         """End; what was shown last stays."""
 
-    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str, note: str = '') -> None:
+    def show(
+        self, progress: OperationProgress, changes: Sequence[Line], now_s: float, idle: str, note: str = ''
+    ) -> None:
         """Show how things are.
 
         :param changes: what has changed since the last call.
@@ -56,7 +58,9 @@ class LiveTree:
     ) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str, note: str = '') -> None:
+    def show(
+        self, progress: OperationProgress, changes: Sequence[Line], now_s: float, idle: str, note: str = ''
+    ) -> None:
         """Draw the tree again, with the times of now."""
         room = max(3, self._console.height - 4)
         shown = tree(progress, now_s, idle, room, plain=not _can_draw(self._console))
@@ -80,7 +84,9 @@ class PlainLines:
     ) -> None:
         """Nothing to tidy up."""
 
-    def show(self, progress: Progress, changes: Sequence[Line], now_s: float, idle: str, note: str = '') -> None:
+    def show(
+        self, progress: OperationProgress, changes: Sequence[Line], now_s: float, idle: str, note: str = ''
+    ) -> None:
         """Print what has changed."""
         for line in changes:
             text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type or "the stack":<30}  {line.state}'
@@ -97,7 +103,7 @@ def display_for(console: Console) -> Display:
     return LiveTree(console) if console.is_terminal else PlainLines(console)
 
 
-def tree(progress: Progress, now_s: float, idle: str, room: int, *, plain: bool = False) -> Table:
+def tree(progress: OperationProgress, now_s: float, idle: str, room: int, *, plain: bool = False) -> Table:
     """The stack and below it its resources.
 
     :param room: most resources to show; where there are more, those that are done are left out first.
@@ -140,7 +146,7 @@ def choose(lines: Sequence[Line], room: int) -> list[Line]:
     return [lines[index] for index in sorted(ranked[: room - 1])]
 
 
-def _remark(progress: Progress, line: Line) -> str:
+def _remark(progress: OperationProgress, line: Line) -> str:
     if line.mood is Mood.BAD:
         return ' '.join(line.reason.split())
     if line.mood is Mood.WAITING and (others := progress.waits_for(line)):

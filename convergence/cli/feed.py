@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from typing import Self
 
-from convergence.cli.client import Document, Stack
+from convergence.cli.client import Document, StackClient
 from convergence.cli.exits import CommandFailed, NotFound, Unreachable
 from convergence.concurrency import Event, start_thread
 
@@ -22,7 +22,9 @@ class Feed:
     :param poll_s: seconds between two questions where the server does not stream.
     """
 
-    def __init__(self, stack: Stack, marker: str | None, *, poll_s: float = POLL_S, again_s: float = AGAIN_S) -> None:
+    def __init__(
+        self, stack: StackClient, marker: str | None, *, poll_s: float = POLL_S, again_s: float = AGAIN_S
+    ) -> None:
         self._stack, self._marker = stack, marker
         self._poll_s, self._again_s = poll_s, again_s
         self._events: queue.SimpleQueue[Document] = queue.SimpleQueue()

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from convergence.cli.client import Document, Stack
+from convergence.cli.client import Document, StackClient
 from convergence.cli.display import IDLE, KEPT, Display
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
 from convergence.cli.feed import Feed
-from convergence.cli.progress import BEGUN, Progress, Scene
+from convergence.cli.progress import BEGUN, OperationProgress, Scene
 
 TICK_S = 0.2
 LOOK_S = 3.0
@@ -32,7 +32,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class OperationStart:
     """Where an operation began.
 
     :param scene: what the stack was made of.
@@ -43,7 +43,7 @@ class Start:
     since: str | None
 
 
-def scene_of(stack: Stack, before: Scene | None = None, *, deleting: bool = False) -> Scene:
+def scene_of(stack: StackClient, before: Scene | None = None, *, deleting: bool = False) -> Scene:
     """What a stack is made of now.
 
     :param before: what it was made of before the operation; None: nothing.
@@ -59,9 +59,9 @@ def scene_of(stack: Stack, before: Scene | None = None, *, deleting: bool = Fals
     return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires)
 
 
-def before(stack: Stack) -> Start:
+def before(stack: StackClient) -> OperationStart:
     """Remember how a stack is, before an operation on it begins."""
-    return Start(scene_of(stack), stack.last_event())
+    return OperationStart(scene_of(stack), stack.last_event())
 
 
 class Follower:
@@ -73,7 +73,7 @@ class Follower:
 
     def __init__(
         self,
-        stack: Stack,
+        stack: StackClient,
         display: Display,
         timeout_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -87,7 +87,7 @@ class Follower:
         :raises Unfinished: `timeout_s` is over.
         :raises Unreachable: the server is away for good.
         """
-        progress = Progress(scene)
+        progress = OperationProgress(scene)
         heard = looked = self._clock()
         note, look = '', True
         with Feed(self._stack, since) as feed, self._display:
@@ -124,7 +124,7 @@ class Follower:
             return None
         return Ending(state, str(shown.get('stack_status_reason') or ''), self._now_s())
 
-    def _end(self, progress: Progress, ending: Ending, since: str | None) -> Ending:
+    def _end(self, progress: OperationProgress, ending: Ending, since: str | None) -> Ending:
         """Show the end. A state is stored together with the events that led to it: all of them are there."""
         events: list[Document] = []
         try:

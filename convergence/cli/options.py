@@ -11,7 +11,7 @@ import click
 from convergence.cli import targets
 from convergence.cli.client import Api
 from convergence.cli.exits import UsageMistake, epilog
-from convergence.cli.output import Format, Output
+from convergence.cli.output import Format, ResultPrinter
 
 Command = TypeVar('Command', bound=Callable[..., Any])
 
@@ -45,17 +45,17 @@ def connected(command: Command) -> Command:
     def with_api(*, endpoint: str, project: str, token: str, server: str, **rest: Any) -> Any:
         if endpoint and server:
             raise UsageMistake('--endpoint and --server name two servers; leave one of them out.')
-        return command(Api(targets.from_process(targets.Wish(endpoint, project, token, server))), **rest)
+        return command(Api(targets.from_process(targets.ServerArguments(endpoint, project, token, server))), **rest)
 
     return _with(with_api, _CONNECTION)  # type: ignore[return-value]
 
 
 def printing(command: Command) -> Command:
-    """Give a command ``--format`` and ``--column``; it gets an `Output` as ``output``."""
+    """Give a command ``--format`` and ``--column``; it gets a `ResultPrinter` as ``output``."""
 
     @functools.wraps(command)
     def with_output(*arguments: Any, form: str, columns: tuple[str, ...], **rest: Any) -> Any:
-        return command(*arguments, output=Output(Format(form), columns), **rest)
+        return command(*arguments, output=ResultPrinter(Format(form), columns), **rest)
 
     return _with(with_output, _OUTPUT)  # type: ignore[return-value]
 

@@ -37,7 +37,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ResultPrinter:
     """Where results go, and how.
 
     :param columns: keys to show, of those there are; none: all of them.

@@ -27,7 +27,7 @@ class PlannedAction(StrEnum):
     DELETED = 'deleted'
 
 
-class Operation(StrEnum):
+class PlannedOperation(StrEnum):
     """What is planned."""
 
     CREATE = 'create'
@@ -46,7 +46,7 @@ class PropertyChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceChange:
+class PlannedResource:
     """What becomes of one resource.
 
     :param certain: whether that is settled; otherwise it is what may happen at most.
@@ -68,9 +68,9 @@ class Plan:
     :param base: entity tag of the stack that it was decided on; empty for a creation.
     """
 
-    operation: Operation
+    operation: PlannedOperation
     stack_name: str
-    changes: tuple[ResourceChange, ...]
+    changes: tuple[PlannedResource, ...]
     base: str = ''
 
     @property
@@ -111,7 +111,7 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
     :param resources: what a preview says that it would make.
     """
     changes = tuple(
-        ResourceChange(
+        PlannedResource(
             str(each['resource_name']),
             str(each['resource_type']),
             PlannedAction.ADDED,
@@ -121,7 +121,7 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
         )
         for each in resources
     )
-    return Plan(Operation.CREATE, stack_name, changes)
+    return Plan(PlannedOperation.CREATE, stack_name, changes)
 
 
 def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: str) -> Plan:
@@ -130,7 +130,7 @@ def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: st
     :param lists: what a preview says, by fate.
     """
     changes = [_changed(each, fate) for fate in PlannedAction for each in lists.get(fate.value, ())]
-    return Plan(Operation.UPDATE, stack_name, tuple(changes), base)
+    return Plan(PlannedOperation.UPDATE, stack_name, tuple(changes), base)
 
 
 def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave: Collection[str] = ()) -> Plan:
@@ -147,17 +147,17 @@ def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave
             f'--leave: stack {stack_name} has no resource {", ".join(missing)}. '
             f'It has: {", ".join(names) or "none any more"}.'
         )
-    return Plan(Operation.DELETE, stack_name, changes, base)
+    return Plan(PlannedOperation.DELETE, stack_name, changes, base)
 
 
-def _deleted(document: Document, stays: bool) -> ResourceChange:
+def _deleted(document: Document, stays: bool) -> PlannedResource:
     physical_id = document.get('physical_resource_id')
     reason = f'physical id {physical_id}' if stays and physical_id else ''
     fate = PlannedAction.LEFT if stays else PlannedAction.DELETED
-    return ResourceChange(str(document['resource_name']), str(document['resource_type']), fate, reason=reason)
+    return PlannedResource(str(document['resource_name']), str(document['resource_type']), fate, reason=reason)
 
 
-def _changed(document: Document, fate: PlannedAction) -> ResourceChange:
+def _changed(document: Document, fate: PlannedAction) -> PlannedResource:
     if fate is PlannedAction.ADDED:
         values = (document.get('properties') or {}).items()
         properties = [PropertyChange(name, None, value) for name, value in values]
@@ -166,7 +166,7 @@ def _changed(document: Document, fate: PlannedAction) -> ResourceChange:
             PropertyChange(each['property'], each['before'], each['after'], bool(each.get('needs_new_object')))
             for each in document.get('property_changes') or ()
         ]
-    return ResourceChange(
+    return PlannedResource(
         str(document['resource_name']),
         str(document['resource_type']),
         fate,
@@ -176,7 +176,7 @@ def _changed(document: Document, fate: PlannedAction) -> ResourceChange:
     )
 
 
-def _change_document(change: ResourceChange) -> dict[str, Any]:
+def _change_document(change: PlannedResource) -> dict[str, Any]:
     shown = asdict(change)
     shown['fate'] = change.fate.value
     shown['properties'] = [asdict(each) for each in change.properties]
@@ -195,7 +195,7 @@ class Saved:
     :param method: of the request, and `body` what to send.
     """
 
-    operation: Operation
+    operation: PlannedOperation
     url: str
     stack_name: str
     stack_id: str
@@ -228,14 +228,14 @@ def load(path: Path) -> Saved:
         document = json.loads(path.read_text(encoding='utf-8'))
         if document.pop('format') != FORMAT:
             raise ValueError
-        return Saved(**{**document, 'operation': Operation(document['operation'])})
+        return Saved(**{**document, 'operation': PlannedOperation(document['operation'])})
     except OSError as error:
         raise UsageMistake(f'{path} cannot be read: {error.strerror}') from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UsageMistake(f'{path} is no plan of this version. "--plan FILE" writes one.') from None
 
 
-def ordered(changes: Sequence[ResourceChange]) -> list[ResourceChange]:
+def ordered(changes: Sequence[PlannedResource]) -> list[PlannedResource]:
     """The changes as they are shown: what stays is left out, what is removed comes last."""
     order = list(PlannedAction)
     shown = [change for change in changes if change.fate is not PlannedAction.UNCHANGED]

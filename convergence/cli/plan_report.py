@@ -11,7 +11,7 @@ from rich.text import Text
 
 from convergence import logs
 from convergence.cli.output import harmless
-from convergence.cli.plan import Plan, PlannedAction, PropertyChange, ResourceChange, ordered
+from convergence.cli.plan import Plan, PlannedAction, PlannedResource, PropertyChange, ordered
 
 _MARKS = {
     PlannedAction.ADDED: ('+', 'green'),
@@ -40,7 +40,7 @@ def show(console: Console, plan: Plan) -> None:
     console.print(Text(plan.summary, 'bold'), soft_wrap=True)
 
 
-def _show(console: Console, change: ResourceChange) -> None:
+def _show(console: Console, change: PlannedResource) -> None:
     mark, style = _MARKS[change.fate]
     try:
         mark.encode(console.encoding)
@@ -56,7 +56,7 @@ def _show(console: Console, change: ResourceChange) -> None:
             console.print(text, soft_wrap=True)
 
 
-def _property(change: ResourceChange, each: PropertyChange) -> list[Text]:
+def _property(change: PlannedResource, each: PropertyChange) -> list[Text]:
     name = f'    {harmless(each.name)}: '
     if change.fate is PlannedAction.ADDED:
         return [Text(f'{name}{_value(each.after)}', 'dim')]

@@ -83,7 +83,7 @@ class Scene:
     requires: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class Progress:
+class OperationProgress:
     """The lines of one operation.
 
     :ivar stack: the line of the stack itself.

@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from convergence.cli.changes import Change
+from convergence.cli.changes import ResourceOutcome
 
-_STYLES = {Change.KEPT: 'dim', Change.REPLACED: 'yellow', Change.REMOVED: 'yellow'}
+_STYLES = {ResourceOutcome.KEPT: 'dim', ResourceOutcome.REPLACED: 'yellow', ResourceOutcome.REMOVED: 'yellow'}
 _MARKS = {True: ('\N{CHECK MARK}', 'ok', 'green'), False: ('\N{BALLOT X}', 'NO', 'bold red')}
 
 
@@ -51,7 +51,7 @@ class Report:
         self.console.print(line)
         return holds
 
-    def comparison(self, announced: Mapping[str, Change], happened: Mapping[str, Change]) -> bool:
+    def comparison(self, announced: Mapping[str, ResourceOutcome], happened: Mapping[str, ResourceOutcome]) -> bool:
         """What was announced for each resource beside what came; whether all of it is the same."""
         grid = _grid(columns=4)
         grid.add_row('', *(Text(head, 'dim') for head in ('', 'announced', 'happened', '')))

@@ -6,7 +6,7 @@ import click
 
 from convergence.cli.client import Api
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Output
+from convergence.cli.output import ResultPrinter
 
 COLUMNS = ('binary', 'host', 'status', 'version', 'updated_at', 'id')
 
@@ -19,6 +19,6 @@ def service() -> None:
 @service.command('list', epilog=EPILOG)
 @printing
 @connected
-def list_(api: Api, output: Output) -> None:
+def list_(api: Api, output: ResultPrinter) -> None:
     """List engines and workers, and whether they are alive."""
     output.listing(COLUMNS, api.get('services')['services'])

@@ -11,9 +11,9 @@ from rich.text import Text
 from convergence.cli import stack_changes
 from convergence.cli.client import Api, Document
 from convergence.cli.exits import NotFound
-from convergence.cli.following import Start, console, scene_of
+from convergence.cli.following import OperationStart, console, scene_of
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Output, harmless, say
+from convergence.cli.output import ResultPrinter, harmless, say
 from convergence.cli.waiting import conclude, show_cause, watch
 
 STACK_COLUMNS = ('id', 'stack_name', 'stack_status', 'creation_time', 'updated_time')
@@ -44,7 +44,9 @@ for _command in stack_changes.COMMANDS:
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most, the newest first.')
 @printing
 @connected
-def list_(api: Api, output: Output, status: str | None, tags: str | None, deleted: bool, limit: int | None) -> None:
+def list_(
+    api: Api, output: ResultPrinter, status: str | None, tags: str | None, deleted: bool, limit: int | None
+) -> None:
     """List the stacks of the project, the newest first."""
     found = api.get('stacks', status=status, tags=tags, limit=limit, show_deleted='true' if deleted else None)
     output.listing(STACK_COLUMNS, found['stacks'])
@@ -54,7 +56,7 @@ def list_(api: Api, output: Output, status: str | None, tags: str | None, delete
 @_NAME
 @printing
 @connected
-def show(api: Api, output: Output, name: str) -> None:
+def show(api: Api, output: ResultPrinter, name: str) -> None:
     """Show everything about a stack. Values of hidden parameters are masked."""
     document = api.stack(name).show(outputs=True)
     document.pop('links', None)
@@ -70,7 +72,7 @@ def show(api: Api, output: Output, name: str) -> None:
 @click.argument('key', required=False)
 @printing
 @connected
-def outputs(api: Api, output: Output, name: str, key: str | None) -> None:
+def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None:
     """List the outputs of a stack with their values, or show the one called KEY.
 
     With --format value and a KEY only the value is printed.
@@ -86,7 +88,7 @@ def outputs(api: Api, output: Output, name: str, key: str | None) -> None:
     if chosen.get('output_error'):
         click.echo(f'convergence: no value: {chosen["output_error"]}', err=True)
     if output.form == 'value' and not output.columns:
-        output = Output(output.form, ('output_value',))
+        output = ResultPrinter(output.form, ('output_value',))
     output.record(chosen)
 
 
@@ -95,7 +97,7 @@ def outputs(api: Api, output: Output, name: str, key: str | None) -> None:
 @click.argument('resource', required=False)
 @printing
 @connected
-def resources(api: Api, output: Output, name: str, resource: str | None) -> None:
+def resources(api: Api, output: ResultPrinter, name: str, resource: str | None) -> None:
     """List the resources of a stack, or show everything about one RESOURCE."""
     found = api.stack(name)
     if resource is None:
@@ -113,7 +115,7 @@ def resources(api: Api, output: Output, name: str, resource: str | None) -> None
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only the newest N.')
 @printing
 @connected
-def events(api: Api, output: Output, name: str, follow: bool, resource: str | None, limit: int | None) -> None:
+def events(api: Api, output: ResultPrinter, name: str, follow: bool, resource: str | None, limit: int | None) -> None:
     """List what happened to a stack, oldest first."""
     found = api.stack(name)
     query: dict[str, Any] = {'resource_name': resource}
@@ -132,7 +134,7 @@ def events(api: Api, output: Output, name: str, follow: bool, resource: str | No
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most.')
 @printing
 @connected
-def history(api: Api, output: Output, name: str, limit: int | None) -> None:
+def history(api: Api, output: ResultPrinter, name: str, limit: int | None) -> None:
     """List the operations on a stack, the newest first."""
     output.listing(HISTORY_COLUMNS, api.get(api.stack(name).at('traversals'), limit=limit)['traversals'])
 
@@ -141,7 +143,7 @@ def history(api: Api, output: Output, name: str, limit: int | None) -> None:
 @_NAME
 @printing
 @connected
-def explain(api: Api, output: Output, name: str) -> None:
+def explain(api: Api, output: ResultPrinter, name: str) -> None:
     """Say why a stack is as it is: what failed first, what it waits for, and for how long."""
     found = api.stack(name).explain()
     if not output.is_for_people or output.columns:
@@ -184,7 +186,7 @@ def graph(api: Api, name: str, form: str) -> None:
 @click.option('--wait-timeout', type=click.FloatRange(min=0), metavar='SECONDS', help='Wait for so long at most.')
 @printing
 @connected
-def wait(api: Api, output: Output, name: str, wanted: str, wait_timeout: float | None) -> int:
+def wait(api: Api, output: ResultPrinter, name: str, wanted: str, wait_timeout: float | None) -> int:
     """Follow the operation that is going on, and end with how it went.
 
     Without --for every state ..._COMPLETE is fine but ROLLBACK_COMPLETE.
@@ -197,7 +199,7 @@ def wait(api: Api, output: Output, name: str, wanted: str, wait_timeout: float |
             begun = number
     since = str(past[begun - 1]['id']) if begun else None
     scene = scene_of(found)
-    return conclude(found, watch(found, Start(scene, since), scene, wait_timeout), wanted.upper(), output)
+    return conclude(found, watch(found, OperationStart(scene, since), scene, wait_timeout), wanted.upper(), output)
 
 
 def _draw(drawn: Document) -> None:

@@ -15,13 +15,13 @@ from rich.console import Console
 
 from convergence.cli import plan as plans
 from convergence.cli import plan_report
-from convergence.cli.client import Api, Document, Stack
+from convergence.cli.client import Api, Document, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.feed import Feed
-from convergence.cli.following import DELETED, Start, before, scene_of
+from convergence.cli.following import DELETED, OperationStart, before, scene_of
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Format, Output, harmless, say
-from convergence.cli.plan import Operation, Plan, Saved
+from convergence.cli.output import Format, ResultPrinter, harmless, say
+from convergence.cli.plan import Plan, PlannedOperation, Saved
 from convergence.cli.progress import Scene
 from convergence.cli.submission import blaming, body_of, describing
 from convergence.cli.waiting import conclude, short, waitable, watch
@@ -72,7 +72,7 @@ class Follow:
 @waitable
 @printing
 @connected
-def create(api: Api, output: Output, name: str, template: str, **given: Any) -> int:
+def create(api: Api, output: ResultPrinter, name: str, template: str, **given: Any) -> int:
     """Create a stack.
 
     Files that the template names (get_file, types that are templates, resource_registry of an environment) are read
@@ -99,7 +99,7 @@ def create(api: Api, output: Output, name: str, template: str, **given: Any) -> 
 @waitable
 @printing
 @connected
-def update(api: Api, output: Output, name: str, template: str | None, existing: bool, **given: Any) -> int:
+def update(api: Api, output: ResultPrinter, name: str, template: str | None, existing: bool, **given: Any) -> int:
     """Give a stack a new goal.
 
     Without --template and with --existing, what is not given stays as it is.
@@ -133,7 +133,7 @@ def update(api: Api, output: Output, name: str, template: str | None, existing: 
 @waitable
 @printing
 @connected
-def delete(api: Api, output: Output, name: str, yes: bool, leave: tuple[str, ...], **given: Any) -> int:
+def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[str, ...], **given: Any) -> int:
     """Delete a stack and all that it made. Asks before, if somebody is there to answer.
 
     Where an object cannot be deleted, because its service or its row does not answer, --leave lets go of it. The events
@@ -160,7 +160,7 @@ def delete(api: Api, output: Output, name: str, yes: bool, leave: tuple[str, ...
 @waitable
 @printing
 @connected
-def apply(api: Api, output: Output, file: Path, **given: Any) -> int:
+def apply(api: Api, output: ResultPrinter, file: Path, **given: Any) -> int:
     """Carry out the plan in FILE, which --plan has saved.
 
     Refused if anything was done with the stack since: then the plan is not true any more.
@@ -170,10 +170,10 @@ def apply(api: Api, output: Output, file: Path, **given: Any) -> int:
         raise UsageMistake(f'The plan {file} was made for {saved.url}, and this server is {api.target.url}.')
     follow = Follow.of(given)
     try:
-        if saved.operation is Operation.CREATE:
+        if saved.operation is PlannedOperation.CREATE:
             return _created(api.create(saved.body), follow, output)
-        stack = Stack(api, saved.stack_name, saved.stack_id)
-        if saved.operation is Operation.DELETE:
+        stack = StackClient(api, saved.stack_name, saved.stack_id)
+        if saved.operation is PlannedOperation.DELETE:
             return _deleted(stack, saved.base, follow, output, saved.body.get('leave') or ())
         return _updated(stack, saved.method, saved.body, follow, output, base=saved.base)
     except Refused as error:
@@ -194,7 +194,7 @@ def apply(api: Api, output: Output, file: Path, **given: Any) -> int:
 @waitable
 @printing
 @connected
-def cancel(api: Api, output: Output, name: str, **given: Any) -> int:
+def cancel(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
     """End the operation that is going on, and leave everything as it is then.
 
     Works for every operation, a delete and a rollback too. The stack becomes ..._FAILED; update or delete it next. What
@@ -208,7 +208,7 @@ def cancel(api: Api, output: Output, name: str, **given: Any) -> int:
 @waitable
 @printing
 @connected
-def rollback(api: Api, output: Output, name: str, **given: Any) -> int:
+def rollback(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
     """End the creation or update that is going on, and go back to what the stack was before.
 
     Any other operation that is going on only ends, as with "cancel".
@@ -222,7 +222,7 @@ COMMANDS = (create, update, delete, cancel, rollback)
 # --- parts ----------------------------------------------------------------------------------------------------
 
 
-def _show_plan(plan: Plan, saved: Saved, path: Path | None, output: Output) -> int:
+def _show_plan(plan: Plan, saved: Saved, path: Path | None, output: ResultPrinter) -> int:
     if output.form is Format.TABLE:
         plan_report.show(Console(highlight=False), plan)
     else:
@@ -233,15 +233,15 @@ def _show_plan(plan: Plan, saved: Saved, path: Path | None, output: Output) -> i
     return ExitCode.OK
 
 
-def _created(stack: Stack, follow: Follow, output: Output) -> int:
+def _created(stack: StackClient, follow: Follow, output: ResultPrinter) -> int:
     if not follow.wait:
         output.record(short(stack.show()))
         return ExitCode.OK
-    return _follow(stack, Start(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
+    return _follow(stack, OperationStart(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
 
 
 def _updated(
-    stack: Stack, method: str, body: Mapping[str, Any], follow: Follow, output: Output, *, base: str = ''
+    stack: StackClient, method: str, body: Mapping[str, Any], follow: Follow, output: ResultPrinter, *, base: str = ''
 ) -> int:
     start = before(stack) if follow.wait else None
     stack.api.send(method, stack.at(), body, {'If-Match': base} if base else None)
@@ -251,7 +251,7 @@ def _updated(
     return _follow(stack, start, 'UPDATE_COMPLETE', follow, output)
 
 
-def _deleted(stack: Stack, base: str, follow: Follow, output: Output, leave: Sequence[str] = ()) -> int:
+def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinter, leave: Sequence[str] = ()) -> int:
     start = before(stack) if follow.wait else None
     query = f'?{urlencode([("leave", name) for name in leave])}' if leave else ''
     stack.api.send('DELETE', f'{stack.at()}{query}', None, {'If-Match': base} if base else None)
@@ -266,7 +266,7 @@ def _deleted(stack: Stack, base: str, follow: Follow, output: Output, leave: Seq
     return code
 
 
-def _acted(stack: Stack, action: str, wanted: str, follow: Follow, output: Output) -> int:
+def _acted(stack: StackClient, action: str, wanted: str, follow: Follow, output: ResultPrinter) -> int:
     start = before(stack) if follow.wait else None
     stack.act(action)
     if start is None:
@@ -278,12 +278,14 @@ def _acted(stack: Stack, action: str, wanted: str, follow: Follow, output: Outpu
     return conclude(stack, ending, wanted, output)
 
 
-def _follow(stack: Stack, start: Start, wanted: str, follow: Follow, output: Output) -> int:
+def _follow(stack: StackClient, start: OperationStart, wanted: str, follow: Follow, output: ResultPrinter) -> int:
     scene = scene_of(stack, start.scene)
     return conclude(stack, watch(stack, start, scene, follow.timeout_s), wanted, output)
 
 
-def tail(stack: Stack, past: Sequence[Document], resource: str | None, output: Output, columns: Sequence[str]) -> None:
+def tail(
+    stack: StackClient, past: Sequence[Document], resource: str | None, output: ResultPrinter, columns: Sequence[str]
+) -> None:
     """Print events, and go on with those to come. JSON: one document per line."""
     marker = str(past[-1]['id']) if past else stack.last_event()
     chosen = output.columns or tuple(columns)

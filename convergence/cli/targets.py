@@ -56,7 +56,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ServerArguments:
     """What the command line says about the server; empty: nothing."""
 
     endpoint: str = ''
@@ -65,7 +65,7 @@ class Wish:
     server: str = ''
 
 
-def find(wish: Wish, environment: Mapping[str, str], directory: Path) -> Target:
+def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path) -> Target:
     """The server to speak to.
 
     :param directory: where the command was called.
@@ -210,6 +210,6 @@ def _with_own_token(target: Target, environment: Mapping[str, str], directory: P
     return replace(target, token=notice.token) if notice is not None else target
 
 
-def from_process(wish: Wish) -> Target:
+def from_process(wish: ServerArguments) -> Target:
     """The server to speak to, by the variables and the working directory of this process."""
     return find(wish, os.environ, Path.cwd())

@@ -17,7 +17,7 @@ from rich.text import Text
 from convergence import errors
 from convergence import template as language
 from convergence.cli import template_report, template_schema
-from convergence.cli.template_check import Checker, Findings
+from convergence.cli.template_check import Findings, TemplateChecker
 from convergence.cli.template_files import load
 from convergence.cli.template_schema import language_versions, meaning
 from convergence.core.model import Json
@@ -82,7 +82,7 @@ def validate(
       2  wrong command line, or a FILE cannot be read
     """
     installation = language.Installation(checks=installed_checks(), yaql=evaluator())
-    checker = Checker(
+    checker = TemplateChecker(
         installed_types(),
         installation,
         _given(parameters),
@@ -185,7 +185,7 @@ def installed_types() -> Registry:
         logger.setLevel(level)
 
 
-def _checked(checker: Checker, name: str, environments: Sequence[str]) -> Findings:
+def _checked(checker: TemplateChecker, name: str, environments: Sequence[str]) -> Findings:
     try:
         return checker.check(load(name, environments, checker.installation.limits))
     except OSError as error:

@@ -38,7 +38,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Checker:
+class TemplateChecker:
     """How templates are checked.
 
     :param registry: the resource types.

@@ -9,11 +9,11 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from convergence.cli.client import Document, Stack
+from convergence.cli.client import Document, StackClient
 from convergence.cli.display import display_for
 from convergence.cli.exits import CommandFailed, ExitCode
-from convergence.cli.following import DELETED, Ending, Follower, Start, console, how_to_go_on
-from convergence.cli.output import Output, harmless, mood
+from convergence.cli.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on
+from convergence.cli.output import ResultPrinter, harmless, mood
 from convergence.cli.progress import Scene
 
 Command = TypeVar('Command', bound=Callable[..., Any])
@@ -37,7 +37,7 @@ def waitable(command: Command) -> Command:
     return wrapped  # type: ignore[no-any-return]
 
 
-def watch(stack: Stack, start: Start, scene: Scene, timeout_s: float | None) -> Ending | None:
+def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: float | None) -> Ending | None:
     """Show an operation to its end; None: whoever watched pressed Ctrl-C."""
     shown = console()
     follower = Follower(stack, display_for(shown), timeout_s)
@@ -50,7 +50,7 @@ def watch(stack: Stack, start: Start, scene: Scene, timeout_s: float | None) -> 
         return None
 
 
-def conclude(stack: Stack, ending: Ending | None, wanted: str, output: Output) -> int:
+def conclude(stack: StackClient, ending: Ending | None, wanted: str, output: ResultPrinter) -> int:
     """Say how an operation ended, and print the stack; the exit code.
 
     :param wanted: the state in which it was to end; empty: any that is no failure.
@@ -88,7 +88,7 @@ def short(document: Document) -> Document:
     return shown
 
 
-def blame(shown: Console, stack: Stack, ending: Ending) -> None:
+def blame(shown: Console, stack: StackClient, ending: Ending) -> None:
     """Say what failed first, and what followed from it."""
     try:
         explained = stack.explain()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from convergence import __version__
 from convergence.cli import notices
 from convergence.cmd.engine import STOP_S
-from convergence.cmd.program import Program, Service, Working, run
+from convergence.cmd.program import Program, ProgramService, Working, run
 from convergence.config import Settings
 
 LOG = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ API_STOP_S = 5.0
 """Seconds that requests in hand are given when the program is told to stop."""
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings) -> ProgramService:
     """Everything in this process, connected.
 
     :raises OperatorError: database or broker cannot be used.
@@ -50,12 +50,12 @@ def build(settings: Settings) -> Service:
 class Together:
     """Several services as one; the first is started first and stopped last."""
 
-    def __init__(self, *services: Service) -> None:
+    def __init__(self, *services: ProgramService) -> None:
         self._services = services
 
     def start(self) -> None:
         """Begin: all of them or none."""
-        started: list[Service] = []
+        started: list[ProgramService] = []
         try:
             for service in self._services:
                 service.start()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from convergence.cmd.program import Program, Service, require_broker, run
+from convergence.cmd.program import Program, ProgramService, require_broker, run
 from convergence.concurrency import Executor
 from convergence.config import Settings
 from convergence.errors import ConfigurationError
@@ -19,7 +19,7 @@ STOP_S = 10.0
 """Seconds that requests in hand are given when the API is told to stop."""
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings) -> ProgramService:
     """An API process, connected.
 
     :raises OperatorError: the broker cannot be used, or the configuration is wrong.

@@ -10,12 +10,12 @@ from typing import Any
 from oslo_config import cfg
 from oslo_policy.policy import Enforcer
 
-from convergence.api.application import Application, Options
+from convergence.api.application import Application, ApplicationOptions
 from convergence.api.event_stream import Followers
 from convergence.api.identity import Authentication, strip_identity
 from convergence.api.policy import Policy
 from convergence.api.server import HttpServer, Serving, Tls
-from convergence.api.serving.limits import Limits
+from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Proxies
 from convergence.cli import local_token
 from convergence.cmd.api_presence import ApiPresence
@@ -85,10 +85,10 @@ def _token(settings: ApiSettings) -> str:
     return ''
 
 
-def _options(settings: ApiSettings) -> Options:
+def _options(settings: ApiSettings) -> ApplicationOptions:
     """How the application is to behave."""
     authentication = Authentication(settings.authentication)
-    return Options(
+    return ApplicationOptions(
         authentication,
         settings.public_url,
         settings.max_body_bytes,
@@ -99,7 +99,7 @@ def _options(settings: ApiSettings) -> Options:
 
 def _serving(settings: ApiSettings) -> Serving:
     """How the server is to serve."""
-    limits = Limits(
+    limits = ServingLimits(
         header_timeout_s=settings.header_timeout_s,
         body_timeout_s=settings.body_timeout_s,
         send_timeout_s=settings.send_timeout_s,

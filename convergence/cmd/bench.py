@@ -27,7 +27,7 @@ from convergence.cmd.benchmark.shapes import SHAPES, template
 from convergence.errors import ConvergenceError
 
 if TYPE_CHECKING:
-    from convergence.cmd.benchmark.installations import Installation
+    from convergence.cmd.benchmark.installations import BenchmarkInstallation
 
 INTERRUPTED = 130
 LARGE = 4000
@@ -159,7 +159,7 @@ def _measure(name: str, options: argparse.Namespace, console: Console) -> list[M
     return measurements
 
 
-def _operations(installation: Installation, shape: str, size: int) -> list[Measurement]:
+def _operations(installation: BenchmarkInstallation, shape: str, size: int) -> list[Measurement]:
     """Create a stack, update it with the same template, delete it.
 
     :raises ConvergenceError: an operation failed.

@@ -30,8 +30,8 @@ from rich.console import Console
 
 import convergence
 from convergence.cli import notices
-from convergence.cli.changes import Change, announced, happened
-from convergence.cli.client import Api, Stack
+from convergence.cli.changes import ResourceOutcome, announced, happened
+from convergence.cli.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, NotFound
 from convergence.cli.report import Report
 from convergence.cli.targets import Target
@@ -46,7 +46,7 @@ SERVER_LIMIT_S = 120.0
 COMMAND = (sys.executable, '-m', 'convergence.cmd.convergence')
 CONFIGURATION = '[worker]\nworkers = 3\nthreads = 4\n'
 INTERRUPTED = 130
-EXPECTED = {Change.KEPT, Change.UPDATED, Change.REPLACED}
+EXPECTED = {ResourceOutcome.KEPT, ResourceOutcome.UPDATED, ResourceOutcome.REPLACED}
 """What the two versions of the site are made to show."""
 
 
@@ -261,7 +261,7 @@ class Demo:
         if not held or done.returncode:
             raise ConvergenceError(str(shown['stack_status_reason']))
 
-    def _look_at(self, stack: Stack, greeting: str) -> None:
+    def _look_at(self, stack: StackClient, greeting: str) -> None:
         """Ask the site: its page, and the private one without and with the password."""
         url = _output(stack, 'url')
         secret = _password(Path(_output(stack, 'settings_file')))
@@ -275,14 +275,14 @@ class Demo:
             self._report.check(f'GET {path}{told}: {expected[0]} {expected[1]}', answer == expected, str(answer))
 
 
-def _output(stack: Stack, key: str) -> str:
+def _output(stack: StackClient, key: str) -> str:
     found: Mapping[str, object] = {each['output_key']: each['output_value'] for each in stack.outputs()}
     if key not in found:
         raise NotFound(f'Stack {stack.name} has no output {key}.')
     return str(found[key])
 
 
-def _server(stack: Stack) -> str:
+def _server(stack: StackClient) -> str:
     return next(str(one['physical_resource_id']) for one in stack.resources() if one['resource_name'] == 'server')
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from convergence.cmd.program import Program, Service, require_broker, run
+from convergence.cmd.program import Program, ProgramService, require_broker, run
 from convergence.config import Settings
 
 NAME = 'convergence-engine'
@@ -13,7 +13,7 @@ STOP_S = 10.0
 """Seconds that requests in hand are given when the engine is told to stop."""
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings) -> ProgramService:
     """An engine, connected.
 
     :raises OperatorError: database or broker cannot be used.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
-from convergence.cmd.program import ExitCode, complain
+from convergence.cmd.program import ProgramExit, complain
 
 if TYPE_CHECKING:
     from convergence.db.queries.roster import Service
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 NAME = 'convergence-manage'
 
-Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ExitCode]'
+Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ProgramExit]'
 """What is done with the database, whose keys it does not need."""
-KeyCommand: TypeAlias = 'Callable[[config.Settings], ExitCode]'
+KeyCommand: TypeAlias = 'Callable[[config.Settings], ProgramExit]'
 """What is done about keys."""
-SettingsCommand: TypeAlias = 'Callable[[argparse.Namespace, Database, config.Settings], ExitCode]'
+SettingsCommand: TypeAlias = 'Callable[[argparse.Namespace, Database, config.Settings], ProgramExit]'
 """What is done with the database, and needs to know how everything else is configured."""
 
 
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain(NAME, error)
 
 
-def _with_database(arguments: argparse.Namespace, settings: config.Settings) -> ExitCode:
+def _with_database(arguments: argparse.Namespace, settings: config.Settings) -> ProgramExit:
     # Not before the executor is installed.
     from convergence.cmd.database import open_bare
 
@@ -137,7 +137,7 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
 # --- db -------------------------------------------------------------------------------------------------------
 
 
-def db_sync(arguments: argparse.Namespace, database: Database) -> ExitCode:
+def db_sync(arguments: argparse.Namespace, database: Database) -> ProgramExit:
     """Bring the schema to a revision.
 
     :raises Invalid: there is no such revision.
@@ -150,19 +150,19 @@ def db_sync(arguments: argparse.Namespace, database: Database) -> ExitCode:
         print(f'The schema is at {_revision(after)} already.')
     else:
         print(f'The schema was at {_revision(before)}, now it is at {_revision(after)}.')
-    return ExitCode.OK
+    return ProgramExit.OK
 
 
-def db_version(arguments: argparse.Namespace, database: Database) -> ExitCode:
+def db_version(arguments: argparse.Namespace, database: Database) -> ProgramExit:
     """Show the revision."""
     from convergence.db.schema import migration
 
     present, newest = migration.version(database), migration.newest()
     print(f'{_revision(present)} ({"newest" if present == newest else f"newest: {newest}"})')
-    return ExitCode.OK
+    return ProgramExit.OK
 
 
-def db_check(arguments: argparse.Namespace, database: Database) -> ExitCode:
+def db_check(arguments: argparse.Namespace, database: Database) -> ProgramExit:
     """Compare the schema with the tables of this version."""
     from convergence.db.schema import migration
 
@@ -173,9 +173,9 @@ def db_check(arguments: argparse.Namespace, database: Database) -> ExitCode:
     for difference in differences:
         print(difference)
     if differences:
-        return ExitCode.FAILED
+        return ProgramExit.FAILED
     print(f'The schema is what this version needs ({newest}).')
-    return ExitCode.OK
+    return ProgramExit.OK
 
 
 def _revision(revision: str | None) -> str:
@@ -185,7 +185,7 @@ def _revision(revision: str | None) -> str:
 # --- service --------------------------------------------------------------------------------------------------
 
 
-def service_list(arguments: argparse.Namespace, database: Database) -> ExitCode:
+def service_list(arguments: argparse.Namespace, database: Database) -> ProgramExit:
     """Show the known processes.
 
     :raises DatabaseUnavailable: the schema is another one.
@@ -200,10 +200,10 @@ def service_list(arguments: argparse.Namespace, database: Database) -> ExitCode:
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     for row in rows:
         print('  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    return ExitCode.OK
+    return ProgramExit.OK
 
 
-def service_clean(arguments: argparse.Namespace, database: Database) -> ExitCode:
+def service_clean(arguments: argparse.Namespace, database: Database) -> ProgramExit:
     """Forget processes that are gone. One that holds resources stays until the sweeper has taken them from it.
 
     :raises DatabaseUnavailable: the schema is another one.
@@ -215,13 +215,13 @@ def service_clean(arguments: argparse.Namespace, database: Database) -> ExitCode
     require_newest(database)
     removed = Roster(Store(database)).remove_dead()
     print(f'{removed} {"process was" if removed == 1 else "processes were"} forgotten.')
-    return ExitCode.OK
+    return ProgramExit.OK
 
 
 # --- the whole installation -----------------------------------------------------------------------------------
 
 
-def list_orphans(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ExitCode:
+def list_orphans(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ProgramExit:
     """List objects that resource types know to be ours and that no row claims."""
     from convergence.cmd.assembly import registry
     from convergence.cmd.manage_orphans import orphans
@@ -229,7 +229,7 @@ def list_orphans(arguments: argparse.Namespace, database: Database, settings: co
     return orphans(arguments, database, registry(settings))
 
 
-def examine(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ExitCode:
+def examine(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ProgramExit:
     """Say what of the database, the processes and the broker may make the installation lose or leave something."""
     from convergence.cmd.manage_doctor import doctor
 

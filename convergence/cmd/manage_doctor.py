@@ -6,14 +6,14 @@ import time
 from typing import TYPE_CHECKING
 
 from convergence import config, errors
-from convergence.cmd.program import ExitCode
+from convergence.cmd.program import ProgramExit
 
 if TYPE_CHECKING:
     from convergence.db.queries.health import Finding
     from convergence.db.statements.connection import Database
 
 
-def doctor(database: Database, settings: config.Settings) -> ExitCode:
+def doctor(database: Database, settings: config.Settings) -> ProgramExit:
     """Show each finding on a line of its own. Exit code 1: there is at least one.
 
     :raises DatabaseUnavailable: the schema is another one.
@@ -28,7 +28,7 @@ def doctor(database: Database, settings: config.Settings) -> ExitCode:
         print(f'{finding.level}: {finding.text}.')
     if not found:
         print('Nothing was found.')
-    return ExitCode.FAILED if found else ExitCode.OK
+    return ProgramExit.FAILED if found else ProgramExit.OK
 
 
 def _brokers(settings: config.Settings) -> list[Finding]:

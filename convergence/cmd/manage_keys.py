@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import ExitCode
+from convergence.cmd.program import ProgramExit
 from convergence.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -14,15 +14,15 @@ MOST_SHOWN = 20
 """Values that cannot be opened are named one by one up to this number."""
 
 
-def new_key(settings: Settings) -> ExitCode:
+def new_key(settings: Settings) -> ProgramExit:
     """Print a key that was never used before."""
     from convergence.db.schema import sealing
 
     print(sealing.new_key())
-    return ExitCode.OK
+    return ProgramExit.OK
 
 
-def rotate(settings: Settings) -> ExitCode:
+def rotate(settings: Settings) -> ProgramExit:
     """Seal everything anew with the first key, also what was never sealed.
 
     :raises ConfigurationError: there is no key.
@@ -47,11 +47,11 @@ def rotate(settings: Settings) -> ExitCode:
     print(f'{done.sealed} {"value was" if done.sealed == 1 else "values were"} sealed with the first key.')
     if not done.unopened:
         print('Everything is sealed with it now; the other keys are not needed any more.')
-        return ExitCode.OK
+        return ProgramExit.OK
     print(f'{len(done.unopened)} could not be opened with any key and stay as they are:')
     for place in done.unopened[:MOST_SHOWN]:
         print(f'  {place}')
     if len(done.unopened) > MOST_SHOWN:
         print(f'  and {len(done.unopened) - MOST_SHOWN} more')
     print('Put the key that is missing back, after the first one, and repeat this.')
-    return ExitCode.FAILED
+    return ProgramExit.FAILED

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import ExitCode
+from convergence.cmd.program import ProgramExit
 from convergence.resources.contract import Item
 from convergence.resources.registry import Registry
 
@@ -87,7 +87,7 @@ def find_orphans(database: Database, types: Registry) -> Found:
     return Found(tuple(orphans), tuple(asked), tuple(silent), failed)
 
 
-def orphans(arguments: argparse.Namespace, database: Database, types: Registry) -> ExitCode:
+def orphans(arguments: argparse.Namespace, database: Database, types: Registry) -> ProgramExit:
     """Show them. Exit code 1: there are some, or a type could not be asked.
 
     :raises DatabaseUnavailable: the schema is another one.
@@ -100,7 +100,7 @@ def orphans(arguments: argparse.Namespace, database: Database, types: Registry) 
         print(json.dumps(asdict(found), indent=2, sort_keys=True))
     else:
         _show(found)
-    return ExitCode.FAILED if found.orphans or found.failed else ExitCode.OK
+    return ProgramExit.FAILED if found.orphans or found.failed else ProgramExit.OK
 
 
 def _show(found: Found) -> None:

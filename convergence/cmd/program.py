@@ -25,7 +25,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
-from convergence.cmd.signals import STOP, Signals, restore
+from convergence.cmd.signals import STOP, ProcessSignals, restore
 from convergence.cmd.supervisor import Link, Patience, Supervisor
 from convergence.escaping import escaped
 
@@ -37,7 +37,7 @@ STOP_MARGIN_S = 20.0
 """What a program may need to end beyond the time that its work is given."""
 
 
-class ExitCode(IntEnum):
+class ProgramExit(IntEnum):
     """See the module."""
 
     OK = 0
@@ -45,7 +45,7 @@ class ExitCode(IntEnum):
     USAGE = 2
 
 
-class Service(Protocol):
+class ProgramService(Protocol):
     """What a program runs."""
 
     def start(self) -> None:
@@ -63,7 +63,7 @@ class Working(Protocol):
     """A service that begins work by itself, and not only when it is asked to."""
 
     def begin_nothing(self) -> None:
-        """From now on nothing begins. Returns at once; `Service.stop` comes later."""
+        """From now on nothing begins. Returns at once; `ProgramService.stop` comes later."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Program:
     """One of the programs.
 
     :param build: connects to everything. It imports what it needs itself: the executor must be installed before.
-    :param stop_s: seconds that `Service.stop` may take, by the settings.
+    :param stop_s: seconds that `ProgramService.stop` may take, by the settings.
     :param processes: how many processes are configured.
     :param ailment: why a running service has to end and be started anew; empty while it has not.
     :param defaults: see `config.load`.
@@ -79,7 +79,7 @@ class Program:
     """
 
     name: str
-    build: Callable[[config.Settings], Service]
+    build: Callable[[config.Settings], ProgramService]
     stop_s: Callable[[config.Settings], float]
     processes: Callable[[config.Settings], int] = lambda settings: 1
     ailment: Callable[[Any], str] = lambda service: ''
@@ -87,13 +87,13 @@ class Program:
     executor: concurrency.Executor | None = None
 
 
-def exit_code(error: errors.ConvergenceError) -> ExitCode:
+def exit_code(error: errors.ConvergenceError) -> ProgramExit:
     """How a program ends because of an error."""
     mistaken = isinstance(error, (errors.ConfigurationError, errors.UserError))
-    return ExitCode.USAGE if mistaken else ExitCode.FAILED
+    return ProgramExit.USAGE if mistaken else ProgramExit.FAILED
 
 
-def complain(name: str, error: errors.ConvergenceError) -> ExitCode:
+def complain(name: str, error: errors.ConvergenceError) -> ProgramExit:
     """Say on standard error, in one line and without secrets, why a program ends."""
     line = escaped(' '.join(logs.mask(str(error)).split()))
     print(f'{name}: {line}', file=sys.stderr, flush=True)
@@ -142,11 +142,11 @@ def run(program: Program, argv: Sequence[str] | None = None, count_option: str |
     ).run()
 
 
-def _usage(ended: SystemExit) -> ExitCode:
+def _usage(ended: SystemExit) -> ProgramExit:
     """The exit code of a command line that was wrong, or asked for help. What is wrong has been said by then."""
     if ended.code == 1:  # oslo.config has not ended its line
         print(file=sys.stderr)
-    return ExitCode.USAGE if ended.code else ExitCode.OK
+    return ProgramExit.USAGE if ended.code else ProgramExit.OK
 
 
 def serve(program: Program, settings: config.Settings, link: Link | None = None) -> int:
@@ -175,19 +175,19 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
         return complain(program.name, error)
     except Exception:
         LOG.exception('%s has failed', program.name)
-        return ExitCode.FAILED
+        return ProgramExit.FAILED
     LOG.info('%s has ended', program.name)
-    return ExitCode.FAILED if ailment else ExitCode.OK
+    return ProgramExit.FAILED if ailment else ProgramExit.OK
 
 
-def _signals(link: Link | None) -> Signals:
+def _signals(link: Link | None) -> ProcessSignals:
     if link is None:
-        return Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        return ProcessSignals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     # Ctrl-C reaches every process of a terminal; the supervisor says what it means.
-    return Signals(signal.SIGTERM, signal.SIGHUP, overheard=(signal.SIGINT,))
+    return ProcessSignals(signal.SIGTERM, signal.SIGHUP, overheard=(signal.SIGINT,))
 
 
-def _wait(program: Program, service: Service, signals: Signals, link: Link | None) -> str:
+def _wait(program: Program, service: ProgramService, signals: ProcessSignals, link: Link | None) -> str:
     """Until it is time to stop; why that is not what somebody wanted, or nothing where it is."""
     at_terminal = link is None and os.isatty(0)
     while True:
@@ -207,7 +207,7 @@ def _wait(program: Program, service: Service, signals: Signals, link: Link | Non
             return ailment
 
 
-def _stop(service: Service, limit_s: float) -> None:
+def _stop(service: ProgramService, limit_s: float) -> None:
     """End in good order, or at least end. The watchdog is no thread of ours: it works whatever they are stuck in."""
     faulthandler.dump_traceback_later(limit_s, exit=True)
     if isinstance(service, Working):

@@ -130,7 +130,7 @@ def _run(settings: Settings) -> int:
     from convergence.cmd import all_in_one, program
     from convergence.cmd.engine import STOP_S
 
-    def build(settings: Settings) -> program.Service:
+    def build(settings: Settings) -> program.ProgramService:
         from convergence.cmd.api_address import Telling
         from convergence.cmd.api_process import ApiProcess
         from convergence.cmd.embedded import Embedded

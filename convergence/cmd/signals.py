@@ -18,7 +18,7 @@ STOP = frozenset({signal.SIGTERM, signal.SIGINT})
 """Signals that ask a program to end in good order."""
 
 
-class Signals:
+class ProcessSignals:
     """Catches signals while it is entered.
 
     :param caught: what to catch. Only the main thread may enter.

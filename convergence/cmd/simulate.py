@@ -20,8 +20,8 @@ from pathlib import Path
 from rich.console import Console
 
 from convergence import concurrency
-from convergence.cmd.simulate_arguments import SERVERS, Options, parse
-from convergence.cmd.simulate_progress import Progress
+from convergence.cmd.simulate_arguments import SERVERS, SimulateOptions, parse
+from convergence.cmd.simulate_progress import RunProgress
 from convergence.errors import ConvergenceError, UserError
 from convergence.simulator.batch import Chunk, Tally, chunks, endless, execute, find, load, plan_for, tally_of
 from convergence.simulator.choices import Choices
@@ -29,7 +29,7 @@ from convergence.simulator.explore import Bound, explore
 from convergence.simulator.faults import Faults
 from convergence.simulator.programs import number_of
 from convergence.simulator.report import Form, examine, explored_text, failure_text, tell, told, totals
-from convergence.simulator.run import Mode, Plan, Verdict
+from convergence.simulator.run import Mode, RunPlan, Verdict
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MOST_REPORTS = 5
@@ -57,13 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 class Simulation:
     """One call of the program."""
 
-    def __init__(self, options: Options, paths: Sequence[Path], console: Console) -> None:
+    def __init__(self, options: SimulateOptions, paths: Sequence[Path], console: Console) -> None:
         self._options = options
         self._paths = paths
         self._console = console
         self._began = time.monotonic()
         self._tally = Tally()
-        self._broken: dict[str, tuple[Path, Plan, Verdict, bool]] = {}
+        self._broken: dict[str, tuple[Path, RunPlan, Verdict, bool]] = {}
 
     def run(self) -> int:
         """Do what the options say; the exit code."""
@@ -96,7 +96,7 @@ class Simulation:
 
     # --- ways to run ------------------------------------------------------------------------------------------
 
-    def _once(self, plan: Plan, choices: Choices, *, by_seed: bool) -> int:
+    def _once(self, plan: RunPlan, choices: Choices, *, by_seed: bool) -> int:
         """One run of each scenario, with its story where that is wanted or where it fails."""
         seed = self._options.seed or 0
         for path in self._paths:
@@ -130,7 +130,7 @@ class Simulation:
 
     def _seeds(self, seeds: range) -> None:
         options = self._options
-        with Progress(self._console, options.time_s, len(seeds) * len(self._paths)) as progress:
+        with RunProgress(self._console, options.time_s, len(seeds) * len(self._paths)) as progress:
             for chunk, tally in self._tallies(self._chunks(seeds)):
                 self._tally.add(tally)
                 for verdict in tally.failures:
@@ -159,7 +159,7 @@ class Simulation:
         options = self._options
         bound = Bound(options.states, options.choices, options.time_s)
         for path in self._paths:
-            with Progress(self._console, None, options.states, path.stem) as progress:
+            with RunProgress(self._console, None, options.states, path.stem) as progress:
                 explored = explore(load(path), options.plan, bound, progress.explored)
             self._tally.add(explored.tally)
             self._say(explored_text(path, explored))
@@ -180,7 +180,7 @@ class Simulation:
 
     # --- failures ---------------------------------------------------------------------------------------------
 
-    def _note(self, path: Path, plan: Plan, verdict: Verdict, *, by_seed: bool) -> None:
+    def _note(self, path: Path, plan: RunPlan, verdict: Verdict, *, by_seed: bool) -> None:
         self._broken.setdefault(path.stem, (path, plan, verdict, by_seed))
 
     def _report(self) -> Iterator[str]:

@@ -13,7 +13,7 @@ from convergence.errors import Invalid
 from convergence.simulator.explore import Grain
 from convergence.simulator.faults import Faults
 from convergence.simulator.report import PROGRAM, Form
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 from convergence.simulator.shrink import Schedule
 from convergence.simulator.shrink import read as read_schedule
 from convergence.simulator.sqlstore import in_sqlite
@@ -29,7 +29,7 @@ URL_VARIABLE = 'CONVERGENCE_SIMULATE_DATABASE_URL'
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimulateOptions:
     """What is to be done.
 
     :param order: run in order; `seeds` also (or only) under these seeds.
@@ -39,7 +39,7 @@ class Options:
     """
 
     paths: tuple[Path, ...]
-    plan: Plan
+    plan: RunPlan
     order: bool = False
     seed: int | None = None
     seeds: range | None = None
@@ -56,9 +56,9 @@ class Options:
     database_url: str = ''
     transport_url: str = ''
 
-    def settings(self, plan: Plan) -> list[str]:
+    def settings(self, plan: RunPlan) -> list[str]:
         """The arguments that make a plan, as far as it differs from the usual one."""
-        usual, faults = Plan(), plan.faults
+        usual, faults = RunPlan(), plan.faults
         given = {
             '--store': (self.store, 'memory'),
             '--engines': (plan.engines, usual.engines),
@@ -78,11 +78,11 @@ class Options:
         return [word for pair in shown for word in pair]
 
 
-def _grain(plan: Plan) -> Grain:
+def _grain(plan: RunPlan) -> Grain:
     return Grain.TRANSACTION if plan.passed else Grain.STEP
 
 
-def parse(argv: Sequence[str] | None) -> Options:
+def parse(argv: Sequence[str] | None) -> SimulateOptions:
     """Read the command line.
 
     :raises SystemExit: it is wrong (2), or asks for help (0).
@@ -99,10 +99,10 @@ def parse(argv: Sequence[str] | None) -> Options:
     faults = Faults(
         given.drop, given.double, given.crash, given.most_crashes, given.freeze, given.no_answer, given.outage
     )
-    plan = Plan(
+    plan = RunPlan(
         faults=faults,
-        engines=given.engines or (1 if explore else Plan().engines),
-        workers=given.workers or (2 if explore else Plan().workers),
+        engines=given.engines or (1 if explore else RunPlan().engines),
+        workers=given.workers or (2 if explore else RunPlan().workers),
         threads=given.threads,
         storage=in_sqlite if given.store == 'sqlite' else in_memory,
         passed=grain.passed,
@@ -111,7 +111,7 @@ def parse(argv: Sequence[str] | None) -> Options:
     seeds = given.seeds if given.seeds is not None or chosen else SEEDS
     if given.time is not None and seeds is SEEDS:
         seeds = FOREVER
-    return Options(
+    return SimulateOptions(
         paths=tuple(given.paths),
         plan=plan,
         order=given.order or not chosen,
@@ -183,7 +183,7 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         choices=[grain.value for grain in Grain],
         help='others may go on at every step (default), or only between transactions (default of --explore)',
     )
-    group.add_argument('--threads', type=_positive, default=Plan().threads, metavar='N', help='of each worker (8)')
+    group.add_argument('--threads', type=_positive, default=RunPlan().threads, metavar='N', help='of each worker (8)')
     group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='of messages that are lost, 0 to 1')
     group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
     group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')

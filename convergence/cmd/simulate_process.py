@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import Program, Service, run
+from convergence.cmd.program import Program, ProgramService, run
 from convergence.config import Settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ REALITY = 'CONVERGENCE_SIMULATED_REALITY'
 """Environment variable with the path of the file in which the simulated cloud is kept."""
 
 
-def build_engine(settings: Settings) -> Service:
+def build_engine(settings: Settings) -> ProgramService:
     """An engine, connected.
 
     :raises OperatorError: database or broker cannot be used.
@@ -31,7 +31,7 @@ def build_engine(settings: Settings) -> Service:
     return EngineProcess(_parts(settings), stop_s=5.0)
 
 
-def build_worker(settings: Settings) -> Service:
+def build_worker(settings: Settings) -> ProgramService:
     """A worker, connected.
 
     :raises OperatorError: database or broker cannot be used.

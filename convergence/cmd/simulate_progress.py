@@ -15,7 +15,7 @@ from convergence.simulator.explore import Explored
 LINE_EVERY_S = 10.0
 
 
-class Progress:
+class RunProgress:
     """A context in which progress is shown.
 
     :param time_s: how long it will take; None: until `total` is reached.

@@ -19,13 +19,13 @@ from oslo_context.context import RequestContext
 from convergence import config, errors
 from convergence.cmd.assembly import open_transport
 from convergence.cmd.database import open_database
-from convergence.cmd.simulate_arguments import Options
+from convergence.cmd.simulate_arguments import SimulateOptions
 from convergence.cmd.simulate_process import REALITY
 from convergence.db.schema import migration
 from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient
 from convergence.simulator.batch import load
-from convergence.simulator.real import Installation, RealRun
+from convergence.simulator.real import RealInstallation, RealRun
 from convergence.simulator.report import command
 from convergence.simulator.shared import SharedReality
 
@@ -57,7 +57,7 @@ drain_timeout_s = 5
 """Times are short, for what is waited for here is that somebody dies."""
 
 
-class Processes:
+class RealProcesses:
     """The engines and workers of one installation.
 
     :param arguments: what each of them is told on its command line.
@@ -115,7 +115,7 @@ class Processes:
         return [f'{kind}: {lines[-1] if lines else "without a word"}' for kind in gone]
 
 
-def run_all(options: Options, paths: Sequence[Path], say: Callable[..., None]) -> bool:
+def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., None]) -> bool:
     """Run scenarios on real processes; whether anything failed.
 
     :raises OperatorError: database or broker cannot be used.
@@ -139,7 +139,7 @@ def run_all(options: Options, paths: Sequence[Path], say: Callable[..., None]) -
 
 
 @contextlib.contextmanager
-def _installation(options: Options) -> Iterator[Installation]:
+def _installation(options: SimulateOptions) -> Iterator[RealInstallation]:
     """An installation for as long as the context lasts."""
     with tempfile.TemporaryDirectory(prefix='simulated-') as name:
         directory = Path(name)
@@ -158,7 +158,7 @@ def _installation(options: Options) -> Iterator[Installation]:
             migration.sync(database)
         transport = open_transport(settings)
         reality = SharedReality(directory / 'reality.sqlite')
-        processes = Processes(arguments, {REALITY: str(directory / 'reality.sqlite')}, directory / 'log')
+        processes = RealProcesses(arguments, {REALITY: str(directory / 'reality.sqlite')}, directory / 'log')
         try:
             for kind, count in (('engine', options.plan.engines), ('worker', options.plan.workers)):
                 for _ in range(count):
@@ -166,7 +166,7 @@ def _installation(options: Options) -> Iterator[Installation]:
             context = RequestContext(user_id='simulated', overwrite=False)
             client = EngineClient(transport)
             _wait_for(client, context, processes, options.plan.engines + options.plan.workers)
-            yield Installation(client, context, Store(database), reality, processes)
+            yield RealInstallation(client, context, Store(database), reality, processes)
         finally:
             processes.stop()
             transport.close()
@@ -178,7 +178,7 @@ def _verbatim(url: str) -> str:
     return url.replace('$', '$$')
 
 
-def _wait_for(client: EngineClient, context: RequestContext, processes: Processes, count: int) -> None:
+def _wait_for(client: EngineClient, context: RequestContext, processes: RealProcesses, count: int) -> None:
     """Until all processes are at work.
 
     :raises MessagingUnavailable: one of them has ended, or they are not at work after a long time.

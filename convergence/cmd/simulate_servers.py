@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from convergence import errors
-from convergence.cmd.simulate_arguments import Options
+from convergence.cmd.simulate_arguments import SimulateOptions
 from convergence.db.schema import migration
 from convergence.db.simulation import all_rows, clear, is_empty
 from convergence.db.statements.connection import Database, connect
@@ -20,9 +20,9 @@ from convergence.db.statements.store import Store
 from convergence.simulator.batch import load, plan_for
 from convergence.simulator.crew import Crew, CrewEngine, Order
 from convergence.simulator.language import Scenario
-from convergence.simulator.real import Installation, RealRun
+from convergence.simulator.real import RealInstallation, RealRun
 from convergence.simulator.report import command
-from convergence.simulator.run import Plan, Verdict
+from convergence.simulator.run import RunPlan, Verdict
 from convergence.simulator.world import Context
 
 V = TypeVar('V')
@@ -95,12 +95,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class SimulationDatabase:
     """A database for simulations alone, empty but for the schema."""
 
     database: Database
 
-    def run(self, scenario: Scenario, plan: Plan, seed: int, *, limit_s: float = 60.0) -> tuple[Verdict, list[str]]:
+    def run(self, scenario: Scenario, plan: RunPlan, seed: int, *, limit_s: float = 60.0) -> tuple[Verdict, list[str]]:
         """One run; what came of it, and the verbs that were left out.
 
         :param limit_s: after so long without coming to rest the run has failed.
@@ -109,7 +109,7 @@ class Server:
         crew = Crew(self.database, Order(seed, plan.faults, plan.engines, plan.workers, plan.threads))
         store = Store(self.database)
         context = Context(project_id=str(uuid.uuid4()))
-        place = Installation(Asked(crew), context, store, crew.reality, crew, partial(look, crew, store))
+        place = RealInstallation(Asked(crew), context, store, crew.reality, crew, partial(look, crew, store))
         run = RealRun(scenario, place, limit_s=limit_s)
         try:
             verdict = run.execute()
@@ -132,7 +132,7 @@ def look(crew: Crew, store: Store) -> None:
 
 
 @contextmanager
-def server(kind: str, url: str) -> Iterator[Server]:
+def server(kind: str, url: str) -> Iterator[SimulationDatabase]:
     """The database at a URL, emptied afterwards.
 
     :raises ConfigurationError: it is of another kind, or there are stacks in it.
@@ -150,14 +150,14 @@ def server(kind: str, url: str) -> Iterator[Server]:
                 'Name an empty database.'
             )
         try:
-            yield Server(database)
+            yield SimulationDatabase(database)
         finally:
             clear(Store(database))
     finally:
         database.dispose()
 
 
-def run_all(options: Options, paths: Sequence[Path], say: Callable[..., None]) -> bool:
+def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., None]) -> bool:
     """Run scenarios under their seeds; whether anything failed.
 
     :raises ConfigurationError: the database cannot be used; `DatabaseUnavailable`: it does not answer.
@@ -187,5 +187,5 @@ def run_all(options: Options, paths: Sequence[Path], say: Callable[..., None]) -
     return bool(broken)
 
 
-def _again(options: Options, path: Path, plan: Plan, seed: int) -> str:
+def _again(options: SimulateOptions, path: Path, plan: RunPlan, seed: int) -> str:
     return command(path, ['--seed', str(seed), '--database-url', 'URL'], options.settings(plan))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from convergence.cmd.signals import STOP, Signals, forget, held_back, overhear
+from convergence.cmd.signals import STOP, ProcessSignals, forget, held_back, overhear
 
 LOG = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ Work: TypeAlias = Callable[[Link], int]
 
 
 @dataclass(slots=True)
-class Child:
+class SupervisedProcess:
     """One of the processes, over its lives.
 
     :param process_id: None between two lives.
@@ -92,11 +92,11 @@ class Supervisor:
         self._work = work
         self._reload = reload
         self._patience = patience or Patience()
-        self._children = [Child(number) for number in range(1, count + 1)]
+        self._children = [SupervisedProcess(number) for number in range(1, count + 1)]
 
     def run(self) -> int:
         """Until it is over; the exit code."""
-        with Signals(*CAUGHT) as signals:
+        with ProcessSignals(*CAUGHT) as signals:
             for child in self._children:
                 self._start(child)
             LOG.info('%s: %d processes', self._name, len(self._children))
@@ -118,7 +118,7 @@ class Supervisor:
 
     # --- lives ------------------------------------------------------------------------------------------------
 
-    def _start(self, child: Child) -> None:
+    def _start(self, child: SupervisedProcess) -> None:
         supervisor = os.getpid()
         news, tell = os.pipe()
         # Otherwise a signal that reaches the new process first would be noted in the supervisor's pipe.
@@ -157,7 +157,7 @@ class Supervisor:
             )
         return None
 
-    def _ended(self, child: Child) -> int | None:
+    def _ended(self, child: SupervisedProcess) -> int | None:
         """The exit code of a process that has ended, negative for a signal; None while it lives."""
         if child.process_id is None:
             return None
@@ -176,7 +176,7 @@ class Supervisor:
 
     # --- the end ----------------------------------------------------------------------------------------------
 
-    def _stop(self, signals: Signals) -> int:
+    def _stop(self, signals: ProcessSignals) -> int:
         """Ask every process to end and wait; 0 where all of them did so in good order."""
         self._signal(signal.SIGTERM)
         ends = time.monotonic() + self._patience.stop_s

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from convergence.cmd.program import Program, Service, require_broker, run
+from convergence.cmd.program import Program, ProgramService, require_broker, run
 from convergence.config import Settings
 
 NAME = 'convergence-worker'
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings) -> ProgramService:
     """A worker, connected.
 
     :raises OperatorError: database or broker cannot be used.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from convergence.simulator.kernel import Process
-from convergence.simulator.language import Call
+from convergence.simulator.kernel import SimulatedProcess
+from convergence.simulator.language import QueuedCall
 from convergence.simulator.network import LOST
 from convergence.simulator.world import World
 
@@ -25,7 +25,7 @@ ACCIDENTS = frozenset(
 """Verbs of a scenario that order one."""
 
 
-def befall(world: World, call: Call) -> None:
+def befall(world: World, call: QueuedCall) -> None:
     """Let something go wrong as a call of a scenario says."""
     if call.verb == 'drop':
         world.trouble.happened()
@@ -54,7 +54,7 @@ def befall(world: World, call: Call) -> None:
             world.kernel.bury()
 
 
-def _victim(world: World, verb: str) -> Process:
+def _victim(world: World, verb: str) -> SimulatedProcess:
     """One of the engines or workers, one that is doing something if there is any."""
     processes = [each.process for each in (world.engines if verb.endswith('engine') else world.workers)]
     busy = {fiber.process for fiber in world.kernel.fibers}

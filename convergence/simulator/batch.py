@@ -14,7 +14,7 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.programs import number_of, program
-from convergence.simulator.run import Plan, Run, Verdict
+from convergence.simulator.run import Run, RunPlan, Verdict
 from convergence.simulator.storms import storm, storm_of
 
 CHUNK = 25
@@ -109,7 +109,7 @@ Prepare = Callable[[Run], object]
 
 
 def execute(
-    scenario: Scenario, plan: Plan, choices: Choices, *, seed: int = 0, prepare: Prepare | None = None
+    scenario: Scenario, plan: RunPlan, choices: Choices, *, seed: int = 0, prepare: Prepare | None = None
 ) -> tuple[Verdict, Run]:
     """Run a scenario once; whatever it raises becomes the verdict.
 
@@ -151,7 +151,7 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
     )
 
 
-def plan_for(plan: Plan, seed: int, *, alternate: bool) -> Plan:
+def plan_for(plan: RunPlan, seed: int, *, alternate: bool) -> RunPlan:
     """The plan of one seed: when they alternate, even seeds have no faults."""
     return replace(plan, faults=Faults()) if alternate and seed % 2 == 0 else plan
 
@@ -165,7 +165,7 @@ class Chunk:
     """
 
     path: Path
-    plan: Plan
+    plan: RunPlan
     seeds: range
     alternate: bool = False
     ends_at: float | None = None
@@ -197,14 +197,14 @@ def collecting_later() -> Iterator[None]:
             gc.collect()
 
 
-def chunks(paths: Sequence[Path], plan: Plan, seeds: range, *, alternate: bool = False) -> Iterator[Chunk]:
+def chunks(paths: Sequence[Path], plan: RunPlan, seeds: range, *, alternate: bool = False) -> Iterator[Chunk]:
     """Every scenario under every seed: some seeds of each scenario in turn, so that all of them come early."""
     for start in range(seeds.start, seeds.stop, CHUNK):
         for path in paths:
             yield Chunk(path, plan, range(start, min(start + CHUNK, seeds.stop)), alternate)
 
 
-def endless(paths: Sequence[Path], plan: Plan, start: int, ends_at: float, *, alternate: bool) -> Iterator[Chunk]:
+def endless(paths: Sequence[Path], plan: RunPlan, start: int, ends_at: float, *, alternate: bool) -> Iterator[Chunk]:
     """As `chunks`, with one seed after the other until the time is over. The first round is of one seed each."""
     size = 1
     while time.time() < ends_at:

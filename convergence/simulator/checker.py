@@ -14,7 +14,7 @@ from convergence.core.rows import Node, Traversal
 from convergence.simulator.invariants import (
     CountedOnce,
     Discreet,
-    Fenced,
+    FencedWrites,
     GoesOn,
     InOrder,
     Invariant,
@@ -22,7 +22,7 @@ from convergence.simulator.invariants import (
     OneTenant,
     OneTraversal,
 )
-from convergence.simulator.kernel import Fiber, Process
+from convergence.simulator.kernel import Fiber, SimulatedProcess
 from convergence.simulator.object_invariants import AfterReplacement, DependentsFirst, Tracked, WithCause
 from convergence.simulator.reality import NOBODY, PhysicalObject
 from convergence.simulator.templates import Template
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 INVARIANTS = (
     OneOwner,
-    Fenced,
+    FencedWrites,
     InOrder,
     CountedOnce,
     OneTraversal,
@@ -50,7 +50,7 @@ INVARIANTS = (
 """I1 to I12."""
 
 
-class Checker:
+class InvariantChecker:
     """Applies the invariants, and remembers what only a run as a whole can know.
 
     :ivar broken: the first violation; engine code must not get to see it, so it is kept until the turn ends.
@@ -68,7 +68,7 @@ class Checker:
         self.templates: dict[str | None, Template] = {None: Template()}
         self.good: dict[str, str | None] = {}
         self.given: dict[str, Action] = {}
-        self.makers: dict[str, Process] = {}
+        self.makers: dict[str, SimulatedProcess] = {}
         self._memory = Memory()
         self._claims: weakref.WeakKeyDictionary[Fiber, tuple[str, int]] = weakref.WeakKeyDictionary()
         self._invariants = tuple(kind(world) for kind in INVARIANTS)

@@ -24,7 +24,7 @@ from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError
 from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
-from convergence.simulator.ledger import Ledger
+from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
 from convergence.simulator.things import registry
 from convergence.worker.attempt import Pace
@@ -53,7 +53,7 @@ class CrewWorker:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a crew is put together. See `convergence.simulator.run.Plan`."""
+    """How a crew is put together. See `convergence.simulator.run.RunPlan`."""
 
     seed: int = 0
     faults: Faults = NONE
@@ -71,7 +71,7 @@ class Crew:
 
     def __init__(self, database: Database, order: Order) -> None:
         self.moments = Moments(order.seed)
-        self.ledger = Ledger()
+        self.ledger = CommitLedger()
         self.reality = ThreadedReality(self.moments)
         self.lost = False
         self._database = database

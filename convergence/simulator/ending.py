@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.simulator.language import Call
+from convergence.simulator.language import QueuedCall
 from convergence.simulator.reality import NOBODY
 from convergence.simulator.templates import Template
 from convergence.simulator.user import PLENTY, Expectation, User
@@ -12,7 +12,7 @@ from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import World
 
 
-class Ending:
+class FinalComparison:
     """Compares what a user expects with what is there."""
 
     def __init__(self, world: World, user: User) -> None:
@@ -20,7 +20,7 @@ class Ending:
         self.user = user
         self._again = False
 
-    def failed(self) -> list[Call]:
+    def failed(self) -> list[QueuedCall]:
         """What a user would ask for now: those stacks that have failed have to converge when nothing fails any more."""
         calls, self._again = [], True
         for name, expected in sorted(self.user.stacks.items()):
@@ -28,11 +28,15 @@ class Ending:
             if stack is None or (stack.status is not Status.FAILED and not self.world.reality.late):
                 continue
             if stack.action is Action.DELETE or expected.goal is None:
-                calls.append(Call('delete_stack', (name,)))
+                calls.append(QueuedCall('delete_stack', (name,)))
             elif stack.action is Action.SUSPEND:
-                calls += [Call('resume_stack', (name,)), Call('settle'), Call('update_stack', (name, expected.goal))]
+                calls += [
+                    QueuedCall('resume_stack', (name,)),
+                    QueuedCall('settle'),
+                    QueuedCall('update_stack', (name, expected.goal)),
+                ]
             else:
-                calls.append(Call('update_stack', (name, expected.goal)))
+                calls.append(QueuedCall('update_stack', (name, expected.goal)))
         return calls
 
     def check(self) -> None:

@@ -18,7 +18,7 @@ from typing_extensions import override
 from convergence.simulator.batch import Tally, execute, tally_of
 from convergence.simulator.choices import Choices
 from convergence.simulator.language import Scenario
-from convergence.simulator.run import Plan, Run, Verdict
+from convergence.simulator.run import Run, RunPlan, Verdict
 from convergence.simulator.state import Fingerprints
 
 
@@ -34,7 +34,7 @@ class Grain(StrEnum):
 
     @property
     def passed(self) -> frozenset[str]:
-        """Points at which nobody gives way; see `Plan.passed`."""
+        """Points at which nobody gives way; see `RunPlan.passed`."""
         inside = ('read', 'lock stack', 'lock resource', 'commit', 'committed', 'send', 'sent')
         return frozenset(inside if self is Grain.TRANSACTION else ())
 
@@ -125,7 +125,7 @@ class _Exploring(Choices):
 class _Explorer:
     """Explores one scenario."""
 
-    def __init__(self, scenario: Scenario, plan: Plan, bound: Bound) -> None:
+    def __init__(self, scenario: Scenario, plan: RunPlan, bound: Bound) -> None:
         self._scenario = scenario
         self._plan = plan
         self._bound = bound
@@ -183,7 +183,7 @@ class _Explorer:
 
 def explore(
     scenario: Scenario,
-    plan: Plan,
+    plan: RunPlan,
     bound: Bound = Bound(),
     each: Callable[[Explored], object] = lambda result: None,
 ) -> Explored:

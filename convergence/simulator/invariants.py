@@ -73,7 +73,7 @@ class OneOwner(Invariant):
                 yield f'{after.name} ({key}) is claimed without a new fence'
 
 
-class Fenced(Invariant):
+class FencedWrites(Invariant):
     """A write that names an owner and a fence lands only while they are the row's."""
 
     rule = 'I2'

@@ -21,7 +21,7 @@ class Crashed(BaseException):
 
 
 @dataclass(eq=False)
-class Process:
+class SimulatedProcess:
     """A simulated process: an engine, a worker or a user.
 
     :ivar frozen_until: until then it stands still.
@@ -42,7 +42,7 @@ class Fiber:
     """
 
     name: str
-    process: Process
+    process: SimulatedProcess
     let: greenlet.greenlet
     number: int
     point: str = 'start'
@@ -88,7 +88,7 @@ class Kernel:
         """The time, in seconds since the epoch."""
         return self.now
 
-    def spawn(self, process: Process, name: str, function: Callable[[], object]) -> Fiber:
+    def spawn(self, process: SimulatedProcess, name: str, function: Callable[[], object]) -> Fiber:
         """A new fiber; it gets its first turn later."""
         self._count += 1
         let = greenlet.greenlet(lambda: self._body(fiber, function))
@@ -149,7 +149,7 @@ class Kernel:
         for fiber in self.fibers:
             fiber.blocked = False
 
-    def kill(self, process: Process) -> None:
+    def kill(self, process: SimulatedProcess) -> None:
         """A process crashes: none of its fibers gets another turn. May be called from one of them."""
         process.alive = False
         self._deaths = True

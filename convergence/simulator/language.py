@@ -16,7 +16,7 @@ from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class QueuedCall:
     """One queued call of a scenario.
 
     :param verb: what to do; `arguments` as the verb has them.
@@ -32,31 +32,31 @@ class Call:
 class Original:
     """The calls that the prototype had. Every method queues one."""
 
-    queue: list[Call] = field(default_factory=list)
+    queue: list[QueuedCall] = field(default_factory=list)
 
     def create_stack(self, name: str, template: Template) -> None:
         """Create a stack."""
-        self.queue.append(Call('create_stack', (name, template)))
+        self.queue.append(QueuedCall('create_stack', (name, template)))
 
     def update_stack(self, name: str, template: Template) -> None:
         """Give a stack a new goal."""
-        self.queue.append(Call('update_stack', (name, template)))
+        self.queue.append(QueuedCall('update_stack', (name, template)))
 
     def delete_stack(self, name: str) -> None:
         """Delete a stack."""
-        self.queue.append(Call('delete_stack', (name,)))
+        self.queue.append(QueuedCall('delete_stack', (name,)))
 
     def rollback_stack(self, name: str) -> None:
         """Take the last operation on a stack back."""
-        self.queue.append(Call('rollback_stack', (name,)))
+        self.queue.append(QueuedCall('rollback_stack', (name,)))
 
     def noop(self, rounds: int = 1) -> None:
         """Let so many messages be processed; in seeded mode, any number."""
-        self.queue.append(Call('noop', (rounds,)))
+        self.queue.append(QueuedCall('noop', (rounds,)))
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Call a function of the scenario, for example `verify`."""
-        self.queue.append(Call('call', (function, arguments, named)))
+        self.queue.append(QueuedCall('call', (function, arguments, named)))
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Mishaps(Original):
         mishap = Mishap.BLOCKS_AFTERWARDS if afterwards else Mishap.BLOCKS
         wanted = Action(action) if action else None
         behaviour = Behaviour(mishap=mishap, action=wanted, after=after, times=times, blocks_s=seconds)
-        self.queue.append(Call('behaves', (name, behaviour)))
+        self.queue.append(QueuedCall('behaves', (name, behaviour)))
 
     def is_busy(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
         """Let a resource say that it could perhaps do it later."""
@@ -132,21 +132,21 @@ class Mishaps(Original):
 
     def vanishes(self, name: str) -> None:
         """Let the objects of a resource be removed by somebody else."""
-        self.queue.append(Call('vanishes', (name,)))
+        self.queue.append(QueuedCall('vanishes', (name,)))
 
     def takes(self, name: str, seconds: float, every: float | None = None) -> None:
         """Let each action of a resource take some time, and be asked `every` so many seconds how far it is."""
-        self.queue.append(Call('behaves', (name, Behaviour(takes_s=seconds, every_s=every))))
+        self.queue.append(QueuedCall('behaves', (name, Behaviour(takes_s=seconds, every_s=every))))
 
     def works(self, name: str) -> None:
         """From now on a resource does what it should."""
-        self.queue.append(Call('behaves', (name, Behaviour())))
+        self.queue.append(QueuedCall('behaves', (name, Behaviour())))
 
     def _behaves(
         self, name: str, mishap: Mishap, action: str | None, after: int, times: int | None, takes_s: float = 0.0
     ) -> None:
         behaviour = Behaviour(takes_s, mishap, Action(action) if action else None, after, times)
-        self.queue.append(Call('behaves', (name, behaviour)))
+        self.queue.append(QueuedCall('behaves', (name, behaviour)))
 
 
 @dataclass
@@ -165,11 +165,11 @@ class Answers(Mishaps):
         mishap = Mishap(how)
         lies_s, takes_s = (seconds, 0.0) if mishap is Mishap.LIES else (0.0, seconds)
         behaviour = Behaviour(takes_s, mishap, None, after, times, lies_s=lies_s)
-        self.queue.append(Call('answers', (name, Question(question), behaviour)))
+        self.queue.append(QueuedCall('answers', (name, Question(question), behaviour)))
 
     def exists(self, key: str, properties: Mapping[str, Json]) -> None:
         """Let there be an object that belongs to no stack."""
-        self.queue.append(Call('exists', (key, dict(properties))))
+        self.queue.append(QueuedCall('exists', (key, dict(properties))))
 
 
 @dataclass
@@ -178,39 +178,39 @@ class Accidents(Answers):
 
     def drop(self, count: int = 1) -> None:
         """Lose the next messages that are in flight."""
-        self.queue.append(Call('drop', (count,)))
+        self.queue.append(QueuedCall('drop', (count,)))
 
     def double(self, count: int = 1) -> None:
         """Deliver the next messages that are in flight twice."""
-        self.queue.append(Call('double', (count,)))
+        self.queue.append(QueuedCall('double', (count,)))
 
     def crash_worker(self) -> None:
         """Let one worker die where it stands."""
-        self.queue.append(Call('crash_worker'))
+        self.queue.append(QueuedCall('crash_worker'))
 
     def crash_engine(self) -> None:
         """Let one engine die where it stands."""
-        self.queue.append(Call('crash_engine'))
+        self.queue.append(QueuedCall('crash_engine'))
 
     def freeze_worker(self, seconds: float) -> None:
         """Let one worker stand still for a while, without a heartbeat, and then go on as if nothing had been."""
-        self.queue.append(Call('freeze_worker', (seconds,)))
+        self.queue.append(QueuedCall('freeze_worker', (seconds,)))
 
     def freeze_engine(self, seconds: float) -> None:
         """Let one engine stand still for a while."""
-        self.queue.append(Call('freeze_engine', (seconds,)))
+        self.queue.append(QueuedCall('freeze_engine', (seconds,)))
 
     def broker_away(self, seconds: float) -> None:
         """Let the broker go away, with all the messages that it had, and come back empty."""
-        self.queue.append(Call('broker_away', (seconds,)))
+        self.queue.append(QueuedCall('broker_away', (seconds,)))
 
     def database_away(self, seconds: float) -> None:
         """Let the database not answer for a while: what was asked of it just now may have been done or not."""
-        self.queue.append(Call('database_away', (seconds,)))
+        self.queue.append(QueuedCall('database_away', (seconds,)))
 
     def clock_jumps(self, seconds: float) -> None:
         """Let the clock of the database jump ahead, or (negative) back."""
-        self.queue.append(Call('clock_jumps', (seconds,)))
+        self.queue.append(QueuedCall('clock_jumps', (seconds,)))
 
 
 @dataclass
@@ -219,85 +219,85 @@ class Measures(Accidents):
 
     def suspend_stack(self, name: str) -> None:
         """Put a stack to rest."""
-        self.queue.append(Call('suspend_stack', (name,)))
+        self.queue.append(QueuedCall('suspend_stack', (name,)))
 
     def resume_stack(self, name: str) -> None:
         """Wake a stack up."""
-        self.queue.append(Call('resume_stack', (name,)))
+        self.queue.append(QueuedCall('resume_stack', (name,)))
 
     def check_stack(self, name: str) -> None:
         """Look whether everything of a stack is there."""
-        self.queue.append(Call('check_stack', (name,)))
+        self.queue.append(QueuedCall('check_stack', (name,)))
 
     def says_broken(self, name: str, resource: str) -> None:
         """Say that a resource of a stack is of no use, if nothing is being done with it."""
-        self.queue.append(Call('says_broken', (name, resource)))
+        self.queue.append(QueuedCall('says_broken', (name, resource)))
 
 
 @dataclass
-class Further(Measures):
+class FurtherVerbs(Measures):
     """What else a person may ask for. What the stack cannot do any more, or never could, is not done."""
 
     def signal(self, name: str, resource: str) -> None:
         """Tell a resource something. (One that waits for it is told in the end, even so.)"""
-        self.queue.append(Call('signal', (name, resource)))
+        self.queue.append(QueuedCall('signal', (name, resource)))
 
     def snapshot_stack(self, name: str) -> None:
         """Take a snapshot of a stack."""
-        self.queue.append(Call('snapshot_stack', (name,)))
+        self.queue.append(QueuedCall('snapshot_stack', (name,)))
 
     def restore_stack(self, name: str) -> None:
         """Bring a stack back to its newest snapshot."""
-        self.queue.append(Call('restore_stack', (name,)))
+        self.queue.append(QueuedCall('restore_stack', (name,)))
 
     def delete_snapshot(self, name: str) -> None:
         """Delete the newest snapshot of a stack."""
-        self.queue.append(Call('delete_snapshot', (name,)))
+        self.queue.append(QueuedCall('delete_snapshot', (name,)))
 
     def abandon_stack(self, name: str) -> None:
         """Forget a stack, and leave its objects."""
-        self.queue.append(Call('abandon_stack', (name,)))
+        self.queue.append(QueuedCall('abandon_stack', (name,)))
 
     def adopt_stack(self, name: str) -> None:
         """Make a stack again from what was left when it was abandoned."""
-        self.queue.append(Call('adopt_stack', (name,)))
+        self.queue.append(QueuedCall('adopt_stack', (name,)))
 
 
 @dataclass
-class Verbs(Further):
+class Verbs(FurtherVerbs):
     """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
 
     def settle(self) -> None:
         """Let everything come to rest before the next call."""
-        self.queue.append(Call('settle'))
+        self.queue.append(QueuedCall('settle'))
 
     def rollback_on_failure(self, name: str) -> None:
         """From the next operation on, let failures of the stack be rolled back."""
-        self.queue.append(Call('rollback_on_failure', (name,)))
+        self.queue.append(QueuedCall('rollback_on_failure', (name,)))
 
     def time_limit(self, name: str, minutes: int) -> None:
         """From the next operation on, let operations on the stack take no longer than that."""
-        self.queue.append(Call('time_limit', (name, minutes)))
+        self.queue.append(QueuedCall('time_limit', (name, minutes)))
 
     def cancel(self, name: str) -> None:
         """Stop what is in progress, without going back."""
-        self.queue.append(Call('cancel', (name,)))
+        self.queue.append(QueuedCall('cancel', (name,)))
 
     def cancel_and_roll_back(self, name: str) -> None:
         """Stop the update in progress and go back to what was last up. Too late, nothing happens."""
-        self.queue.append(Call('cancel_and_roll_back', (name,)))
+        self.queue.append(QueuedCall('cancel_and_roll_back', (name,)))
 
     def refuses(self, verb: str, name: str, *arguments: Any) -> None:
         """Ask for something that has to be refused, and leave nothing behind."""
-        self.queue.append(Call('refuses', (name, verb, *arguments)))
+        self.queue.append(QueuedCall('refuses', (name, verb, *arguments)))
 
     def says(self, name: str, *states: str) -> None:
         """Verify that the state of a stack, with its reason, begins with one of some texts: ``CREATE_FAILED: ...``."""
-        self.queue.append(Call('says', (name, *states)))
+        self.queue.append(QueuedCall('says', (name, *states)))
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
-        self.queue.append(Call('pass_time', (seconds,)))
+        self.queue.append(QueuedCall('pass_time', (seconds,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ class Scenario:
         """A program that was made up by chance."""
         return cls(name, compile(program, name, 'exec'), tolerant=True)
 
-    def read(self, reality: Reality, verify: Callable[[Template], None], test: Any) -> list[Call]:
+    def read(self, reality: Reality, verify: Callable[[Template], None], test: Any) -> list[QueuedCall]:
         """The calls that the scenario queues.
 
         :param test: what the scenario makes its assertions with.

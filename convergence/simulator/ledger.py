@@ -19,7 +19,7 @@ from convergence.db.memory.store import Tables
 from convergence.simulator.verification import Violation
 
 
-class Ledger:
+class CommitLedger:
     """Collects what was committed, by any thread; keeps the first violation, which `raise_any` raises.
 
     :ivar count: how many transactions have written something.

@@ -17,7 +17,7 @@ from convergence.db.scopes import Scope
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed
-from convergence.simulator.ledger import Ledger
+from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.reality import TYPE, Mishap, PhysicalObject, Reality
 
 ViewT = TypeVar('ViewT')
@@ -66,7 +66,7 @@ class CrewStore(Store):
     :ivar accident: called before each transaction; its process may die or stand still there.
     """
 
-    def __init__(self, database: Database, moments: Moments, ledger: Ledger) -> None:
+    def __init__(self, database: Database, moments: Moments, ledger: CommitLedger) -> None:
         super().__init__(database)
         self.dead = False
         self.frozen_until = 0.0

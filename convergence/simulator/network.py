@@ -15,7 +15,7 @@ LOST = 'nobody'
 
 
 @dataclass(eq=False, slots=True)
-class Message:
+class MessageInFlight:
     """A message in flight."""
 
     kind: str
@@ -29,7 +29,7 @@ class Message:
         return f'{self.kind} {self.number}' if self.kind == 'check_resource' else self.kind
 
 
-class Messenger:
+class SimulatedMessenger:
     """The network, as a dispatcher and a worker use it."""
 
     def __init__(self, world: World) -> None:
@@ -41,12 +41,12 @@ class Messenger:
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Somebody should look at this node."""
-        return self._world.send(Message('check_resource', traversal_id, node, hops=hops))
+        return self._world.send(MessageInFlight('check_resource', traversal_id, node, hops=hops))
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal."""
-        return self._world.send(Message('cancel', traversal_id, stack_id=stack_id))
+        return self._world.send(MessageInFlight('cancel', traversal_id, stack_id=stack_id))
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
         """A node of the traversal has failed."""
-        return self._world.send(Message('settle', traversal_id, stack_id=stack_id))
+        return self._world.send(MessageInFlight('settle', traversal_id, stack_id=stack_id))

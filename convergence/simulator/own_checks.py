@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from convergence.simulator.language import Call
+from convergence.simulator.language import QueuedCall
 
 
 class OwnChecks:
@@ -24,7 +24,7 @@ class OwnChecks:
     :ivar left_out: how many checks were left out.
     """
 
-    def __init__(self, calls: Sequence[Call], resting: Callable[[], frozenset[int]]) -> None:
+    def __init__(self, calls: Sequence[QueuedCall], resting: Callable[[], frozenset[int]]) -> None:
         self._kept = tuple(calls)
         self._places = {id(call): place for place, call in enumerate(self._kept)}
         self._resting = resting
@@ -32,11 +32,11 @@ class OwnChecks:
         self.interrupted = False
         self.left_out = 0
 
-    def place(self, call: Call) -> int:
+    def place(self, call: QueuedCall) -> int:
         """Where in the scenario a call is."""
         return self._places[id(call)]
 
-    def comes_at_rest(self, call: Call) -> bool:
+    def comes_at_rest(self, call: QueuedCall) -> bool:
         """Whether the author has put a check where everything is at rest in order."""
         return self.place(call) in self._resting()
 

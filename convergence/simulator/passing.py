@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from convergence.core.model import Status
 from convergence.simulator.faults import LEASE_S, SWEEP_S, Trouble
-from convergence.simulator.kernel import Kernel, Process
-from convergence.simulator.network import Message
+from convergence.simulator.kernel import Kernel, SimulatedProcess
+from convergence.simulator.network import MessageInFlight
 
 if TYPE_CHECKING:
-    from convergence.simulator.world import Engine, Worker
+    from convergence.simulator.world import SimulatedEngine, SimulatedWorker
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Alarm:
     """
 
     at: float
-    process: Process
+    process: SimulatedProcess
     still: Callable[[], bool]
     act: Callable[[], object]
 
@@ -35,15 +35,17 @@ class Passing:
     trouble: Trouble
     store: Any
     roster: Any
-    bag: list[Message]
-    timers: list[tuple[float, Message]]
+    bag: list[MessageInFlight]
+    timers: list[tuple[float, MessageInFlight]]
     alarms: list[Alarm]
     next_sweep: float
-    engines: list[Engine]
-    workers: list[Worker]
-    handle: Callable[[Process, str, Callable[[], object]], None]
+    engines: list[SimulatedEngine]
+    workers: list[SimulatedWorker]
+    handle: Callable[[SimulatedProcess, str, Callable[[], object]], None]
 
-    def set_alarm(self, process: Process, delay_s: float, still: Callable[[], bool], act: Callable[[], object]) -> None:
+    def set_alarm(
+        self, process: SimulatedProcess, delay_s: float, still: Callable[[], bool], act: Callable[[], object]
+    ) -> None:
         """A process will do something after some seconds, if there is still a reason; at once where that is now."""
         if delay_s > 0.0:
             self.alarms.append(Alarm(self.kernel.now + delay_s, process, still, act))
@@ -99,7 +101,7 @@ class Passing:
         return all(stack.status is not Status.IN_PROGRESS for stack in self.store.tables.stack.values())
 
 
-def _beat(world: Passing, worker: Worker) -> None:
+def _beat(world: Passing, worker: SimulatedWorker) -> None:
     """As a heartbeat does it: whoever finds that its lease has run out stops its work and comes back."""
     service, now, away = worker.service, world.kernel.now, world.trouble.database_is_away
     is_over = worker.holds_until < now

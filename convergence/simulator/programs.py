@@ -30,7 +30,7 @@ def number_of(path: Path) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ScenarioProgram:
     """A program in pieces, which can be left out one by one.
 
     :param head: what everything else needs; `lines`: one call each.
@@ -44,7 +44,7 @@ class Program:
         """The program as a scenario file has it."""
         return '\n'.join((*self.head, *self.lines, ''))
 
-    def without(self, start: int, count: int) -> Program:
+    def without(self, start: int, count: int) -> ScenarioProgram:
         """The program with some of its calls left out."""
         return replace(self, lines=(*self.lines[:start], *self.lines[start + count :]))
 
@@ -57,7 +57,7 @@ class _Author:
         self._number = number
         self._templates: list[Template] = []
 
-    def write(self) -> Program:
+    def write(self) -> ScenarioProgram:
         templates = self._several()
         head = [f'"""Random program {self._number}."""', '']
         head += [f't{index} = {template!r}' for index, template in enumerate(templates)]
@@ -73,7 +73,7 @@ class _Author:
             lines += self._meanwhile()
         if self._happens(0.5):
             lines.append("engine.delete_stack('s')")
-        return Program(tuple(head), (*lines, 'engine.settle()'))
+        return ScenarioProgram(tuple(head), (*lines, 'engine.settle()'))
 
     def _happens(self, rate: float) -> bool:
         return self._random.random() < rate
@@ -194,12 +194,14 @@ class _Author:
         return self._random.choice(NAMES)
 
 
-def program(number: int) -> Program:
+def program(number: int) -> ScenarioProgram:
     """The program of a number."""
     return _Author(number).write()
 
 
-def shortened(whole: Program, still_fails: Callable[[Program], bool], attempts: int = 200) -> Program:
+def shortened(
+    whole: ScenarioProgram, still_fails: Callable[[ScenarioProgram], bool], attempts: int = 200
+) -> ScenarioProgram:
     """The shortest program found that fails in the same way: calls are left out, many at once first.
 
     :param still_fails: tries a program.

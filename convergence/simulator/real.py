@@ -18,7 +18,7 @@ from convergence.core.rows import Stack
 from convergence.db.simulation import all_rows
 from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient
-from convergence.simulator.language import Call, Scenario
+from convergence.simulator.language import QueuedCall, Scenario
 from convergence.simulator.reality import Reality
 from convergence.simulator.run import Verdict
 from convergence.simulator.templates import Template
@@ -37,7 +37,7 @@ LEFT_OUT = frozenset(
 """Verbs that real processes are not asked for."""
 
 
-class Processes(Protocol):
+class ProcessControl(Protocol):
     """What a scenario can do to real processes. Kinds are ``engine`` and ``worker``."""
 
     def crash(self, kind: str) -> None:
@@ -76,7 +76,7 @@ class Requests(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class RealInstallation:
     """Processes at work, as a scenario sees them.
 
     :param client: what operations are asked of, as `convergence.rpc.client.EngineClient` has them.
@@ -88,12 +88,12 @@ class Installation:
     context: Any
     store: Store
     reality: Reality
-    processes: Processes
+    processes: ProcessControl
     look: Callable[[], object] = lambda: None
 
 
 @dataclass
-class Wish:
+class ExpectedStack:
     """What may become of a stack.
 
     :ivar goals: templates, one of which has to be real in the end; usually there is just one.
@@ -106,20 +106,20 @@ class Wish:
     anything: bool = False
 
 
-class User:
+class RealUser:
     """Asks for operations, and keeps in mind what may have become of each stack.
 
     :ivar wishes: by the scenario's name of the stack.
     """
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: RealInstallation) -> None:
         self._at = installation
         self._names: dict[str, str] = {}
         self._rollback: set[str] = set()
         self._minutes: dict[str, int] = {}
-        self.wishes: dict[str, Wish] = {}
+        self.wishes: dict[str, ExpectedStack] = {}
 
-    def prefers(self, call: Call) -> None:
+    def prefers(self, call: QueuedCall) -> None:
         """How operations are to be asked for from now on."""
         name = call.arguments[0]
         if call.verb == 'rollback_on_failure':
@@ -127,7 +127,7 @@ class User:
         else:
             self._minutes[name] = call.arguments[1]
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: QueuedCall) -> None:
         """An operation; one that comes too late is none."""
         name = call.arguments[0]
         try:
@@ -139,7 +139,7 @@ class User:
                 case 'rollback_stack':
                     self._roll_back(name)
                 case 'delete_stack':
-                    self.wishes[name] = Wish([Template()])
+                    self.wishes[name] = ExpectedStack([Template()])
                     self._at.client.delete_stack(self._at.context, self._identity(name))
                 case 'cancel' | 'cancel_and_roll_back':
                     self.wishes[name].anything = True
@@ -174,12 +174,12 @@ class User:
         raise Violation('refusal', f'{verb} of {name} was accepted')
 
     def _create(self, name: str, wanted: Template) -> None:
-        self.wishes[name] = Wish([wanted])
+        self.wishes[name] = ExpectedStack([wanted])
         created = self._at.client.create_stack(self._at.context, name, wanted.document(), args=self._arguments(name))
         self._names[name] = created['stack_id']
 
     def _update(self, name: str, wanted: Template) -> None:
-        self.wishes[name] = Wish([wanted], self._certain(name))
+        self.wishes[name] = ExpectedStack([wanted], self._certain(name))
         self._at.client.update_stack(
             self._at.context, self._identity(name), wanted.document(), args=self._arguments(name)
         )
@@ -187,7 +187,7 @@ class User:
     def _roll_back(self, name: str) -> None:
         """Back to what the stack was: by a rollback in time, or else by an update."""
         target = self.wishes[name].before or [Template()]
-        self.wishes[name] = Wish(target)
+        self.wishes[name] = ExpectedStack(target)
         goal_id = self.stack(name).template_id
         try:
             self._at.client.stack_cancel_update(self._at.context, self._identity(name), True)
@@ -196,7 +196,7 @@ class User:
             in_time = False
         # Once the new goal has been up, it is itself what an operation in progress goes back to.
         if not in_time:
-            self.wishes[name] = Wish([target[-1]])
+            self.wishes[name] = ExpectedStack([target[-1]])
             self._at.client.update_stack(self._at.context, self._identity(name), target[-1].document())
 
     def _certain(self, name: str) -> list[Template]:
@@ -238,12 +238,12 @@ class RealRun:
     :ivar left_out: verbs of the scenario that only a simulation can do.
     """
 
-    def __init__(self, scenario: Scenario, installation: Installation, *, limit_s: float = 120.0) -> None:
+    def __init__(self, scenario: Scenario, installation: RealInstallation, *, limit_s: float = 120.0) -> None:
         self._scenario = scenario
         self._at = installation
         self._limit_s = limit_s
         self._test = unittest.TestCase()
-        self._user = User(installation)
+        self._user = RealUser(installation)
         self._misbehaving = False
         self._rested = False
         self.left_out: list[str] = []
@@ -264,7 +264,7 @@ class RealRun:
 
     # --- calls ------------------------------------------------------------------------------------------------
 
-    def _carry_out(self, call: Call) -> None:
+    def _carry_out(self, call: QueuedCall) -> None:
         rested, self._rested = self._rested, False
         match call.verb:
             case 'noop':
@@ -301,7 +301,7 @@ class RealRun:
             case _:
                 self._user.ask(call)
 
-    def _scenario_function(self, call: Call, rested: bool) -> None:
+    def _scenario_function(self, call: QueuedCall, rested: bool) -> None:
         """As in a simulation without order: only checks of what has come to rest mean anything."""
         function, arguments, named = call.arguments
         if function == self._verify:

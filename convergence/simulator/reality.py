@@ -15,7 +15,7 @@ NOBODY = ''
 """In place of a stack: an object that belongs to no stack, or does not any more."""
 
 
-class Identity(str):
+class PhysicalId(str):
     """A physical id. Scenarios also know it as the attribute of a row."""
 
     __slots__ = ()
@@ -133,11 +133,11 @@ class Reality:
 
     def resources_by_logical_name(self, name: str) -> dict[str, PhysicalObject]:
         """The objects of a resource name, by physical id."""
-        return {Identity(key): thing for key, thing in self.objects.items() if thing.name == name}
+        return {PhysicalId(key): thing for key, thing in self.objects.items() if thing.name == name}
 
     def all_resources(self) -> dict[str, PhysicalObject]:
         """All objects, by physical id."""
-        return {Identity(key): thing for key, thing in self.objects.items()}
+        return {PhysicalId(key): thing for key, thing in self.objects.items()}
 
     def create(
         self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE

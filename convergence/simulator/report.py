@@ -12,8 +12,8 @@ from convergence.simulator.batch import Tally, execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Explored
 from convergence.simulator.language import Scenario
-from convergence.simulator.programs import Program, number_of, program, shortened
-from convergence.simulator.run import Mode, Plan, Verdict
+from convergence.simulator.programs import ScenarioProgram, number_of, program, shortened
+from convergence.simulator.run import Mode, RunPlan, Verdict
 from convergence.simulator.shrink import Shrunk, shrink, written
 from convergence.simulator.story import Story
 
@@ -49,14 +49,14 @@ def command(path: Path, mode: Sequence[str], settings: Sequence[str]) -> str:
     return shlex.join([PROGRAM, *mode, *settings, str(path)])
 
 
-def tell(path: Path, plan: Plan, choices: Choices) -> tuple[Verdict, Story]:
+def tell(path: Path, plan: RunPlan, choices: Choices) -> tuple[Verdict, Story]:
     """Run a scenario once and listen to its story."""
     stories: list[Story] = []
     verdict, _ = execute(load(path), plan, choices, prepare=lambda run: stories.append(Story.of(run.world)))
     return verdict, stories[0] if stories else Story()
 
 
-def examine(path: Path, plan: Plan, verdict: Verdict, settings: Sequence[str], *, by_seed: bool) -> Failure:
+def examine(path: Path, plan: RunPlan, verdict: Verdict, settings: Sequence[str], *, by_seed: bool) -> Failure:
     """Shorten a failure, and get its story.
 
     :param settings: the options of the command line that belong to `plan`.
@@ -74,13 +74,13 @@ def examine(path: Path, plan: Plan, verdict: Verdict, settings: Sequence[str], *
     return replace(failure, story=story, shrunk=shrunk, replay_shortest=shortest, program=short)
 
 
-def _short_program(path: Path, plan: Plan, verdict: Verdict) -> str:
+def _short_program(path: Path, plan: RunPlan, verdict: Verdict) -> str:
     """A random program with all calls left out that are not needed; empty for a scenario that somebody has written."""
     number = number_of(path)
     if number is None:
         return ''
 
-    def still_fails(shorter: Program) -> bool:
+    def still_fails(shorter: ScenarioProgram) -> bool:
         scenario = Scenario.of(str(path), shorter.text)
         seeds = dict.fromkeys((verdict.seed, *range(3)))  # what is left out moves the choices: one seed is too few
         return any(execute(scenario, plan, Choices(seed))[0].rule == verdict.rule for seed in seeds)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
-from convergence.simulator.language import Call
+from convergence.simulator.language import QueuedCall
 from convergence.simulator.templates import Template
 from convergence.simulator.things import Listener
-from convergence.simulator.world import PROJECT, Context, Engine, World
+from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 
 if TYPE_CHECKING:
     from convergence.simulator.user import User
@@ -20,7 +20,7 @@ TOO_LATE = (errors.NotSupported, errors.EntityNotFound, errors.Invalid, errors.I
 """What an engine answers where the stack has moved on."""
 
 
-def request(user: User, engine: Engine, call: Call) -> None:
+def request(user: User, engine: SimulatedEngine, call: QueuedCall) -> None:
     """Ask an engine for something. What it refuses was not meant any more, or not yet, and changes nothing.
 
     :raises RetryLater: not now.
@@ -52,7 +52,7 @@ def request(user: User, engine: Engine, call: Call) -> None:
                 raise AssertionError(f'no verb {call.verb}')
 
 
-def _restore(user: User, engine: Engine, name: str) -> None:
+def _restore(user: User, engine: SimulatedEngine, name: str) -> None:
     complete = [
         each
         for each in user.world.snapshots.of_stack(user.ids[name])
@@ -66,7 +66,7 @@ def _restore(user: User, engine: Engine, name: str) -> None:
         user.wants(name, Template.from_document(content['template'], content['environment']))
 
 
-def _abandon(user: User, engine: Engine, name: str) -> None:
+def _abandon(user: User, engine: SimulatedEngine, name: str) -> None:
     stack = user.stack(name)
     traversal = user.world.store.tables.traversal.get(stack.traversal_id or '')
     if traversal is not None and traversal.retains:
@@ -80,7 +80,7 @@ def _abandon(user: User, engine: Engine, name: str) -> None:
     user.wants(name, None)
 
 
-def _adopt(user: User, engine: Engine, name: str) -> None:
+def _adopt(user: User, engine: SimulatedEngine, name: str) -> None:
     """Only what was whole when it was let go of: objects that are adopted are taken for what the template says."""
     if name not in user.left or user.stack(name).deleted_at is None:
         return

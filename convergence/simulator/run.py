@@ -11,17 +11,17 @@ from functools import lru_cache, partial
 
 from convergence.simulator.accidents import ACCIDENTS, befall, describe
 from convergence.simulator.choices import Choices
-from convergence.simulator.ending import Ending
+from convergence.simulator.ending import FinalComparison
 from convergence.simulator.faults import SWEEP_S, Faults
 from convergence.simulator.kernel import Fiber
-from convergence.simulator.language import Call, Scenario
+from convergence.simulator.language import QueuedCall, Scenario
 from convergence.simulator.own_checks import OwnChecks
 from convergence.simulator.reality import NOBODY, PhysicalObject
 from convergence.simulator.requests import waiting
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.user import User
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import Shape, Watch, World
+from convergence.simulator.world import Watch, World, WorldShape
 
 INSTANT = frozenset({'call', 'behaves', 'answers', 'exists', 'rollback_on_failure', 'says', 'time_limit', 'vanishes'})
 """Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
@@ -39,7 +39,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """How to run scenarios.
 
     :param threads: how many checks a worker works on at a time.
@@ -66,7 +66,7 @@ class Run:
     """One scenario in one world."""
 
     def __init__(
-        self, scenario: Scenario, plan: Plan, choices: Choices, make_watch: Callable[[], Watch] | None = None
+        self, scenario: Scenario, plan: RunPlan, choices: Choices, make_watch: Callable[[], Watch] | None = None
     ) -> None:
         ordered = plan.mode is Mode.ORDER
         self._plan = plan
@@ -74,7 +74,7 @@ class Run:
         self.world = World(
             choices,
             faults=plan.faults,
-            shape=Shape(
+            shape=WorldShape(
                 engines=1 if ordered else plan.engines,
                 workers=1 if ordered else plan.workers,
                 visit_unchanged=ordered,
@@ -88,14 +88,14 @@ class Run:
         self.world.kernel.passed = plan.passed
         self.user = User(self.world)
         self.user.tolerant = scenario.tolerant
-        self._ending = Ending(self.world, self.user)
+        self._ending = FinalComparison(self.world, self.user)
         self._verify = partial(verify, self.world.reality)
         self._test = unittest.TestCase()
         self._calls = scenario.read(self.world.reality, self._verify, self._test)
         self.checks = OwnChecks(self._calls, partial(resting, scenario))
         self.resting: set[int] = set()
         self._asking: Fiber | None = None
-        self._asked: Call | None = None
+        self._asked: QueuedCall | None = None
         self._rested = False
         self._attended: set[tuple[object, ...]] = set()
         self._patience = 0
@@ -137,7 +137,7 @@ class Run:
         self._come_to_rest()
 
     def _in_order(self) -> None:
-        pending: list[Call] = self._calls
+        pending: list[QueuedCall] = self._calls
         while pending:
             while self._asking is not None or self._waits_until > self.world.kernel.now:
                 self._step()
@@ -179,7 +179,7 @@ class Run:
             self._patience = 0
         return True
 
-    def _waits_for_rest(self, call: Call) -> bool:
+    def _waits_for_rest(self, call: QueuedCall) -> bool:
         return call.arguments[0] == self._verify or self.checks.comes_at_rest(call)
 
     def _step(self, user_may: Callable[[], bool] = lambda: False) -> bool:
@@ -218,7 +218,9 @@ class Run:
             key = (row.id, row.traversal_id, hook)
             if self.user.ids.get(name) == row.stack_id and key not in self._attended:
                 self._attended.add(key)
-                verb = Call('clear_hook', (name, row.name, hook)) if hook else Call('signal', (name, row.name))
+                verb = (
+                    QueuedCall('clear_hook', (name, row.name, hook)) if hook else QueuedCall('signal', (name, row.name))
+                )
                 self._operation(verb)
                 return True
         return False
@@ -252,7 +254,7 @@ class Run:
 
     # --- calls ------------------------------------------------------------------------------------------------
 
-    def _carry_out(self, call: Call) -> None:
+    def _carry_out(self, call: QueuedCall) -> None:
         world = self.world
         rested, self._rested = self._rested, False
         match call.verb:
@@ -291,7 +293,7 @@ class Run:
             case _:
                 self._operation(call)
 
-    def _check(self, call: Call, *, rested: bool) -> bool:
+    def _check(self, call: QueuedCall, *, rested: bool) -> bool:
         """A function of the scenario; whether everything is known to be at rest afterwards."""
         function, arguments, named = call.arguments
         in_order = self._plan.mode is Mode.ORDER
@@ -306,7 +308,7 @@ class Run:
         function(*arguments, **named)
         return True
 
-    def _operation(self, call: Call) -> None:
+    def _operation(self, call: QueuedCall) -> None:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
         world = self.world
         if not call.again and call.verb not in ('clear_hook', 'signal'):
@@ -355,7 +357,7 @@ class Verdict:
 @lru_cache(maxsize=1024)
 def resting(scenario: Scenario) -> frozenset[int]:
     """The places of the calls of a scenario that come at a moment of rest when it runs in order."""
-    run = Run(scenario, Plan(mode=Mode.ORDER), Choices())
+    run = Run(scenario, RunPlan(mode=Mode.ORDER), Choices())
     # How a run in order ends is told where it is asked for; here only the moments count that it came to.
     with suppress(Exception):
         run.execute()

@@ -24,7 +24,7 @@ WAIT_S = 60.0
 """How long one process waits for another one to finish writing."""
 
 
-class Rows(MutableMapping[K, V], Generic[K, V]):
+class SharedTable(MutableMapping[K, V], Generic[K, V]):
     """A table of keys and values, as a dictionary. Each access is a transaction of its own.
 
     :param freeze: a value as JSON, and `thaw` the other way round. Keys are JSON too.
@@ -110,12 +110,12 @@ class SharedReality(Reality):
             for table in TABLES:
                 connection.execute(f'CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, value TEXT NOT NULL)')
         super().__init__(
-            objects=Rows(path, 'objects', asdict, lambda row: PhysicalObject(**row)),  # type: ignore[arg-type]
-            behaviours=Rows(path, 'behaviours', asdict, _thaw_behaviour),  # type: ignore[arg-type]
-            counts=Rows(path, 'counts', int, int),  # type: ignore[arg-type]
-            made=Rows(path, 'made', int, int),  # type: ignore[arg-type]
-            answers=Rows(path, 'answers', asdict, _thaw_behaviour),  # type: ignore[arg-type]
-            kept=Rows(path, 'kept', dict, dict),  # type: ignore[arg-type]
+            objects=SharedTable(path, 'objects', asdict, lambda row: PhysicalObject(**row)),  # type: ignore[arg-type]
+            behaviours=SharedTable(path, 'behaviours', asdict, _thaw_behaviour),  # type: ignore[arg-type]
+            counts=SharedTable(path, 'counts', int, int),  # type: ignore[arg-type]
+            made=SharedTable(path, 'made', int, int),  # type: ignore[arg-type]
+            answers=SharedTable(path, 'answers', asdict, _thaw_behaviour),  # type: ignore[arg-type]
+            kept=SharedTable(path, 'kept', dict, dict),  # type: ignore[arg-type]
             now=time.time,
             block=_block,
             changed=self._keep,

@@ -13,7 +13,7 @@ from convergence.errors import Invalid
 from convergence.simulator.batch import execute
 from convergence.simulator.choices import Choices
 from convergence.simulator.language import Scenario
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 
 Schedule = tuple[int, ...]
 
@@ -145,7 +145,7 @@ class _Search:
 
 
 def shrink(
-    scenario: Scenario, plan: Plan, failed: Schedule, rule: str, *, attempts: int = 3000, limit_s: float = 30.0
+    scenario: Scenario, plan: RunPlan, failed: Schedule, rule: str, *, attempts: int = 3000, limit_s: float = 30.0
 ) -> Shrunk:
     """Look for a shorter schedule under which the same rule breaks.
 

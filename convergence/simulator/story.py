@@ -11,7 +11,7 @@ from convergence.core import effects
 from convergence.core.effects import Decision
 from convergence.core.model import Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node
-from convergence.simulator.network import LOST, Message
+from convergence.simulator.network import LOST, MessageInFlight
 from convergence.simulator.reality import PhysicalObject
 from convergence.simulator.world import World
 
@@ -34,7 +34,7 @@ class Manner(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """One step of a story.
 
     :param at_s: seconds of simulated time since the run began.
@@ -52,7 +52,7 @@ class Step:
 class Story:
     """A story while it is being told: `Story.of(run.world)` before the run, `text` and `mermaid` after it."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[StoryStep] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -61,7 +61,7 @@ class Story:
         story, begun_at = cls(), world.kernel.now
 
         def tell(manner: Manner, who: str, whom: str, what: Iterable[str]) -> None:
-            story.steps.append(Step(manner, world.kernel.now - begun_at, who, whom, tuple(what)))
+            story.steps.append(StoryStep(manner, world.kernel.now - begun_at, who, whom, tuple(what)))
 
         story._listen_to_processes(world, tell)
         story._listen_to_reality(world, tell)
@@ -70,9 +70,9 @@ class Story:
     def _listen_to_processes(self, world: World, tell: Teller) -> None:
         others = world.watch.story
 
-        def heard(who: str, what: str | Message, whom: str) -> None:
+        def heard(who: str, what: str | MessageInFlight, whom: str) -> None:
             others(who, what, whom)
-            if isinstance(what, Message):
+            if isinstance(what, MessageInFlight):
                 manner = Manner.SUFFERS if whom == LOST else Manner.DELIVERS
                 phrase = f'loses {self._message(world, what)}' if whom == LOST else self._message(world, what)
                 tell(manner, who, '' if whom == LOST else whom, [phrase])
@@ -108,7 +108,7 @@ class Story:
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def _message(self, world: World, message: Message) -> str:
+    def _message(self, world: World, message: MessageInFlight) -> str:
         if message.kind != 'check_resource':
             return message.kind
         return f'check {self._node_named(world, message.traversal_id, message.number)}'
@@ -172,7 +172,7 @@ def _current(world: World) -> str:
     return fiber.process.name if fiber is not None else 'world'
 
 
-def _sentence(step: Step) -> str:
+def _sentence(step: StoryStep) -> str:
     what = '; '.join(step.what)
     match step.manner:
         case Manner.ASKS:
@@ -184,7 +184,7 @@ def _sentence(step: Step) -> str:
     return what
 
 
-def _participants(steps: Sequence[Step]) -> list[str]:
+def _participants(steps: Sequence[StoryStep]) -> list[str]:
     """Everybody in a story, from those who want something to what there is."""
     names = {name for step in steps for name in (step.who, step.whom) if name}
     first, last = ['user', 'engine', 'broker', 'worker'], [ROWS, CLOUD]

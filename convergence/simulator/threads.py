@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
-from convergence.simulator.kernel import Process
+from convergence.simulator.kernel import SimulatedProcess
 from convergence.worker.groups import Check, ThreadGroups
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class FiberGroups(ThreadGroups):
     :param left: as for `ThreadGroups`.
     """
 
-    def __init__(self, world: World, process: Process, threads: int, left: Callable[[Task], object]) -> None:
+    def __init__(self, world: World, process: SimulatedProcess, threads: int, left: Callable[[Task], object]) -> None:
         super().__init__(threads, left, world.kernel.clock)
         self._world = world
         self._process = process

@@ -16,7 +16,7 @@ NodeKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[RowT]):
+class RowChange(Generic[RowT]):
     """One row; None where it did not exist before, or does not any more."""
 
     before: RowT | None
@@ -34,10 +34,10 @@ class Transition:
 
     tables: Tables
     decision: Decision[Any]
-    stacks: dict[str, Change[Stack]] = field(default_factory=dict)
-    traversals: dict[str, Change[Traversal]] = field(default_factory=dict)
-    resources: dict[str, Change[Resource]] = field(default_factory=dict)
-    nodes: dict[NodeKey, Change[Node]] = field(default_factory=dict)
+    stacks: dict[str, RowChange[Stack]] = field(default_factory=dict)
+    traversals: dict[str, RowChange[Traversal]] = field(default_factory=dict)
+    resources: dict[str, RowChange[Resource]] = field(default_factory=dict)
+    nodes: dict[NodeKey, RowChange[Node]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     templates: tuple[Template, ...] = ()
     beside: set[str] = field(default_factory=set)
@@ -145,15 +145,15 @@ class Memory:
             key = (traversal_id, number)
             after = nodes.get(number)
             if key not in transition.nodes:
-                transition.nodes[key] = Change(self._nodes.get(key), after)
+                transition.nodes[key] = RowChange(self._nodes.get(key), after)
             if after is not None:
                 self._nodes[key] = after
 
 
-def _note(changes: dict[str, Change[RowT]], known: dict[str, RowT], key: str, rows: Mapping[str, RowT]) -> None:
+def _note(changes: dict[str, RowChange[RowT]], known: dict[str, RowT], key: str, rows: Mapping[str, RowT]) -> None:
     after = rows.get(key)
     if key not in changes:
-        changes[key] = Change(known.get(key), after)
+        changes[key] = RowChange(known.get(key), after)
     if after is None:
         known.pop(key, None)
     else:

@@ -10,11 +10,11 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.simulator.language import Call
+from convergence.simulator.language import QueuedCall
 from convergence.simulator.requests import request
 from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation
-from convergence.simulator.world import PROJECT, Context, Engine, World
+from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 
 PLENTY = 60
 """A time limit, in minutes, that no operation of a scenario reaches by itself."""
@@ -63,7 +63,7 @@ class User:
         self.left: dict[str, tuple[dict[str, Any], Template]] = {}
         self._before: Expectation | None = None
 
-    def prefers(self, call: Call) -> None:
+    def prefers(self, call: QueuedCall) -> None:
         """How operations are to be asked for from now on."""
         if call.verb == 'rollback_on_failure':
             self.rolls_back.add(call.arguments[0])
@@ -97,7 +97,7 @@ class User:
 
     # --- asking -----------------------------------------------------------------------------------------------
 
-    def ask(self, engine: Engine, call: Call) -> None:
+    def ask(self, engine: SimulatedEngine, call: QueuedCall) -> None:
         """Ask an engine for an operation. What is expected of it is settled before it is asked for the first time."""
         name = call.arguments[0]
         if not call.again:
@@ -115,7 +115,7 @@ class User:
             if self._before is not None:
                 self.stacks[name] = self._before
 
-    def _ask(self, engine: Engine, call: Call) -> None:
+    def _ask(self, engine: SimulatedEngine, call: QueuedCall) -> None:
         name = call.arguments[0]
         match call.verb:
             case 'create_stack':
@@ -145,7 +145,7 @@ class User:
             case _:
                 request(self, engine, call)
 
-    def _expect(self, name: str, call: Call) -> None:
+    def _expect(self, name: str, call: QueuedCall) -> None:
         known = self.stacks.get(name)
         match call.verb:
             case 'create_stack':
@@ -168,7 +168,7 @@ class User:
         """What is expected of a stack from now on."""
         self.stacks[name] = Expectation(goal, last_up(self.world, self.ids[name]))
 
-    def _create(self, engine: Engine, name: str, wanted: Template) -> None:
+    def _create(self, engine: SimulatedEngine, name: str, wanted: Template) -> None:
         try:
             identity = engine.parts.stacks.create_stack(
                 Context(), name, wanted.document(), wanted.environment(), args=self.arguments(name)
@@ -180,12 +180,12 @@ class User:
                 raise
             self.ids[name] = existing.id
 
-    def _update(self, engine: Engine, name: str, wanted: Template) -> None:
+    def _update(self, engine: SimulatedEngine, name: str, wanted: Template) -> None:
         engine.parts.stacks.update_stack(
             Context(), self.identity(name), wanted.document(), wanted.environment(), args=self.arguments(name)
         )
 
-    def _roll_back(self, engine: Engine, name: str, *, again: bool) -> None:
+    def _roll_back(self, engine: SimulatedEngine, name: str, *, again: bool) -> None:
         """Back to what was up before the last operation: by a rollback, or if that is over, by an update."""
         stack = self.stack(name)
         if again and stack.action is Action.ROLLBACK:
@@ -203,10 +203,10 @@ class User:
         target = self.stacks[name].goal or Template()
         self._update(engine, name, target)
 
-    def _cancel(self, engine: Engine, name: str, *, roll_back: bool) -> None:
+    def _cancel(self, engine: SimulatedEngine, name: str, *, roll_back: bool) -> None:
         engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back)
 
-    def _is_refused(self, engine: Engine, name: str, verb: str, *arguments: Any) -> None:
+    def _is_refused(self, engine: SimulatedEngine, name: str, verb: str, *arguments: Any) -> None:
         try:
             if verb == 'create_stack':
                 engine.parts.stacks.create_stack(Context(), name, arguments[0].document())

@@ -22,12 +22,12 @@ from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
-from convergence.simulator.checker import Checker
+from convergence.simulator.checker import InvariantChecker
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import LEASE_S, NONE, SWEEP_S, Faults, Trouble
 from convergence.simulator.goals import SimulatedGoals
-from convergence.simulator.kernel import Kernel, Process
-from convergence.simulator.network import LOST, Message, Messenger
+from convergence.simulator.kernel import Kernel, SimulatedProcess
+from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
 from convergence.simulator.storage import Storage, in_memory
@@ -49,21 +49,21 @@ class Context:
 
 
 @dataclass(eq=False)
-class Engine:
+class SimulatedEngine:
     """An engine process: the real services on the simulated store."""
 
-    process: Process
+    process: SimulatedProcess
     parts: EngineParts
 
 
 @dataclass(eq=False)
-class Worker:
+class SimulatedWorker:
     """A worker process: the real service on the simulated store.
 
     :ivar holds_until: when its lease runs out, as far as it knows itself.
     """
 
-    process: Process
+    process: SimulatedProcess
     service: WorkerService
     holds_until: float
 
@@ -73,11 +73,11 @@ class Watch:
     """Who is told what happens. Each is called with the world and what it is about."""
 
     commits: list[Callable[[World, Decision[Any]], None]] = field(default_factory=list)
-    story: Callable[[str, str | Message, str], None] = lambda who, what, whom: None
+    story: Callable[[str, str | MessageInFlight, str], None] = lambda who, what, whom: None
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WorldShape:
     """Which processes a world has, and how they work.
 
     :param visit_unchanged: whether traversals visit what has not changed, as the prototype did.
@@ -111,7 +111,7 @@ class World(Passing):
         choices: Choices,
         *,
         faults: Faults = NONE,
-        shape: Shape = Shape(),
+        shape: WorldShape = WorldShape(),
         watch: Watch | None = None,
         storage: Callable[[Callable[[], float]], Storage] = in_memory,
     ) -> None:
@@ -125,17 +125,17 @@ class World(Passing):
         self.reality = Reality(now=self.kernel.clock)
         self.registry = registry(self.reality)
         self.watch = watch or Watch()
-        self.bag: list[Message] = []
-        self.timers: list[tuple[float, Message]] = []
+        self.bag: list[MessageInFlight] = []
+        self.timers: list[tuple[float, MessageInFlight]] = []
         self.lost = False
         self.crashes = self.dropped = self.doubled = 0
         self._ids = 0
         self._shape = shape
         self.alarms: list[Alarm] = []
-        self.groups: dict[Process, FiberGroups] = {}
+        self.groups: dict[SimulatedProcess, FiberGroups] = {}
         self.trouble = Trouble(self, faults)
         self.next_sweep = self.kernel.now + SWEEP_S
-        self.checker = Checker(self)
+        self.checker = InvariantChecker(self)
         self._connect()
         self.engines = [self._engine(f'engine-{number}') for number in range(1, shape.engines + 1)]
         self.workers = [self._worker(f'worker-{number}') for number in range(1, shape.workers + 1)]
@@ -176,10 +176,10 @@ class World(Passing):
 
     # --- processes --------------------------------------------------------------------------------------------
 
-    def _engine(self, name: str) -> Engine:
+    def _engine(self, name: str) -> SimulatedEngine:
         parts = wire_engine(
             self._ports,
-            Messenger(self),
+            SimulatedMessenger(self),
             self.registry,
             EngineOptions(
                 stacks=StackLimits(None, may_adopt=True),
@@ -192,13 +192,13 @@ class World(Passing):
             sweeper_of=CandidSweeper,
         )
         parts.traversals.visit_unchanged = self._shape.visit_unchanged
-        return Engine(Process(name), parts)
+        return SimulatedEngine(SimulatedProcess(name), parts)
 
-    def _worker(self, name: str) -> Worker:
-        process, messenger = Process(name), Messenger(self)
+    def _worker(self, name: str) -> SimulatedWorker:
+        process, messenger = SimulatedProcess(name), SimulatedMessenger(self)
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
-            self.timers.append((self.kernel.now + delay_s, Message('check_resource', traversal_id, number)))
+            self.timers.append((self.kernel.now + delay_s, MessageInFlight('check_resource', traversal_id, number)))
 
         def pause(duration_s: float) -> None:
             self.kernel.sleep(Task('pause'), duration_s)
@@ -225,9 +225,9 @@ class World(Passing):
             Timing(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
-        return Worker(process, service, self.kernel.now + LEASE_S)
+        return SimulatedWorker(process, service, self.kernel.now + LEASE_S)
 
-    def crash(self, process: Process) -> None:
+    def crash(self, process: SimulatedProcess) -> None:
         """A process dies at once, and another one is started in its place."""
         self.trouble.happened()
         self.crashes += 1
@@ -241,7 +241,7 @@ class World(Passing):
             if worker.process is process:
                 self.workers[self.workers.index(worker)] = self._worker(name)
 
-    def freeze(self, process: Process, duration_s: float) -> None:
+    def freeze(self, process: SimulatedProcess, duration_s: float) -> None:
         """A process stands still for a while, and then goes on as if nothing had been."""
         self.watch.story(process.name, f'stands still for {duration_s:g} s', '')
         process.frozen_until = max(process.frozen_until, self.kernel.now + duration_s)
@@ -250,7 +250,7 @@ class World(Passing):
 
     # --- network ----------------------------------------------------------------------------------------------
 
-    def send(self, message: Message) -> bool:
+    def send(self, message: MessageInFlight) -> bool:
         """Called from a fiber: a message is on its way, or lost; False where that can be told."""
         self.kernel.pause('send')
         away = self.trouble.broker_is_away
@@ -263,7 +263,7 @@ class World(Passing):
         self.kernel.pause('sent')
         return not away
 
-    def deliver(self, message: Message) -> None:
+    def deliver(self, message: MessageInFlight) -> None:
         """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
         if self.faults.double and self.choices.happens(self.faults.double):
             self.doubled += 1
@@ -289,7 +289,7 @@ class World(Passing):
             )
 
     @override
-    def handle(self, process: Process, name: str, work: Callable[[], object]) -> None:
+    def handle(self, process: SimulatedProcess, name: str, work: Callable[[], object]) -> None:
         """A process does something of its own: without the database it does not, and says so in its log."""
 
         def attempt() -> None:

@@ -116,7 +116,7 @@ _HISTORY = (
     _Change('2021-04-16', 'wallaby', functions=(logic.IfOrNothing,)),
 )
 
-_CLOUD_FUNCTIONS = (*_CLOUD, cloud.GetAtt, cloud.FindInMap, cloud.Select)
+_CLOUD_FUNCTIONS = (*_CLOUD, cloud.CloudGetAtt, cloud.FindInMap, cloud.Select)
 _CLOUD_CONDITIONS = (
     cloud.ParameterReference,
     cloud.FindInMap,

@@ -13,7 +13,7 @@ from falcon import testing
 from oslo_config import cfg
 from oslo_policy.policy import Enforcer
 
-from convergence.api.application import Application, Options
+from convergence.api.application import Application, ApplicationOptions
 from convergence.api.event_stream import Followers
 from convergence.api.identity import Authentication
 from convergence.api.policy import Policy
@@ -79,7 +79,7 @@ def empty_conf() -> cfg.ConfigOpts:
 def application(engine: Any, authentication: Authentication = Authentication.NOAUTH, **options: Any) -> Application:
     """The application with the default policy."""
     followers = Followers(options.pop('most', 4), poll_s=0.02)
-    return Application(engine, Policy(Enforcer(empty_conf())), Options(authentication, **options), followers)
+    return Application(engine, Policy(Enforcer(empty_conf())), ApplicationOptions(authentication, **options), followers)
 
 
 def client(wsgi: Any) -> testing.TestClient:

@@ -6,7 +6,7 @@ import pytest
 from keystonemiddleware.auth_token import AuthProtocol
 from oslo_policy.policy import Enforcer
 
-from convergence.api.application import Application, Options
+from convergence.api.application import Application, ApplicationOptions
 from convergence.api.identity import Authentication
 from convergence.api.policy import Policy
 from tests.api.installation import TEMPLATE, application, client, empty_conf, verified
@@ -125,7 +125,7 @@ def test_an_action_has_a_rule_of_its_own(api, tmp_path):
     rules = tmp_path / 'policy.yaml'
     rules.write_text('"actions:suspend": "!"\n')
     policy = Policy(Enforcer(empty_conf(), policy_file=str(rules)))
-    asked = client(Application(api.embedded.client, policy, Options()))
+    asked = client(Application(api.embedded.client, policy, ApplicationOptions()))
     path = f'/v1/p/stacks/x/{"0" * 36}/actions'
     assert asked.simulate_post(path, json={'suspend': None}).status_code == 403
     assert asked.simulate_post(path, json={'cancel_update': None}).status_code == 404

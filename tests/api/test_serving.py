@@ -22,8 +22,8 @@ from cryptography.x509.oid import NameOID
 from convergence import errors
 from convergence.api.server import HttpServer, Serving, Tls
 from convergence.api.serving.lanes import Lane
-from convergence.api.serving.ledger import Ledger
-from convergence.api.serving.limits import Limits
+from convergence.api.serving.ledger import ConnectionLedger
+from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Origin, Proxies
 from tests.api.installation import LONG_S
 from tests.sockets.hostile import KINDS, Hostile, Target
@@ -78,9 +78,9 @@ def serve(application):
     """Starts servers; they end with the test."""
     started = []
 
-    def start(limits: Limits | None = None, *, threads: int = 2, **serving) -> HttpServer:
+    def start(limits: ServingLimits | None = None, *, threads: int = 2, **serving) -> HttpServer:
         server = HttpServer(
-            application, '127.0.0.1', 0, threads=threads, serving=Serving(limits or Limits(), **serving)
+            application, '127.0.0.1', 0, threads=threads, serving=Serving(limits or ServingLimits(), **serving)
         )
         server.start()
         started.append(server)
@@ -133,7 +133,7 @@ def asked(server: HttpServer, said: str | bytes) -> bytes:
 @pytest.mark.parametrize('kind', KINDS)
 def test_slow_clients_keep_no_other_client_waiting(serve, kind):
     """With far more of them than there are threads, from another address of this machine."""
-    server = serve(replace(Limits(), max_client_connections=30), threads=2)
+    server = serve(replace(ServingLimits(), max_client_connections=30), threads=2)
     target = Target(server.address, post='/body', get='/long', source='127.0.0.2')
     with Hostile(target, kind, 60, pause_s=0.5) as hostile:
         assert hostile.wait_until_all_have_begun(LONG_S)
@@ -142,7 +142,7 @@ def test_slow_clients_keep_no_other_client_waiting(serve, kind):
 
 
 def test_a_header_has_to_arrive_within_its_time_however_many_bytes_come(serve):
-    server = serve(replace(Limits(), header_timeout_s=0.5))
+    server = serve(replace(ServingLimits(), header_timeout_s=0.5))
     with opened(server, 'GET /small HTTP/1.1\r\nX-Slow: ') as connection:
         ended = threading.Event()
 
@@ -159,11 +159,11 @@ def test_a_header_has_to_arrive_within_its_time_however_many_bytes_come(serve):
 
 
 def test_who_says_nothing_at_all_is_cut_off_without_a_word(serve):
-    assert asked(serve(replace(Limits(), header_timeout_s=0.2)), b'') == b''
+    assert asked(serve(replace(ServingLimits(), header_timeout_s=0.2)), b'') == b''
 
 
 def test_a_body_that_does_not_arrive_is_answered_with_408_and_fills_no_log(serve, caplog):
-    server = serve(replace(Limits(), body_timeout_s=0.3))
+    server = serve(replace(ServingLimits(), body_timeout_s=0.3))
     with caplog.at_level(logging.DEBUG, 'convergence'):
         answer = asked(server, 'POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{')
     assert answer.startswith(b'HTTP/1.1 408 ')
@@ -173,7 +173,7 @@ def test_a_body_that_does_not_arrive_is_answered_with_408_and_fills_no_log(serve
 
 
 def test_who_does_not_take_its_answer_holds_no_thread_and_is_cut_off(serve):
-    server = serve(replace(Limits(), send_timeout_s=1.0), threads=1)
+    server = serve(replace(ServingLimits(), send_timeout_s=1.0), threads=1)
     with opened(server, 'GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n') as connection:
         assert get(server).text == 'small'
         until(lambda: not server._connections)
@@ -181,7 +181,7 @@ def test_who_does_not_take_its_answer_holds_no_thread_and_is_cut_off(serve):
 
 
 def test_a_connection_is_closed_that_is_not_used(serve):
-    with opened(serve(replace(Limits(), keep_alive_s=0.3)), SMALL) as connection:
+    with opened(serve(replace(ServingLimits(), keep_alive_s=0.3)), SMALL) as connection:
         answer = everything(connection)
     assert answer.startswith(b'HTTP/1.1 200 ')
     assert answer.endswith(b'small')
@@ -191,7 +191,7 @@ def test_a_connection_is_closed_that_is_not_used(serve):
 
 
 def test_of_too_many_connections_the_one_that_waits_longest_goes(serve):
-    server = serve(replace(Limits(), max_client_connections=3))
+    server = serve(replace(ServingLimits(), max_client_connections=3))
     with contextlib.ExitStack() as stack:
         first, *others = [stack.enter_context(opened(server)) for _ in range(3)]
         assert get(server).text == 'small'
@@ -202,7 +202,7 @@ def test_of_too_many_connections_the_one_that_waits_longest_goes(serve):
 
 
 def test_a_connection_that_is_being_served_is_not_given_up_for_another(serve, application):
-    server = serve(replace(Limits(), max_client_connections=2))
+    server = serve(replace(ServingLimits(), max_client_connections=2))
     hang = 'GET /hang HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
     with opened(server, hang) as first, opened(server, hang) as second:
         for _ in range(2):
@@ -214,7 +214,7 @@ def test_a_connection_that_is_being_served_is_not_given_up_for_another(serve, ap
 
 
 def test_one_client_may_have_so_many_requests_waiting_and_no_more(serve, application):
-    server = serve(replace(Limits(), max_client_requests=2), threads=1)
+    server = serve(replace(ServingLimits(), max_client_requests=2), threads=1)
     hang = 'GET /hang HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
     with opened(server, hang) as first:
         assert application.hanging.acquire(timeout=LONG_S)
@@ -248,7 +248,7 @@ def test_streams_take_no_thread_from_requests_and_the_thread_of_who_has_gone_is_
 
 
 def test_a_crowd_that_follows_events_keeps_nobody_waiting(serve, application):
-    server = serve(replace(Limits(), max_client_connections=200, max_client_requests=200), threads=2, streams=4)
+    server = serve(replace(ServingLimits(), max_client_connections=200, max_client_requests=200), threads=2, streams=4)
     follow = 'GET /stream/events?follow HTTP/1.1\r\nHost: localhost\r\n\r\n'
     with contextlib.ExitStack() as stack:
         for _ in range(90):
@@ -261,7 +261,7 @@ def test_a_crowd_that_follows_events_keeps_nobody_waiting(serve, application):
 class Held:
     """A connection, for the ledger."""
 
-    def __init__(self, ledger: Ledger, peer: str, waits_since: float | None = 0.0) -> None:
+    def __init__(self, ledger: ConnectionLedger, peer: str, waits_since: float | None = 0.0) -> None:
         self.peer = self.account = peer
         self.waits_since, self.buffered, self.why = waits_since, 0, ''
         self._ledger = ledger
@@ -273,7 +273,7 @@ class Held:
 
 
 def test_room_is_made_where_one_client_has_most():
-    ledger = Ledger(replace(Limits(), max_connections=4, max_client_connections=4))
+    ledger = ConnectionLedger(replace(ServingLimits(), max_connections=4, max_client_connections=4))
     many = [Held(ledger, 'many', waits_since=10.0 - number) for number in range(3)]
     one = Held(ledger, 'one', waits_since=-100.0)
     assert all(ledger.enter(each) for each in (*many, one))
@@ -283,7 +283,7 @@ def test_room_is_made_where_one_client_has_most():
 
 
 def test_memory_is_taken_from_those_who_hold_most_and_wait():
-    ledger = Ledger(replace(Limits(), max_buffered_bytes=100, max_client_buffered_bytes=60))
+    ledger = ConnectionLedger(replace(ServingLimits(), max_buffered_bytes=100, max_client_buffered_bytes=60))
     large, served, small = Held(ledger, 'a'), Held(ledger, 'a', None), Held(ledger, 'a')
     other = Held(ledger, 'b')
     assert all(ledger.enter(each) for each in (large, served, small, other))
@@ -304,7 +304,7 @@ def test_memory_is_taken_from_those_who_hold_most_and_wait():
 
 
 def test_bodies_of_one_client_fill_so_much_memory_and_no_more(serve):
-    server = serve(replace(Limits(), max_client_buffered_bytes=1_000_000, max_body_bytes=900_000))
+    server = serve(replace(ServingLimits(), max_client_buffered_bytes=1_000_000, max_body_bytes=900_000))
     head = 'POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n'
     with opened(server, head.encode() + b'x' * 899_000) as largest:
         with opened(server, head.encode() + b'x' * 500_000) as second:
@@ -344,7 +344,7 @@ def test_bodies_of_one_client_fill_so_much_memory_and_no_more(serve):
     ids=lambda value: value[:60].replace('\r\n', ' ') if isinstance(value, str) else str(value),
 )
 def test_what_can_be_understood_in_two_ways_or_none_is_refused(serve, said, status, caplog):
-    server = serve(replace(Limits(), keep_alive_s=0.2))
+    server = serve(replace(ServingLimits(), keep_alive_s=0.2))
     answer = asked(server, said.encode('latin-1'))
     assert answer.startswith(f'HTTP/1.1 {status} '.encode()), answer[:200]
     if status != 200:
@@ -451,7 +451,7 @@ def certificate(tmp_path_factory):
 
 
 def test_with_a_certificate_the_server_speaks_https_and_nothing_else(serve, application, certificate):
-    server = serve(replace(Limits(), header_timeout_s=1.0), tls=certificate)
+    server = serve(replace(ServingLimits(), header_timeout_s=1.0), tls=certificate)
     assert server.address.startswith('https://')
     url = server.address.replace('127.0.0.1', 'localhost')
     with requests.Session() as session:
@@ -471,7 +471,7 @@ def test_with_a_certificate_the_server_speaks_https_and_nothing_else(serve, appl
 
 
 def test_who_never_ends_the_handshake_makes_room_for_others(serve, certificate):
-    server = serve(replace(Limits(), max_client_connections=3), tls=certificate)
+    server = serve(replace(ServingLimits(), max_client_connections=3), tls=certificate)
     url = server.address.replace('127.0.0.1', 'localhost')
     with contextlib.ExitStack() as stack:
         for _ in range(10):

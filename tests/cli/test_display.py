@@ -7,11 +7,11 @@ import itertools
 import pytest
 from rich.console import Console
 
-from convergence.cli.changes import Change
+from convergence.cli.changes import ResourceOutcome
 from convergence.cli.display import LiveTree, PlainLines, display_for, tree
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
 from convergence.cli.following import Follower
-from convergence.cli.progress import Progress, Scene
+from convergence.cli.progress import OperationProgress, Scene
 from convergence.cli.report import Report
 from tests.cli.documents import STACK, STACK_ID, event, stack_event
 
@@ -121,7 +121,7 @@ def test_a_stack_that_is_gone_has_been_deleted():
 
 def test_the_tree_fits_eighty_columns_and_a_small_window():
     kind = 'Convergence::Local::HttpCheck'
-    progress = Progress(Scene(STACK, STACK_ID, {f'resource-{number}': kind for number in range(30)}))
+    progress = OperationProgress(Scene(STACK, STACK_ID, {f'resource-{number}': kind for number in range(30)}))
     progress.learn([event('resource-29', 'ROLLBACK_IN_PROGRESS')], 0.0)
     shown = console()
     shown.print(tree(progress, 34.5, 'waiting', room=10, plain=True))
@@ -134,7 +134,7 @@ def test_the_tree_fits_eighty_columns_and_a_small_window():
 
 
 def test_texts_of_users_are_no_markup():
-    progress = Progress(Scene(STACK, STACK_ID, {'[red]x[/red]': '[bold]'}))
+    progress = OperationProgress(Scene(STACK, STACK_ID, {'[red]x[/red]': '[bold]'}))
     shown = console()
     shown.print(tree(progress, 0.0, 'kept', room=10))
     report = Report(shown)
@@ -161,9 +161,9 @@ def test_marks_are_spelled_where_the_terminal_cannot_draw_them():
 
 def test_what_was_announced_is_compared_with_what_came():
     report = Report(console())
-    same = {'a': Change.KEPT, 'b': Change.REPLACED}
+    same = {'a': ResourceOutcome.KEPT, 'b': ResourceOutcome.REPLACED}
     assert report.comparison(same, dict(reversed(same.items())))
-    assert not report.comparison(same, {'a': Change.KEPT, 'b': Change.UPDATED})
-    assert not report.comparison(same, {'a': Change.KEPT})
+    assert not report.comparison(same, {'a': ResourceOutcome.KEPT, 'b': ResourceOutcome.UPDATED})
+    assert not report.comparison(same, {'a': ResourceOutcome.KEPT})
     last = written(report.console).splitlines()[-1]
     assert last.split() == ['b', 'replaced', 'nothing', '\N{BALLOT X}']

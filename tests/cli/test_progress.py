@@ -1,13 +1,13 @@
 """What a person is told while a stack converges: events in, lines out."""
 
-from convergence.cli.changes import Change, announced, happened
+from convergence.cli.changes import ResourceOutcome, announced, happened
 from convergence.cli.display import choose
-from convergence.cli.progress import Line, Mood, Part, Progress, Scene
+from convergence.cli.progress import Line, Mood, OperationProgress, Part, Scene
 from tests.cli.documents import STACK, STACK_ID, event, resource, stack_event
 
 
 def progress_of(wanted, existing, requires=None):
-    return Progress(Scene(STACK, STACK_ID, wanted, existing, requires or {}))
+    return OperationProgress(Scene(STACK, STACK_ID, wanted, existing, requires or {}))
 
 
 def states(progress):
@@ -114,27 +114,27 @@ def test_what_became_of_each_resource_is_told_by_its_object_and_its_events():
         stack_event('UPDATE_COMPLETE'),
     ]
     assert happened(before, after, events, STACK_ID) == {
-        'kept': Change.KEPT,
-        'changed': Change.UPDATED,
-        'new-one': Change.REPLACED,
-        'gone': Change.REMOVED,
-        'more': Change.ADDED,
+        'kept': ResourceOutcome.KEPT,
+        'changed': ResourceOutcome.UPDATED,
+        'new-one': ResourceOutcome.REPLACED,
+        'gone': ResourceOutcome.REMOVED,
+        'more': ResourceOutcome.ADDED,
     }
 
 
 def test_a_resource_with_the_name_of_its_stack_is_not_the_stack():
     rows = [resource('site', '1')]
-    assert happened(rows, rows, [event('site', 'UPDATE_COMPLETE')], STACK_ID) == {'site': Change.UPDATED}
-    assert happened(rows, rows, [stack_event('UPDATE_COMPLETE')], STACK_ID) == {'site': Change.KEPT}
+    assert happened(rows, rows, [event('site', 'UPDATE_COMPLETE')], STACK_ID) == {'site': ResourceOutcome.UPDATED}
+    assert happened(rows, rows, [stack_event('UPDATE_COMPLETE')], STACK_ID) == {'site': ResourceOutcome.KEPT}
 
 
 def test_a_preview_says_the_same_in_its_own_words():
     one = {key: [resource(key, '1')] for key in ('unchanged', 'updated', 'replaced', 'added', 'deleted')}
     assert list(announced(one).values()) == [
-        Change.KEPT,
-        Change.UPDATED,
-        Change.REPLACED,
-        Change.ADDED,
-        Change.REMOVED,
+        ResourceOutcome.KEPT,
+        ResourceOutcome.UPDATED,
+        ResourceOutcome.REPLACED,
+        ResourceOutcome.ADDED,
+        ResourceOutcome.REMOVED,
     ]
     assert announced({'updated': []}) == {}

@@ -10,7 +10,7 @@ import pytest
 
 from convergence import template
 from convergence.cmd import bench
-from convergence.cmd.benchmark.counting import Tally, counted, difference, total
+from convergence.cmd.benchmark.counting import Counters, counted, difference, total
 from convergence.cmd.benchmark.shapes import SHAPES, layers
 from convergence.cmd.benchmark.shapes import template as template_of
 from tests.services import service
@@ -44,7 +44,7 @@ def test_every_shape_compiles_at_every_size(shape, size):
 
 
 def test_counts_are_added_and_subtracted_by_kind():
-    tally = Tally()
+    tally = Counters()
     before = tally.read()
     for kind in ('messages', 'statements', 'statements'):
         tally.note(kind)
@@ -76,7 +76,7 @@ def test_every_message_that_is_sent_is_counted_and_sent():
         def client(self, *arguments):
             return self.made
 
-    tally = Tally()
+    tally = Counters()
     transport = counted(Transport(), tally)
     client = transport.client('topic')
     client.transport_options = 'options'

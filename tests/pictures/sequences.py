@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convergence.simulator.story import CLOUD, ROWS, Manner, Step, Story
+from convergence.simulator.story import CLOUD, ROWS, Manner, Story, StoryStep
 from tests.pictures.drawing import Drawing, width_of
 
 ACROSS, LINE = 165, 15
@@ -30,11 +30,11 @@ def sequence(story: Story, title: str) -> str:
     return drawing.svg()
 
 
-def _said(step: Step) -> list[str]:
+def _said(step: StoryStep) -> list[str]:
     return list(step.what)
 
 
-def _step(drawing: Drawing, step: Step, left: dict[str, int], y: float) -> None:
+def _step(drawing: Drawing, step: StoryStep, left: dict[str, int], y: float) -> None:
     lines, here = _said(step), left[step.who]
     there = left.get(step.whom)
     if there is None:

@@ -11,7 +11,7 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Node
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
-from convergence.simulator.run import Mode, Plan
+from convergence.simulator.run import Mode, RunPlan
 from convergence.simulator.world import World
 from tests.pictures.drawing import Drawing
 
@@ -34,7 +34,7 @@ def played(path: Path) -> list[Nodes]:
             seen.append(dict(world.store.tables.node[newest.id]))
 
     verdict, _ = execute(
-        load(path), Plan(mode=Mode.ORDER), Choices(), prepare=lambda run: run.world.watch.commits.append(committed)
+        load(path), RunPlan(mode=Mode.ORDER), Choices(), prepare=lambda run: run.world.watch.commits.append(committed)
     )
     assert not verdict.error, verdict.error
     return seen

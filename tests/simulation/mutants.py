@@ -24,7 +24,7 @@ from typing import Any
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
-from convergence.simulator.run import Plan, Run
+from convergence.simulator.run import Run, RunPlan
 from convergence.simulator.sqlstore import in_sqlite
 from convergence.simulator.storage import Storage, in_memory
 
@@ -672,7 +672,7 @@ def hunt(mutant: Mutant, seeds: int = SEEDS) -> Caught | None:
 
 
 def _noticed(scenario: Scenario, seed: int, mutant: Mutant) -> str | None:
-    plan = Plan(faults=mutant.faults, storage=mutant.storage, sweeps=mutant.sweeps, steps=5_000)
+    plan = RunPlan(faults=mutant.faults, storage=mutant.storage, sweeps=mutant.sweeps, steps=5_000)
     run = Run(scenario, plan, Choices(seed))
     try:
         run.execute()

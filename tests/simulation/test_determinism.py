@@ -12,7 +12,7 @@ import pytest
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
-from convergence.simulator.run import Plan, Run
+from convergence.simulator.run import Run, RunPlan
 
 ROOT = Path(__file__).parents[2]
 NAMES = (
@@ -29,7 +29,9 @@ FAULTS = Faults(drop=0.05, double=0.1, crash=0.01)
 def story(name: str, seed: int) -> dict[str, object]:
     """All that was chosen, and all that was announced."""
     logging.disable(logging.CRITICAL)
-    run = Run(Scenario.load(ROOT / 'tests' / 'scenarios' / f'{name}.py'), Plan(faults=FAULTS), choices := Choices(seed))
+    run = Run(
+        Scenario.load(ROOT / 'tests' / 'scenarios' / f'{name}.py'), RunPlan(faults=FAULTS), choices := Choices(seed)
+    )
     run.execute()
     logging.disable(logging.NOTSET)
     events = [[event.at, event.resource_name, event.action, event.status] for event in run.world.store.tables.event]
@@ -46,9 +48,9 @@ def test_the_same_seed_is_the_same_story(name):
 def test_the_choices_alone_repeat_a_run():
     scenario = Scenario.load(ROOT / 'tests' / 'scenarios' / 'update_replace.py')
     first = Choices(3)
-    Run(scenario, Plan(faults=FAULTS), first).execute()
+    Run(scenario, RunPlan(faults=FAULTS), first).execute()
     again = Choices(99, first.made)
-    Run(scenario, Plan(faults=FAULTS), again).execute()
+    Run(scenario, RunPlan(faults=FAULTS), again).execute()
     assert again.made == first.made
 
 

@@ -8,20 +8,20 @@ import pytest
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
-from convergence.simulator.run import Mode, Plan, Run
+from convergence.simulator.run import Mode, Run, RunPlan
 
 DIRECTORY = Path(__file__).parents[1] / 'scenarios'
 SCENARIOS = [Scenario.load(path) for path in sorted(DIRECTORY.glob('*.py'))]
 
 FAULTS = {
-    'quiet': (Plan(), 25),
-    'narrow': (Plan(window=1), 5),
-    'doubled': (Plan(faults=Faults(double=0.3)), 10),
-    'lossy': (Plan(faults=Faults(drop=0.1, double=0.1)), 10),
-    'deadly': (Plan(faults=Faults(drop=0.05, double=0.05, crash=0.01)), 15),
-    'frozen': (Plan(faults=Faults(freeze=0.004)), 5),
-    'away': (Plan(faults=Faults(database=0.02, outage=0.2)), 5),
-    'everything': (Plan(faults=Faults(0.03, 0.05, 0.003, freeze=0.003, database=0.01, outage=0.1)), 5),
+    'quiet': (RunPlan(), 25),
+    'narrow': (RunPlan(window=1), 5),
+    'doubled': (RunPlan(faults=Faults(double=0.3)), 10),
+    'lossy': (RunPlan(faults=Faults(drop=0.1, double=0.1)), 10),
+    'deadly': (RunPlan(faults=Faults(drop=0.05, double=0.05, crash=0.01)), 15),
+    'frozen': (RunPlan(faults=Faults(freeze=0.004)), 5),
+    'away': (RunPlan(faults=Faults(database=0.02, outage=0.2)), 5),
+    'everything': (RunPlan(faults=Faults(0.03, 0.05, 0.003, freeze=0.003, database=0.01, outage=0.1)), 5),
 }
 """What goes wrong (or narrow: that nodes are told one by one), and under how many seeds."""
 
@@ -34,7 +34,7 @@ def _quiet():
     logging.disable(logging.NOTSET)
 
 
-def run(scenario: Scenario, plan: Plan, seed: int) -> Run:
+def run(scenario: Scenario, plan: RunPlan, seed: int) -> Run:
     """Run a scenario once; a failure names the command that repeats it."""
     once = Run(scenario, plan, Choices(seed))
     try:
@@ -58,7 +58,7 @@ def test_there_are_enough_scenarios():
 
 @pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
 def test_in_order(scenario):
-    assert run(scenario, Plan(mode=Mode.ORDER), 0).user.stacks
+    assert run(scenario, RunPlan(mode=Mode.ORDER), 0).user.stacks
 
 
 @pytest.mark.parametrize('kind', FAULTS)

@@ -7,7 +7,7 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.invariants import CANARY
 from convergence.simulator.language import Scenario
-from convergence.simulator.run import Plan, Run
+from convergence.simulator.run import Run, RunPlan
 from convergence.simulator.world import Watch
 
 SCENARIO = Path(__file__).parents[1] / 'scenarios' / 'secrets_stay_secret.py'
@@ -21,7 +21,7 @@ def test_no_log_line_and_no_message_tells_a_secret(caplog):
 
     with caplog.at_level(logging.DEBUG):
         for seed in range(15):
-            Run(scenario, Plan(faults=Faults(drop=0.05, crash=0.01)), Choices(seed), watch).execute()
+            Run(scenario, RunPlan(faults=Faults(drop=0.05, crash=0.01)), Choices(seed), watch).execute()
     assert len(said) > 100
     assert 'canary' == CANARY
     assert 'fails' in caplog.text

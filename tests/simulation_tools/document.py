@@ -20,7 +20,7 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Grain
 from convergence.simulator.faults import Faults
 from convergence.simulator.report import tell
-from convergence.simulator.run import Mode, Plan
+from convergence.simulator.run import Mode, RunPlan
 from convergence.simulator.story import Story
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'how-it-works.rst'
@@ -55,7 +55,7 @@ def story_of(name: str, manner: str, program: str) -> Story:
         path = Path(directory) / f'{name}.py'
         path.write_text(program)
         if manner == 'order':
-            verdict, story = tell(path, Plan(mode=Mode.ORDER), Choices())
+            verdict, story = tell(path, RunPlan(mode=Mode.ORDER), Choices())
             assert not verdict.error, f'{name}: {verdict.error}'
             return story
         return _first(path, manner)
@@ -65,7 +65,7 @@ def _first(path: Path, manner: str) -> Story:
     """The story of the first seed that shows what it should."""
     settings, _, shows = manner.partition('shows ')
     rates = {key: float(rate) for key, rate in re.findall(r'(\w+)=([\d.]+)', settings)}
-    plan = Plan(faults=Faults(**rates, most_crashes=1), engines=1, workers=2, passed=Grain.TRANSACTION.passed)
+    plan = RunPlan(faults=Faults(**rates, most_crashes=1), engines=1, workers=2, passed=Grain.TRANSACTION.passed)
     pattern = re.compile('.*'.join(re.escape(phrase.strip()) for phrase in shows.split(' / ')), re.DOTALL)
     for seed in range(SEEDS):
         verdict, story = tell(path, plan, Choices(seed))

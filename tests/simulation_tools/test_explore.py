@@ -13,12 +13,12 @@ from convergence.core.model import Phase
 from convergence.simulator.explore import Bound, Grain, explore
 from convergence.simulator.faults import Faults
 from convergence.simulator.kernel import Kernel
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 from tests.simulation_tools.programs import CHAIN, RACE, REPLACE, program, scenario
 
 
 def plan(grain=Grain.TRANSACTION, **faults):
-    return Plan(engines=1, workers=2, passed=grain.passed, faults=Faults(**faults))
+    return RunPlan(engines=1, workers=2, passed=grain.passed, faults=Faults(**faults))
 
 
 @pytest.mark.parametrize('grain', list(Grain))

@@ -5,7 +5,7 @@ import pytest
 from convergence.simulator.batch import execute, tally_of
 from convergence.simulator.choices import Choices
 from convergence.simulator.report import totals
-from convergence.simulator.run import Mode, Plan
+from convergence.simulator.run import Mode, RunPlan
 from tests.simulation_tools.programs import scenario
 
 AT_REST = """
@@ -46,7 +46,7 @@ SEEDS = range(12)
 def runs(directory, text):
     """The scenario under some seeds."""
     wanted = scenario(directory, text)
-    return [execute(wanted, Plan(), Choices(seed), seed=seed) for seed in SEEDS]
+    return [execute(wanted, RunPlan(), Choices(seed), seed=seed) for seed in SEEDS]
 
 
 @pytest.mark.parametrize('text', [AT_REST, ADOPTED], ids=['at rest in order', 'after an adoption'])
@@ -59,7 +59,7 @@ def test_a_check_in_between_is_left_out_and_counted(tmp_path):
     found = runs(tmp_path, IN_BETWEEN)
     assert [(verdict.error, verdict.left_out) for verdict, _ in found] == [('', 1)] * len(SEEDS)
     assert '1 check left out' in totals(tally_of(*found[0]), 1, 1.0)
-    verdict, _ = execute(scenario(tmp_path, IN_BETWEEN), Plan(mode=Mode.ORDER), Choices())
+    verdict, _ = execute(scenario(tmp_path, IN_BETWEEN), RunPlan(mode=Mode.ORDER), Choices())
     assert (verdict.error, verdict.left_out) == ('', 0)
 
 

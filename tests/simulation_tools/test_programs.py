@@ -9,7 +9,7 @@ from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.programs import program, shortened
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 from tests.simulation.mutants import MUTANTS, sabotaged
 
 
@@ -21,7 +21,7 @@ def test_a_number_always_means_the_same_program():
 @pytest.mark.parametrize('number', range(40))
 def test_the_rules_hold_in_programs_that_nobody_has_written(number):
     for seed, faults in enumerate((Faults(), Faults(drop=0.02, double=0.02))):
-        verdict, _ = execute(load(Path(f'random:{number}')), Plan(faults=faults), Choices(seed), seed=seed)
+        verdict, _ = execute(load(Path(f'random:{number}')), RunPlan(faults=faults), Choices(seed), seed=seed)
         assert not verdict.error, f'seed {seed}: {verdict.error}'
 
 
@@ -43,7 +43,7 @@ def test_a_program_that_fails_is_printed_as_a_scenario(tmp_path, capsys):
     lines = [line[4:] for line in text.splitlines() if line.startswith('    ')]
     saved = tmp_path / 'saved.py'
     saved.write_text('\n'.join(lines), encoding='utf-8')
-    verdict, _ = execute(load(saved), Plan(), Choices(0))
+    verdict, _ = execute(load(saved), RunPlan(), Choices(0))
     assert not verdict.error, 'the engine is whole again'
     with sabotaged(broken):
-        assert any(execute(load(saved), Plan(), Choices(seed))[0].error for seed in range(5))
+        assert any(execute(load(saved), RunPlan(), Choices(seed))[0].error for seed in range(5))

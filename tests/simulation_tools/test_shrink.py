@@ -8,11 +8,11 @@ from convergence.errors import Invalid
 from convergence.simulator.batch import execute
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 from convergence.simulator.shrink import read, shrink, written
 from tests.simulation_tools.programs import RACE, scenario
 
-PLAN = Plan(faults=Faults(drop=0.05, double=0.1, crash=0.01))
+PLAN = RunPlan(faults=Faults(drop=0.05, double=0.1, crash=0.01))
 
 
 @given(st.lists(st.integers(0, 40), max_size=60))

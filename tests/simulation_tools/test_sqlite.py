@@ -9,7 +9,7 @@ from convergence.db.statements.connection import connect
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
-from convergence.simulator.run import Mode, Plan
+from convergence.simulator.run import Mode, RunPlan
 from convergence.simulator.sqlstore import in_sqlite
 from tests.simulation_tools.programs import CHAIN, REPLACE, scenario
 
@@ -21,9 +21,14 @@ SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 )
 def test_a_scenario_holds_on_the_sql_store(name):
     wanted = load(SCENARIOS / f'{name}.py')
-    plans = [Plan(mode=Mode.ORDER), Plan(), Plan(faults=Faults(0.05, 0.1, 0.005)), Plan(faults=Faults(0.1, 0.1, 0.01))]
+    plans = [
+        RunPlan(mode=Mode.ORDER),
+        RunPlan(),
+        RunPlan(faults=Faults(0.05, 0.1, 0.005)),
+        RunPlan(faults=Faults(0.1, 0.1, 0.01)),
+    ]
     for seed, each in enumerate(plans):
-        plan = Plan(mode=each.mode, faults=each.faults, storage=in_sqlite)
+        plan = RunPlan(mode=each.mode, faults=each.faults, storage=in_sqlite)
         verdict, _ = execute(wanted, plan, Choices(seed), seed=seed)
         assert not verdict.error, f'seed {seed}: {verdict.error}'
 
@@ -35,7 +40,7 @@ def test_time_in_the_database_is_simulated(tmp_path):
         run.world.watch.commits.append(lambda world, decision: rows.update(world.store.tables.resource))
 
     slow = "engine.takes('A', 100)\n" + CHAIN
-    verdict, run = execute(scenario(tmp_path, slow), Plan(storage=in_sqlite), Choices(3), prepare=prepare)
+    verdict, run = execute(scenario(tmp_path, slow), RunPlan(storage=in_sqlite), Choices(3), prepare=prepare)
     assert not verdict.error
     begun, ended = run.world.kernel.begun_at, run.world.kernel.now
     assert ended - begun >= 100
@@ -44,7 +49,7 @@ def test_time_in_the_database_is_simulated(tmp_path):
 
 
 def test_the_same_seed_does_the_same_on_sqlite(tmp_path):
-    plan = Plan(storage=in_sqlite, faults=Faults(0.1, 0.1, 0.01))
+    plan = RunPlan(storage=in_sqlite, faults=Faults(0.1, 0.1, 0.01))
     wanted = scenario(tmp_path, REPLACE)
     first, second = (execute(wanted, plan, Choices(5))[0].choices for _ in range(2))
     assert first == second
@@ -53,7 +58,7 @@ def test_the_same_seed_does_the_same_on_sqlite(tmp_path):
 def test_in_order_both_stores_send_and_make_the_same(tmp_path):
     wanted = scenario(tmp_path, REPLACE)
     made = []
-    for plan in (Plan(mode=Mode.ORDER), Plan(mode=Mode.ORDER, storage=in_sqlite)):
+    for plan in (RunPlan(mode=Mode.ORDER), RunPlan(mode=Mode.ORDER, storage=in_sqlite)):
         changes = []
 
         def prepare(run, changes=changes):

@@ -14,7 +14,7 @@ from convergence.cmd.simulate_servers import server
 from convergence.db.statements import apply, load
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 from tests.simulation_tools.programs import REPLACE
 
 LOCKS = {
@@ -59,12 +59,12 @@ def unlocked(statement):
 def test_what_holds_in_order_holds_at_once(database_url):
     with server(kind(database_url), database_url) as place:
         for number in range(3):
-            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), Plan(), number)
+            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), RunPlan(), number)
             assert not verdict.error, f'storm {number}: {verdict.rule}: {verdict.error}'
 
 
 def test_processes_die_and_messages_get_lost(database_url):
-    plan = Plan(faults=Faults(drop=0.05, double=0.1, crash=0.01, freeze=0.01))
+    plan = RunPlan(faults=Faults(drop=0.05, double=0.1, crash=0.01, freeze=0.01))
     with server(kind(database_url), database_url) as place:
         for number in range(2):
             verdict, _ = place.run(batch.load(Path(f'storm:{number}')), plan, number)
@@ -77,7 +77,7 @@ def test_a_missing_lock_is_noticed(monkeypatch, database_url, whose):
     monkeypatch.setattr(module, name, unlocked(getattr(module, name)))
     with server(kind(database_url), database_url) as place:
         for number in itertools.count():
-            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), Plan(), number, limit_s=20.0)
+            verdict, _ = place.run(batch.load(Path(f'storm:{number}')), RunPlan(), number, limit_s=20.0)
             if verdict.error:
                 break
             assert number < RUNS, f'{whose} without a lock: nobody noticed'

@@ -5,7 +5,7 @@ import pytest
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.report import tell
-from convergence.simulator.run import Mode, Plan
+from convergence.simulator.run import Mode, RunPlan
 from tests.simulation_tools.programs import CHAIN, REPLACE, program
 
 CREATION = """\
@@ -24,7 +24,7 @@ CREATION = """\
 
 
 def in_order(tmp_path, text):
-    verdict, story = tell(program(tmp_path, 'told', text), Plan(mode=Mode.ORDER), Choices())
+    verdict, story = tell(program(tmp_path, 'told', text), RunPlan(mode=Mode.ORDER), Choices())
     assert not verdict.error
     return story
 
@@ -60,7 +60,7 @@ def test_a_diagram_has_one_arrow_for_each_step_and_declares_everybody(tmp_path):
 def test_losses_and_deaths_are_told(tmp_path):
     path = program(tmp_path, 'told', CHAIN)
     faults = Faults(drop=0.3, crash=0.05)
-    texts = [tell(path, Plan(faults=faults), Choices(seed))[1].text() for seed in range(12)]
+    texts = [tell(path, RunPlan(faults=faults), Choices(seed))[1].text() for seed in range(12)]
     assert any('broker' in text and 'loses check UPDATE A' in text for text in texts)
     assert any('crashes' in text for text in texts)
 
@@ -68,5 +68,5 @@ def test_losses_and_deaths_are_told(tmp_path):
 @pytest.mark.parametrize('seed', [0, 7])
 def test_the_same_seed_tells_the_same_story(tmp_path, seed):
     path = program(tmp_path, 'told', REPLACE)
-    plan = Plan(faults=Faults(0.1, 0.1, 0.02))
+    plan = RunPlan(faults=Faults(0.1, 0.1, 0.02))
     assert tell(path, plan, Choices(seed))[1].steps == tell(path, plan, Choices(seed))[1].steps

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.faults import bad_request
 from convergence.rpc.engine_api import EngineApi
 
-ACTIONS: Mapping[str, Callable[[Call], None]] = {
+ACTIONS: Mapping[str, Callable[[ApiCall], None]] = {
     'suspend': lambda call: call.about_stack(EngineApi.stack_suspend),
     'resume': lambda call: call.about_stack(EngineApi.stack_resume),
     'check': lambda call: call.about_stack(EngineApi.stack_check),
@@ -18,7 +18,7 @@ ACTIONS: Mapping[str, Callable[[Call], None]] = {
 """What is asked of an engine, by the name of the action."""
 
 
-def act(call: Call) -> Answer:
+def act(call: ApiCall) -> ApiAnswer:
     """Begin an action. The body is a map with the action as its only key; what stands there does not matter."""
     names = list(call.body or ())
     if not names:
@@ -29,4 +29,4 @@ def act(call: Call) -> Answer:
         raise bad_request(f'Invalid action {names[0]} specified')
     call.require(f'actions:{names[0]}')
     ACTIONS[names[0]](call)
-    return Answer(None)
+    return ApiAnswer(None)

@@ -6,21 +6,21 @@ from typing import Any
 
 from convergence import errors
 from convergence.api import views
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.event_stream import CONTENT_TYPE, PAGE, EventStream
 from convergence.rpc.engine_api import EngineApi, EventQuery
 
 FILTERS = ('resource_status', 'resource_action', 'resource_name', 'resource_type', 'physical_resource_id')
 
 
-def index(call: Call) -> Answer:
+def index(call: ApiCall) -> ApiAnswer:
     """The events of a stack, as far as the query selects them; with ``follow``, also those to come, as a stream."""
     if call.query.flag('follow', empty=True):
         return _follow(call)
-    return Answer({'events': [views.event(call.base, each) for each in _events(call)]})
+    return ApiAnswer({'events': [views.event(call.base, each) for each in _events(call)]})
 
 
-def _follow(call: Call) -> Answer:
+def _follow(call: ApiCall) -> ApiAnswer:
     """A stream of events. It takes up after the header Last-Event-ID, or after the marker."""
     filters = call.query.filters(FILTERS) or None
     stack_name = call.path['stack_name']
@@ -35,28 +35,28 @@ def _follow(call: Call) -> Answer:
 
     marker = call.headers.get('last-event-id') or call.query.text('marker')
     stream = EventStream(call.followers, fetch, is_last, marker)
-    return Answer(stream=stream, content_type=CONTENT_TYPE, headers={'X-Accel-Buffering': 'no'})
+    return ApiAnswer(stream=stream, content_type=CONTENT_TYPE, headers={'X-Accel-Buffering': 'no'})
 
 
-def of_resource(call: Call) -> Answer:
+def of_resource(call: ApiCall) -> ApiAnswer:
     """The events of one resource; of one without any it is not known whether it exists."""
     name = call.path['resource_name']
     documents = _events(call, resource_name=name)
     if not documents:
         raise errors.EntityNotFound(f'No events found for resource {name}')
-    return Answer({'events': [views.event(call.base, each) for each in documents]})
+    return ApiAnswer({'events': [views.event(call.base, each) for each in documents]})
 
 
-def show(call: Call) -> Answer:
+def show(call: ApiCall) -> ApiAnswer:
     """One event."""
     wanted = {'resource_name': call.path['resource_name'], 'uuid': call.path['event_id']}
     documents = call.about_stack(EngineApi.list_events, query=EventQuery(filters=wanted))
     if not documents:
         raise errors.EntityNotFound(f'No event {call.path["event_id"]} found')
-    return Answer({'event': views.event(call.base, documents[0], with_detail=True)})
+    return ApiAnswer({'event': views.event(call.base, documents[0], with_detail=True)})
 
 
-def _events(call: Call, **more: str) -> list[dict[str, Any]]:
+def _events(call: ApiCall, **more: str) -> list[dict[str, Any]]:
     query = call.query
     wanted = EventQuery(
         filters={**query.filters(FILTERS), **more} or None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from convergence import __version__, errors
 from convergence.api import submissions
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.faults import bad_request
 from convergence.rpc.engine_api import EngineApi
 
 
-def validate(call: Call) -> Answer:
+def validate(call: ApiCall) -> ApiAnswer:
     """What a template declares, or what is wrong with it."""
     ignored = call.query.text('ignore_errors')
     document = call.ask(
@@ -21,12 +21,12 @@ def validate(call: Call) -> Answer:
     )
     if 'Error' in document:
         raise errors.StackValidationFailed(document['Error'])
-    return Answer(document)
+    return ApiAnswer(document)
 
 
-def resource_types(call: Call) -> Answer:
+def resource_types(call: ApiCall) -> ApiAnswer:
     """The resource types, names only or with descriptions."""
-    return Answer(
+    return ApiAnswer(
         {
             'resource_types': call.ask(
                 EngineApi.list_resource_types,
@@ -38,42 +38,42 @@ def resource_types(call: Call) -> Answer:
     )
 
 
-def resource_type(call: Call) -> Answer:
+def resource_type(call: ApiCall) -> ApiAnswer:
     """Properties and attributes of a resource type."""
     with_description = call.query.flag('with_description')
-    return Answer(
+    return ApiAnswer(
         call.ask(EngineApi.resource_schema, type_name=call.path['type_name'], with_description=with_description)
     )
 
 
-def type_template(call: Call) -> Answer:
+def type_template(call: ApiCall) -> ApiAnswer:
     """A template with a resource of a type."""
     kind = call.query.text('template_type') or 'cfn'
     if kind not in ('cfn', 'hot'):
         raise bad_request(f'template_type must be cfn or hot, not {kind}')
-    return Answer(call.ask(EngineApi.generate_template, type_name=call.path['type_name'], template_type=kind))
+    return ApiAnswer(call.ask(EngineApi.generate_template, type_name=call.path['type_name'], template_type=kind))
 
 
-def template_versions(call: Call) -> Answer:
+def template_versions(call: ApiCall) -> ApiAnswer:
     """The versions of the template language."""
-    return Answer({'template_versions': call.ask(EngineApi.list_template_versions)})
+    return ApiAnswer({'template_versions': call.ask(EngineApi.list_template_versions)})
 
 
-def template_functions(call: Call) -> Answer:
+def template_functions(call: ApiCall) -> ApiAnswer:
     """The functions of a version of the template language."""
     functions = call.ask(
         EngineApi.list_template_functions,
         template_version=call.path['template_version'],
         with_condition=call.query.flag('with_condition_func'),
     )
-    return Answer({'template_functions': functions})
+    return ApiAnswer({'template_functions': functions})
 
 
-def build_info(call: Call) -> Answer:
+def build_info(call: ApiCall) -> ApiAnswer:
     """The versions of the API and of the engine that answers."""
-    return Answer({'api': {'revision': __version__}, 'engine': {'revision': call.ask(EngineApi.get_revision)}})
+    return ApiAnswer({'api': {'revision': __version__}, 'engine': {'revision': call.ask(EngineApi.get_revision)}})
 
 
-def services(call: Call) -> Answer:
+def services(call: ApiCall) -> ApiAnswer:
     """The processes of the installation, and whether they are alive."""
-    return Answer({'services': call.ask(EngineApi.list_services)})
+    return ApiAnswer({'services': call.ask(EngineApi.list_services)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convergence.api import views
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.faults import bad_request
 from convergence.api.queries import flag
 from convergence.rpc.engine_api import EngineApi
@@ -12,7 +12,7 @@ FILTERS = ('type', 'status', 'name', 'action', 'id', 'physical_resource_id')
 PARAMETERS = ('nested_depth', 'with_detail')
 
 
-def index(call: Call) -> Answer:
+def index(call: ApiCall) -> ApiAnswer:
     """The resources of a stack. A parameter that is not known is refused: it would be taken for a filter."""
     unknown = [name for name in call.query.names() if name not in (*FILTERS, *PARAMETERS)]
     if unknown:
@@ -24,32 +24,32 @@ def index(call: Call) -> Answer:
         with_detail=with_detail,
         filters=call.query.filters(FILTERS) or None,
     )
-    return Answer({'resources': [views.resource(call.base, each, with_detail=with_detail) for each in documents]})
+    return ApiAnswer({'resources': [views.resource(call.base, each, with_detail=with_detail) for each in documents]})
 
 
-def show(call: Call) -> Answer:
+def show(call: ApiCall) -> ApiAnswer:
     """Everything about one resource."""
     document = call.about_stack(
         EngineApi.describe_stack_resource,
         resource_name=call.path['resource_name'],
         with_attr=call.query.texts('with_attr'),
     )
-    return Answer({'resource': views.resource(call.base, document)})
+    return ApiAnswer({'resource': views.resource(call.base, document)})
 
 
-def metadata(call: Call) -> Answer:
+def metadata(call: ApiCall) -> ApiAnswer:
     """The metadata of a resource."""
     document = call.about_stack(EngineApi.describe_stack_resource, resource_name=call.path['resource_name'])
-    return Answer({'metadata': document.get('metadata') or {}})
+    return ApiAnswer({'metadata': document.get('metadata') or {}})
 
 
-def signal(call: Call) -> Answer:
+def signal(call: ApiCall) -> ApiAnswer:
     """Hand a signal to a resource."""
     call.about_stack(EngineApi.resource_signal, resource_name=call.path['resource_name'], details=call.body)
-    return Answer(None)
+    return ApiAnswer(None)
 
 
-def mark_unhealthy(call: Call) -> Answer:
+def mark_unhealthy(call: ApiCall) -> ApiAnswer:
     """Say that a resource is broken, or well again."""
     call.about_stack(
         EngineApi.resource_mark_unhealthy,
@@ -57,4 +57,4 @@ def mark_unhealthy(call: Call) -> Answer:
         mark_unhealthy=flag('mark_unhealthy', call.body['mark_unhealthy']),
         resource_status_reason=call.body.get('resource_status_reason'),
     )
-    return Answer(None)
+    return ApiAnswer(None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.queries import flag
 from convergence.rpc.engine_api import EngineApi
 from convergence.signing import EXPIRES, SIGNATURE, proof_of
@@ -12,7 +12,7 @@ MAX_BODY_BYTES = 64 * 1024
 """Largest body of such a signal."""
 
 
-def take(call: Call) -> Answer:
+def take(call: ApiCall) -> ApiAnswer:
     """Hand a signal to a resource, without a token: a signature in the URL, or as X-Auth-Token, shows that one may."""
     given, expires = call.query.text(SIGNATURE), call.query.text(EXPIRES)
     call.ask(
@@ -22,10 +22,10 @@ def take(call: Call) -> Answer:
         expires=expires,
         details=call.body,
     )
-    return Answer(None)
+    return ApiAnswer(None)
 
 
-def make_address(call: Call) -> Answer:
+def make_address(call: ApiCall) -> ApiAnswer:
     """Make an address at which a resource can be signalled without a token; ``revoke`` makes all earlier ones void."""
     body = call.body or {}
     expires_in_s, revoke = body.get('expires_in_s'), body.get('revoke')
@@ -35,4 +35,4 @@ def make_address(call: Call) -> Answer:
         expires_in_s=expires_in_s,
         revoke=flag('revoke', revoke) if revoke is not None else False,
     )
-    return Answer(made)
+    return ApiAnswer(made)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from convergence import errors
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.rpc.engine_api import EngineApi
 
 
-def _fields(call: Call, *names: str) -> dict[str, Any]:
+def _fields(call: ApiCall, *names: str) -> dict[str, Any]:
     return {name: call.body.get(name) for name in names}
 
 
-def configs(call: Call) -> Answer:
+def configs(call: ApiCall) -> ApiAnswer:
     """The software configurations of a project."""
     if call.query.flag('global_tenant'):
         call.require('software_configs:global_index')
@@ -21,31 +21,31 @@ def configs(call: Call) -> Answer:
     found = call.ask(
         EngineApi.list_software_configs, limit=call.query.number('limit'), marker=call.query.text('marker')
     )
-    return Answer({'software_configs': found})
+    return ApiAnswer({'software_configs': found})
 
 
-def create_config(call: Call) -> Answer:
+def create_config(call: ApiCall) -> ApiAnswer:
     """Keep a software configuration."""
     fields = _fields(call, 'group', 'name', 'config', 'inputs', 'outputs', 'options')
     made = call.ask(EngineApi.create_software_config, **fields)
-    return Answer({'software_config': made})
+    return ApiAnswer({'software_config': made})
 
 
-def config(call: Call) -> Answer:
+def config(call: ApiCall) -> ApiAnswer:
     """One software configuration."""
-    return Answer({'software_config': call.ask(EngineApi.show_software_config, config_id=call.path['config_id'])})
+    return ApiAnswer({'software_config': call.ask(EngineApi.show_software_config, config_id=call.path['config_id'])})
 
 
-def delete_config(call: Call) -> Answer:
+def delete_config(call: ApiCall) -> ApiAnswer:
     """Delete a software configuration."""
     call.ask(EngineApi.delete_software_config, config_id=call.path['config_id'])
-    return Answer()
+    return ApiAnswer()
 
 
-def deployments(call: Call) -> Answer:
+def deployments(call: ApiCall) -> ApiAnswer:
     """The software deployments of a project, or of one server."""
     found = call.ask(EngineApi.list_software_deployments, server_id=call.query.text('server_id'))
-    return Answer({'software_deployments': found})
+    return ApiAnswer({'software_deployments': found})
 
 
 _DEPLOYMENT = (
@@ -59,33 +59,33 @@ _DEPLOYMENT = (
 )
 
 
-def create_deployment(call: Call) -> Answer:
+def create_deployment(call: ApiCall) -> ApiAnswer:
     """Keep a software deployment."""
     made = call.ask(
         EngineApi.create_software_deployment, server_id=call.body['server_id'], **_fields(call, *_DEPLOYMENT)
     )
-    return Answer({'software_deployment': made})
+    return ApiAnswer({'software_deployment': made})
 
 
-def deployment(call: Call) -> Answer:
+def deployment(call: ApiCall) -> ApiAnswer:
     """One software deployment."""
     found = call.ask(EngineApi.show_software_deployment, deployment_id=call.path['deployment_id'])
-    return Answer({'software_deployment': found})
+    return ApiAnswer({'software_deployment': found})
 
 
-def update_deployment(call: Call) -> Answer:
+def update_deployment(call: ApiCall) -> ApiAnswer:
     """Change a software deployment."""
     deployment_id = call.path['deployment_id']
     changed = call.ask(EngineApi.update_software_deployment, deployment_id=deployment_id, **_fields(call, *_DEPLOYMENT))
-    return Answer({'software_deployment': changed})
+    return ApiAnswer({'software_deployment': changed})
 
 
-def delete_deployment(call: Call) -> Answer:
+def delete_deployment(call: ApiCall) -> ApiAnswer:
     """Delete a software deployment."""
     call.ask(EngineApi.delete_software_deployment, deployment_id=call.path['deployment_id'])
-    return Answer()
+    return ApiAnswer()
 
 
-def metadata(call: Call) -> Answer:
+def metadata(call: ApiCall) -> ApiAnswer:
     """What the agent on a server is to do."""
-    return Answer({'metadata': call.ask(EngineApi.metadata_software_deployments, server_id=call.path['server_id'])})
+    return ApiAnswer({'metadata': call.ask(EngineApi.metadata_software_deployments, server_id=call.path['server_id'])})

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from convergence import errors
 from convergence.api import submissions, views
-from convergence.api.calls import Answer, Call
+from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
 from convergence.api.faults import message
 from convergence.rpc.engine_api import EngineApi, StackQuery
@@ -42,7 +42,7 @@ TAGS = ('tags', 'tags_any', 'not_tags', 'not_tags_any')
 # --- lists ----------------------------------------------------------------------------------------------------
 
 
-def index(call: Call) -> Answer:
+def index(call: ApiCall) -> ApiAnswer:
     """The stacks of the project, as far as the query selects them."""
     query = call.query
     if query.flag('global_tenant'):
@@ -69,10 +69,10 @@ def index(call: Call) -> Answer:
         answer['links'] = [{'rel': 'next', 'href': _next_page(call, documents[-1]['stack_identity']['stack_id'])}]
     if query.flag('with_count'):
         answer['count'] = call.ask(EngineApi.count_stacks, query=wanted)
-    return Answer(answer)
+    return ApiAnswer(answer)
 
 
-def _next_page(call: Call, marker: str) -> str:
+def _next_page(call: ApiCall, marker: str) -> str:
     pairs = [(name, text) for name in call.query.names() if name != 'marker' for text in call.query.texts(name) or ()]
     return f'{call.url}?{urlencode([*pairs, ("marker", marker)])}'
 
@@ -80,27 +80,27 @@ def _next_page(call: Call, marker: str) -> str:
 # --- one stack ------------------------------------------------------------------------------------------------
 
 
-def lookup(call: Call) -> Answer:
+def lookup(call: ApiCall) -> ApiAnswer:
     """Lead to the stack with that name or id, and what is asked of it."""
     identity = call.ask(EngineApi.identify_stack, stack_name=call.path['stack_name'])
     tail = call.url.removeprefix(call.base).split('/stacks/', 1)[1].partition('/')[2]
     location = views.url(call.base, {**identity, 'path': f'/{tail}' if tail else ''})
     if call.query_text:
         location = f'{location}?{call.query_text}'
-    return Answer(
+    return ApiAnswer(
         message(HTTPStatus.FOUND, f'The resource was found at {location}; you should be redirected automatically.'),
         headers={'Location': location},
     )
 
 
-def show(call: Call) -> Answer:
+def show(call: ApiCall) -> ApiAnswer:
     """A stack with its parameters and outputs."""
     resolve = call.query.flag('resolve_outputs', unsaid=True)
     (document,) = call.about_stack(EngineApi.show_stack, resolve_outputs=resolve)
-    return Answer({'stack': views.stack(call.base, document)}, headers=entity_tag(document))
+    return ApiAnswer({'stack': views.stack(call.base, document)}, headers=entity_tag(document))
 
 
-def create(call: Call) -> Answer:
+def create(call: ApiCall) -> ApiAnswer:
     """Accept a new stack."""
     options = submissions.options(
         call.body, adopt_stack_data=call.body.get('adopt_stack_data'), idempotency_key=idempotency_key(call)
@@ -113,10 +113,10 @@ def create(call: Call) -> Answer:
         **submissions.arguments(call.body),
     )
     made = {'id': identity['stack_id'], 'links': [views.link(call.base, identity)]}
-    return Answer({'stack': made}, headers={'Location': views.url(call.base, identity)})
+    return ApiAnswer({'stack': made}, headers={'Location': views.url(call.base, identity)})
 
 
-def preview(call: Call) -> Answer:
+def preview(call: ApiCall) -> ApiAnswer:
     """Show the stack that would be created."""
     document = call.ask(
         EngineApi.preview_stack,
@@ -125,32 +125,32 @@ def preview(call: Call) -> Answer:
         args=submissions.options(call.body),
         **submissions.arguments(call.body),
     )
-    return Answer({'stack': views.preview(call.base, document)})
+    return ApiAnswer({'stack': views.preview(call.base, document)})
 
 
-def update(call: Call) -> Answer:
+def update(call: ApiCall) -> ApiAnswer:
     """Give a stack a new goal, whole."""
     _update(call, EngineApi.update_stack, expected_traversal=expected_traversal(call))
-    return Answer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
+    return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
 
-def patch(call: Call) -> Answer:
+def patch(call: ApiCall) -> ApiAnswer:
     """Give a stack a new goal: what is not sent stays as it is."""
     _update(call, EngineApi.update_stack, existing=True, expected_traversal=expected_traversal(call))
-    return Answer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
+    return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
 
-def preview_update(call: Call) -> Answer:
+def preview_update(call: ApiCall) -> ApiAnswer:
     """Show what an update would change."""
-    return Answer({'resource_changes': _update(call, EngineApi.preview_update_stack)})
+    return ApiAnswer({'resource_changes': _update(call, EngineApi.preview_update_stack)})
 
 
-def preview_patch(call: Call) -> Answer:
+def preview_patch(call: ApiCall) -> ApiAnswer:
     """Show what an update of some parts would change."""
-    return Answer({'resource_changes': _update(call, EngineApi.preview_update_stack, existing=True)})
+    return ApiAnswer({'resource_changes': _update(call, EngineApi.preview_update_stack, existing=True)})
 
 
-def _update(call: Call, operation: Callable[..., Any], *, existing: bool | None = None, **more: Any) -> Any:
+def _update(call: ApiCall, operation: Callable[..., Any], *, existing: bool | None = None, **more: Any) -> Any:
     body = call.body or {}
     return call.about_stack(
         operation,
@@ -160,47 +160,47 @@ def _update(call: Call, operation: Callable[..., Any], *, existing: bool | None 
     )
 
 
-def delete(call: Call) -> Answer:
+def delete(call: ApiCall) -> ApiAnswer:
     """Begin to delete a stack. The objects of resources named with leave=NAME, as often as needed, are left behind."""
     call.about_stack(
         EngineApi.delete_stack, expected_traversal=expected_traversal(call), leave=call.query.texts('leave')
     )
-    return Answer()
+    return ApiAnswer()
 
 
-def abandon(call: Call) -> Answer:
+def abandon(call: ApiCall) -> ApiAnswer:
     """Forget a stack, and leave what it made."""
-    return Answer(call.about_stack(EngineApi.abandon_stack))
+    return ApiAnswer(call.about_stack(EngineApi.abandon_stack))
 
 
-def export(call: Call) -> Answer:
+def export(call: ApiCall) -> ApiAnswer:
     """The data from which a stack could be adopted."""
-    return Answer(call.about_stack(EngineApi.export_stack))
+    return ApiAnswer(call.about_stack(EngineApi.export_stack))
 
 
 # --- what belongs to a stack ----------------------------------------------------------------------------------
 
 
-def template(call: Call) -> Answer:
+def template(call: ApiCall) -> ApiAnswer:
     """The template of a stack, as a map."""
-    return Answer(call.about_stack(EngineApi.get_template))
+    return ApiAnswer(call.about_stack(EngineApi.get_template))
 
 
-def environment(call: Call) -> Answer:
+def environment(call: ApiCall) -> ApiAnswer:
     """The environment of a stack, hidden values masked."""
-    return Answer(call.about_stack(EngineApi.get_environment))
+    return ApiAnswer(call.about_stack(EngineApi.get_environment))
 
 
-def files(call: Call) -> Answer:
+def files(call: ApiCall) -> ApiAnswer:
     """The files that came with the template of a stack, by name."""
-    return Answer(call.about_stack(EngineApi.get_files))
+    return ApiAnswer(call.about_stack(EngineApi.get_files))
 
 
-def outputs(call: Call) -> Answer:
+def outputs(call: ApiCall) -> ApiAnswer:
     """The outputs of a stack without their values."""
-    return Answer({'outputs': call.about_stack(EngineApi.list_outputs)})
+    return ApiAnswer({'outputs': call.about_stack(EngineApi.list_outputs)})
 
 
-def output(call: Call) -> Answer:
+def output(call: ApiCall) -> ApiAnswer:
     """One output with its value."""
-    return Answer({'output': call.about_stack(EngineApi.show_output, output_key=call.path['output_key'])})
+    return ApiAnswer({'output': call.about_stack(EngineApi.show_output, output_key=call.path['output_key'])})

@@ -18,8 +18,8 @@ from convergence.api.serving import gateway
 from convergence.api.serving.exchange import Exchange, response_of
 from convergence.api.serving.gateway import AnswerHead, Head
 from convergence.api.serving.lanes import Lanes, lane_of
-from convergence.api.serving.ledger import Ledger
-from convergence.api.serving.limits import Limits
+from convergence.api.serving.ledger import ConnectionLedger
+from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Origin, Proxies
 
 LOG = logging.getLogger(__name__)
@@ -31,15 +31,15 @@ MOST_CHUNKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ConnectionContext:
     """What all connections of a server have in common.
 
     :param is_ending: whether the server takes no more requests.
     """
 
     application: gateway.Application
-    limits: Limits
-    ledger: Ledger
+    limits: ServingLimits
+    ledger: ConnectionLedger
     lanes: Lanes
     proxies: Proxies
     loop: asyncio.AbstractEventLoop
@@ -48,7 +48,7 @@ class Service:
     is_ending: Callable[[], bool]
 
 
-class Phase(Enum):
+class ConnectionPhase(Enum):
     """What a connection waits for."""
 
     IDLE = auto()
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
     :param peer: address of the other end.
     """
 
-    def __init__(self, service: Service, peer: str) -> None:
+    def __init__(self, service: ConnectionContext, peer: str) -> None:
         self.peer = self.account = peer
         self.waits_since: float | None = service.loop.time()
         self.buffered = 0
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
         self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.max_header_bytes)
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._phase = Phase.HEADER
+        self._phase = ConnectionPhase.HEADER
         self._head: Head | None = None
         self._origin = Origin(peer, service.scheme)
         self._body = bytearray()
@@ -96,7 +96,7 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=1)  # whatever is not taken at once is to be known
-        self._enter(Phase.HEADER, self._limits.header_timeout_s)
+        self._enter(ConnectionPhase.HEADER, self._limits.header_timeout_s)
 
     @override
     def connection_lost(self, error: Exception | None) -> None:
@@ -106,20 +106,20 @@ class Connection(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         """The client has said something."""
-        if self._phase in (Phase.SERVING, Phase.SENDING):
+        if self._phase in (ConnectionPhase.SERVING, ConnectionPhase.SENDING):
             self._is_ahead = True
             if self._transport is not None:
                 self._transport.pause_reading()
-        elif self._phase is not Phase.LINGERING:
+        elif self._phase is not ConnectionPhase.LINGERING:
             self._feed(data)
 
     @override
     def eof_received(self) -> bool:
         """The client will say nothing more; whether the connection stays open for the answer."""
         self._input_ended = True
-        if self._phase is Phase.SERVING and self._exchange is not None and self._exchange.is_stream:
+        if self._phase is ConnectionPhase.SERVING and self._exchange is not None and self._exchange.is_stream:
             return False
-        return self._phase in (Phase.SERVING, Phase.SENDING) and self._service.scheme == 'http'
+        return self._phase in (ConnectionPhase.SERVING, ConnectionPhase.SENDING) and self._service.scheme == 'http'
 
     @override
     def pause_writing(self) -> None:
@@ -131,10 +131,10 @@ class Connection(asyncio.Protocol):
         """The client has taken everything."""
         self._is_blocked = False
         self._service.ledger.charge(self, 0)
-        if self._phase is Phase.SENDING:
+        if self._phase is ConnectionPhase.SENDING:
             self._finish()
-        elif self._phase is Phase.SERVING and self._exchange is not None:
-            self._enter(Phase.SERVING, None)
+        elif self._phase is ConnectionPhase.SERVING and self._exchange is not None:
+            self._enter(ConnectionPhase.SERVING, None)
             self._exchange.taken.set()
 
     # --- what the server says ---------------------------------------------------------------------------------
@@ -146,18 +146,18 @@ class Connection(asyncio.Protocol):
 
     def end_soon(self) -> None:
         """End it now, or after the answer that is under way."""
-        if self._phase in (Phase.IDLE, Phase.HEADER, Phase.BODY):
+        if self._phase in (ConnectionPhase.IDLE, ConnectionPhase.HEADER, ConnectionPhase.BODY):
             self._abort()
 
     # --- a request --------------------------------------------------------------------------------------------
 
     def _feed(self, data: bytes) -> None:
-        if self._phase is Phase.IDLE:
-            self._enter(Phase.HEADER, self._limits.header_timeout_s)
+        if self._phase is ConnectionPhase.IDLE:
+            self._enter(ConnectionPhase.HEADER, self._limits.header_timeout_s)
         self._has_spoken = True
         try:
             self._parser.receive_data(data)
-            while self._phase in (Phase.HEADER, Phase.BODY):
+            while self._phase in (ConnectionPhase.HEADER, ConnectionPhase.BODY):
                 event = self._parser.next_event()
                 if isinstance(event, h11.Request):
                     self._begin(event)
@@ -183,7 +183,7 @@ class Connection(asyncio.Protocol):
         if (head.content_length or 0) > most:
             self._refuse_body(most)
             return
-        self._enter(Phase.BODY, self._limits.body_timeout_s)
+        self._enter(ConnectionPhase.BODY, self._limits.body_timeout_s)
         if self._parser.they_are_waiting_for_100_continue:
             self._write(self._parser.send(h11.InformationalResponse(status_code=100, headers=[])))
 
@@ -200,7 +200,7 @@ class Connection(asyncio.Protocol):
     def _serve(self) -> None:
         assert self._head is not None
         head, service = self._head, self._service
-        self._enter(Phase.SERVING, None)
+        self._enter(ConnectionPhase.SERVING, None)
         environ = gateway.environ_of(head, bytes(self._body), self._origin, service.server)
         self._body = bytearray()
         self._exchange = exchange = Exchange(
@@ -233,13 +233,13 @@ class Connection(asyncio.Protocol):
             exchange.is_gone = True
             self._exchange = None
             if self._is_blocked:
-                self._enter(Phase.SENDING, self._limits.send_timeout_s)
+                self._enter(ConnectionPhase.SENDING, self._limits.send_timeout_s)
             else:
                 self._finish()
         elif exchange.is_stream and self._input_ended:
             self._abort()
         elif self._is_blocked:
-            self._enter(Phase.SERVING, self._limits.send_timeout_s)
+            self._enter(ConnectionPhase.SERVING, self._limits.send_timeout_s)
             self.waits_since = self._service.loop.time()
         else:
             exchange.taken.set()
@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
         else:
             self._parser.start_next_cycle()
             self._head, self._has_spoken = None, False
-            self._enter(Phase.IDLE, self._limits.keep_alive_s)
+            self._enter(ConnectionPhase.IDLE, self._limits.keep_alive_s)
 
     # --- refusals ---------------------------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class Connection(asyncio.Protocol):
 
     def _linger(self) -> None:
         """Close, but let the client read what was sent: what it still sends would reset the connection before."""
-        self._enter(Phase.LINGERING, LINGER_S)
+        self._enter(ConnectionPhase.LINGERING, LINGER_S)
         if self._transport is not None:
             self._transport.resume_reading()
             if self._transport.can_write_eof():
@@ -316,17 +316,17 @@ class Connection(asyncio.Protocol):
 
     # --- the connection ---------------------------------------------------------------------------------------
 
-    def _enter(self, phase: Phase, timeout_s: float | None) -> None:
+    def _enter(self, phase: ConnectionPhase, timeout_s: float | None) -> None:
         """Wait for something else; it is over when it takes longer than `timeout_s` seconds."""
         if self._timer is not None:
             self._timer.cancel()
         loop = self._service.loop
         self._phase = phase
         self._timer = loop.call_later(timeout_s, self._time_out) if timeout_s is not None else None
-        self.waits_since = None if phase is Phase.SERVING else loop.time()
+        self.waits_since = None if phase is ConnectionPhase.SERVING else loop.time()
 
     def _time_out(self) -> None:
-        if self._phase is Phase.BODY or (self._phase is Phase.HEADER and self._has_spoken):
+        if self._phase is ConnectionPhase.BODY or (self._phase is ConnectionPhase.HEADER and self._has_spoken):
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, 'The request has taken too long to arrive.')
         else:
             LOG.debug('A connection of %s is closed: it takes too long (%s)', self.account, self._phase.name)

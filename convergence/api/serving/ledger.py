@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from convergence.api.serving.limits import Limits
+from convergence.api.serving.limits import ServingLimits
 
 
-class Held(Protocol):
+class TrackedConnection(Protocol):
     """A connection, as the ledger sees it.
 
     :ivar peer: address of the other end.
@@ -28,19 +28,19 @@ class Held(Protocol):
     buffered: int
 
     def evict(self, why: str) -> None:
-        """End it, at once. Calls `Ledger.leave` before it returns."""
+        """End it, at once. Calls `ConnectionLedger.leave` before it returns."""
 
 
-class Ledger:
+class ConnectionLedger:
     """The connections of a server. For the thread of the event loop only.
 
     :param is_exempt: whether an address may have any number of connections, because it asks for many clients.
     """
 
-    def __init__(self, limits: Limits, is_exempt: Callable[[str], bool] = lambda address: False) -> None:
+    def __init__(self, limits: ServingLimits, is_exempt: Callable[[str], bool] = lambda address: False) -> None:
         self._limits = limits
         self._is_exempt = is_exempt
-        self._by_peer: dict[str, dict[Held, None]] = {}
+        self._by_peer: dict[str, dict[TrackedConnection, None]] = {}
         self._by_account: dict[str, int] = {}
         self._count = self._buffered = 0
 
@@ -54,7 +54,7 @@ class Ledger:
         """How many bytes are charged."""
         return self._buffered
 
-    def enter(self, connection: Held) -> bool:
+    def enter(self, connection: TrackedConnection) -> bool:
         """Note a new connection; False: there is no room for it, and none can be made."""
         peer = connection.peer
         own = self._by_peer.get(peer, {})
@@ -70,7 +70,7 @@ class Ledger:
         self._count += 1
         return True
 
-    def leave(self, connection: Held) -> None:
+    def leave(self, connection: TrackedConnection) -> None:
         """Forget a connection. Doing this twice does no harm."""
         own = self._by_peer.get(connection.peer, {})
         if connection in own:
@@ -80,7 +80,7 @@ class Ledger:
             if not own:
                 del self._by_peer[connection.peer]
 
-    def charge(self, connection: Held, size: int) -> bool:
+    def charge(self, connection: TrackedConnection, size: int) -> bool:
         """Note how many bytes a connection holds now.
 
         Where that is too much, the connections that hold the most and wait for their clients are ended first.
@@ -103,10 +103,10 @@ class Ledger:
                 return False
         return True
 
-    def _connections(self) -> list[Held]:
+    def _connections(self) -> list[TrackedConnection]:
         return [each for connections in self._by_peer.values() for each in connections]
 
-    def _set(self, connection: Held, size: int) -> None:
+    def _set(self, connection: TrackedConnection, size: int) -> None:
         account = connection.account
         change = size - connection.buffered
         connection.buffered = size
@@ -118,7 +118,7 @@ class Ledger:
             self._by_account.pop(account, None)
 
 
-def _evict_oldest(connections: Iterable[Held], why: str) -> bool:
+def _evict_oldest(connections: Iterable[TrackedConnection], why: str) -> bool:
     """End the connection that has waited longest for its client; False: none waits for its client."""
     waiting = [(each.waits_since, each) for each in connections if each.waits_since is not None]
     if not waiting:
@@ -127,7 +127,7 @@ def _evict_oldest(connections: Iterable[Held], why: str) -> bool:
     return True
 
 
-def _evict_largest(connections: Iterable[Held], asking: Held, why: str) -> bool:
+def _evict_largest(connections: Iterable[TrackedConnection], asking: TrackedConnection, why: str) -> bool:
     """End the connection that holds most; False: that is the one that asks, or none waits for its client."""
     able = [each for each in connections if each is asking or (each.waits_since is not None and each.buffered)]
     largest = max(able, key=lambda each: each.buffered)

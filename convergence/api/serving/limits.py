@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServingLimits:
     """The time, the connections and the memory that clients get.
 
     :param header_timeout_s: for the whole header of a request, from its first byte (or from the opening of the

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KINDS = ('statements', 'commits', 'messages')
 
 
-class Tally:
+class Counters:
     """Counts since the beginning. Safe between threads."""
 
     def __init__(self) -> None:
@@ -44,13 +44,13 @@ def total(counts: list[dict[str, int]]) -> dict[str, int]:
     return {kind: sum(each[kind] for each in counts) for kind in KINDS}
 
 
-def counted(transport: Transport, tally: Tally) -> Transport:
+def counted(transport: Transport, tally: Counters) -> Transport:
     """The transport, with each message counted that is sent through it; answers to calls are not."""
     return cast('Transport', _CountedTransport(transport, tally))
 
 
 class _CountedTransport:
-    def __init__(self, inner: Transport, tally: Tally) -> None:
+    def __init__(self, inner: Transport, tally: Counters) -> None:
         self._inner = inner
         self._tally = tally
 
@@ -64,7 +64,7 @@ class _CountedTransport:
 class _CountedClient:
     """An oslo.messaging client."""
 
-    def __init__(self, inner: Any, tally: Tally) -> None:
+    def __init__(self, inner: Any, tally: Counters) -> None:
         object.__setattr__(self, '_inner', inner)
         object.__setattr__(self, '_tally', tally)
 

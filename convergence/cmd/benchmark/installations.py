@@ -14,8 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 from oslo_context.context import RequestContext
 
 from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
-from convergence.cmd.benchmark.counting import Tally, counted, total
-from convergence.cmd.benchmark.process import Child, Start
+from convergence.cmd.benchmark.counting import Counters, counted, total
+from convergence.cmd.benchmark.process import Child, ProcessStart
 from convergence.cmd.benchmark.settings import KEYS, settings_for
 from convergence.cmd.database import open_database
 from convergence.concurrency import sleep
@@ -39,7 +39,7 @@ LOOK_INTERVAL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class BenchmarkInstallation:
     """An engine and workers at work, in this process or in others.
 
     :param tally: what this process has counted, where it does the work itself.
@@ -49,7 +49,7 @@ class Installation:
     name: str
     client: EngineClient
     reader: Reader
-    tally: Tally
+    tally: Counters
     children: tuple[Child, ...] = ()
     context: RequestContext = field(default_factory=lambda: RequestContext(project_id='bench', overwrite=False))
 
@@ -73,10 +73,10 @@ class Installation:
 
 
 @contextmanager
-def embedded(directory: Path) -> Iterator[Installation]:
+def embedded(directory: Path) -> Iterator[BenchmarkInstallation]:
     """The embedded default: an engine and a worker in this process, an SQLite file, messages in memory."""
     settings = settings_for(directory, f'sqlite:///{directory / "convergence.sqlite"}', 'memory://')
-    tally, database, looking = Tally(), open_database(settings), open_database(settings)
+    tally, database, looking = Counters(), open_database(settings), open_database(settings)
     migration.sync(database)
     count(database, tally.note)
     transport = open_transport(settings, f'bench-{os.getpid()}')
@@ -85,7 +85,7 @@ def embedded(directory: Path) -> Iterator[Installation]:
     try:
         engine.start()
         worker.start()
-        yield Installation('embedded', EngineClient(transport), Reader(Store(looking)), tally)
+        yield BenchmarkInstallation('embedded', EngineClient(transport), Reader(Store(looking)), tally)
     finally:
         worker.stop()
         engine.stop()
@@ -94,7 +94,7 @@ def embedded(directory: Path) -> Iterator[Installation]:
 
 
 @contextmanager
-def real(directory: Path) -> Iterator[Installation]:
+def real(directory: Path) -> Iterator[BenchmarkInstallation]:
     """One engine process and two worker processes, on RabbitMQ and a PostgreSQL database of their own.
 
     :raises OperatorError: a server does not answer.
@@ -114,10 +114,12 @@ def real(directory: Path) -> Iterator[Installation]:
         transport = stack.enter_context(closing(open_transport(settings, prefix)))
         children = []
         for role in ('engine', *['worker'] * WORKERS):
-            child = Child(Start(role, str(directory), database_url, broker_url, prefix))
+            child = Child(ProcessStart(role, str(directory), database_url, broker_url, prefix))
             stack.callback(child.stop)
             children.append(child)
-        yield Installation('real', EngineClient(transport), Reader(Store(looking)), Tally(), tuple(children))
+        yield BenchmarkInstallation(
+            'real', EngineClient(transport), Reader(Store(looking)), Counters(), tuple(children)
+        )
 
 
 @contextmanager

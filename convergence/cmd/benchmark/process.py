@@ -1,6 +1,6 @@
 """An engine or a worker that counts what it does: a process of its own, told what to do on its standard input.
 
-The first line of input is a JSON object, see `Start`. Afterwards each line is a command, answered by a line of JSON:
+The first line of input is a JSON object, see `ProcessStart`. Each later line is a command, answered by a line of JSON:
 ``counts`` by what was counted since the start; ``stop``, or the end of input, ends the process in good order.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from convergence.cmd.benchmark.counting import Tally, counted
+from convergence.cmd.benchmark.counting import Counters, counted
 from convergence.cmd.benchmark.settings import settings_for
 from convergence.errors import OperatorError
 
@@ -23,7 +23,7 @@ STOP_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ProcessStart:
     """What a process is to be. The URLs may hold passwords, so they are not given on a command line.
 
     :param role: ``engine`` or ``worker``.
@@ -43,7 +43,7 @@ class Child:
     :raises OperatorError: it could not be started; it has said why on standard error.
     """
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: ProcessStart) -> None:
         self._role = start.role
         self._process = subprocess.Popen(
             [sys.executable, '-m', __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -89,13 +89,13 @@ def main() -> int:
     logging.captureWarnings(True)
     for library in ('py.warnings', 'amqp'):  # queues that vanish with us are no news
         logging.getLogger(library).setLevel(logging.ERROR)
-    start = Start(**json.loads(sys.stdin.readline()))
+    start = ProcessStart(**json.loads(sys.stdin.readline()))
     settings = settings_for(Path(start.directory), start.database_url, start.broker_url)
     from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
     from convergence.cmd.database import open_database
     from convergence.db.statements.counting import count
 
-    tally = Tally()
+    tally = Counters()
     database = open_database(settings)
     count(database, tally.note)
     parts = Parts.of(settings, database, counted(open_transport(settings, start.prefix), tally))

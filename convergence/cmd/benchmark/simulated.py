@@ -11,7 +11,7 @@ from convergence.errors import ConvergenceError
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
-from convergence.simulator.run import Plan
+from convergence.simulator.run import RunPlan
 
 PROGRAM = """
 def site(value):
@@ -44,12 +44,12 @@ def simulate(runs: int) -> dict[str, float]:
             path = Path(directory) / 'site.py'
             path.write_text(PROGRAM, encoding='utf-8')
             faults = {'without faults': Faults(), 'with faults': Faults(drop=0.02, double=0.02, crash=0.002)}
-            return {name: _rate(path, Plan(faults=each), runs) for name, each in faults.items()}
+            return {name: _rate(path, RunPlan(faults=each), runs) for name, each in faults.items()}
     finally:
         logging.disable(before)
 
 
-def _rate(path: Path, plan: Plan, runs: int) -> float:
+def _rate(path: Path, plan: RunPlan, runs: int) -> float:
     scenario = load(path)
     execute(scenario, plan, Choices())  # the templates are compiled once
     begun = time.process_time()  # of this one core, whatever else the machine does

@@ -56,7 +56,7 @@ class ParameterReference(Reference):
         return GetParameter().fold(argument, constant, scope)
 
 
-class GetAtt(GetAttribute):
+class CloudGetAtt(GetAttribute):
     """An attribute of another resource."""
 
     name: ClassVar[str] = 'Fn::GetAtt'
