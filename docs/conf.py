@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 # This directory, for the extensions that it has.
 sys.path.insert(0, str(HERE))
 
-import convergence
+import convergence  # noqa: E402 - the path comes first
 
 project = 'Convergence'
 author = 'The Convergence authors'

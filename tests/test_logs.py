@@ -80,7 +80,7 @@ def test_other_threads_are_about_something_else():
 
 
 def test_a_misspelt_field_is_refused():
-    with pytest.raises(TypeError, match='no field stak.*stack'), logs.bind(stak='s1'):
+    with pytest.raises(TypeError, match=r'no field stak.*stack'), logs.bind(stak='s1'):
         pass
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,10 +128,9 @@ class Follower:
     def _end(self, progress: OperationProgress, ending: Ending, since: str | None) -> Ending:
         """Show the end. A state is stored together with the events that led to it: all of them are there."""
         events: list[Document] = []
-        try:
+        # What is missing where that fails is only the picture.
+        with contextlib.suppress(NotFound, Unreachable):
             events = self._stack.events(progress.last_event or since)
-        except (NotFound, Unreachable):
-            pass  # what is missing is only the picture
         now_s = self._now_s()
         self._display.show(progress, progress.learn(events, now_s), now_s, KEPT)
         return ending

@@ -30,7 +30,7 @@ def install(executor: Executor) -> None:
 
     :raises ConfigurationError: the other executor is in use already, or it is too late to patch the libraries.
     """
-    global _installed
+    global _installed  # noqa: PLW0603 - a process has one executor, and it is chosen once
     if _installed not in (None, executor):
         raise ConfigurationError(f'executor: this process already runs on {_installed}, it cannot change to {executor}')
     # Known and decided, see docs/decisions; and libraries say it even where nothing runs on it.

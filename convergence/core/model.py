@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-Json: TypeAlias = 'None | bool | int | float | str | list[Json] | dict[str, Json]'
+Json: TypeAlias = 'bool | int | float | str | list[Json] | dict[str, Json] | None'
 """A value that survives a round trip through JSON."""
 
 Path: TypeAlias = tuple[str | int, ...]

@@ -19,8 +19,7 @@ from typing import Any
 
 def serve(connection: socket.socket, limits: dict[str, Any]) -> None:
     """Answer requests until the connection ends."""
-    # Imported here: the path is set by then.
-    import yaql
+    import yaql  # noqa: PLC0415 - the path is set by then
 
     options = {
         'yaql.limitIterators': limits['iterations'],
@@ -50,7 +49,7 @@ def serve(connection: socket.socket, limits: dict[str, Any]) -> None:
 
 
 def _answer(engine: Any, library: Any, line: bytes) -> dict[str, Any]:
-    from yaql.language.exceptions import MethodResolutionError, YaqlException, YaqlParsingException
+    from yaql.language import exceptions  # noqa: PLC0415 - the path is set by then
 
     try:
         request = json.loads(line)
@@ -61,12 +60,12 @@ def _answer(engine: Any, library: Any, line: bytes) -> dict[str, Any]:
     except MemoryError:
         return {'error': 'memory'}
     # The text of an error may repeat the data, which may be secret: only what cannot is passed on.
-    except YaqlParsingException as error:
+    except exceptions.YaqlParsingException as error:
         where = 'its end' if error.position is None else f'position {error.position}'
         return _wrong(f'parse error at {where}')
-    except MethodResolutionError as error:
+    except exceptions.MethodResolutionError as error:
         return _wrong(str(error).partition(' for receiver ')[0])
-    except YaqlException as error:
+    except exceptions.YaqlException as error:
         return _wrong(str(error) or type(error).__name__)
     except Exception as error:  # noqa: BLE001 - whatever an expression leads to, the next one is served
         return _wrong(type(error).__name__)

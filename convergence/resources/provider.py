@@ -131,9 +131,8 @@ def facade_problems(name: str, facade: ResourceType[Any], provider: ResourceType
         if other.required and key not in wanted.properties and wanted.rest is None:
             messages.append(f'Provider requires property {key} unknown in facade {name}')
     there = attribute_names(provider)
-    for key in attribute_names(facade):
-        if key not in there:
-            messages.append(f'Attribute {key} for facade {name} missing in provider')
+    missing = (key for key in attribute_names(facade) if key not in there)
+    messages += [f'Attribute {key} for facade {name} missing in provider' for key in missing]
     return [Problem(message) for message in messages]
 
 

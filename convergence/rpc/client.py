@@ -139,5 +139,5 @@ def _local(remote: errors.ConvergenceError) -> errors.ConvergenceError:
     """The error that the engine raised, without the traces that the transport adds to its text and its class."""
     for kind in type(remote).__mro__:
         if kind.__module__ == errors.__name__:
-            return cast(errors.ConvergenceError, kind(*remote.args, **remote.kwargs))
+            return cast('errors.ConvergenceError', kind(*remote.args, **remote.kwargs))
     return remote

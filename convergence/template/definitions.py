@@ -44,7 +44,7 @@ class Definitions:
         self._keys = [*_KEYS]
         if version.conditions:
             self._keys.append('condition')
-        if EXTERNAL_ID_SINCE <= version.date:
+        if version.date >= EXTERNAL_ID_SINCE:
             self._keys.append('external_id')
 
     def read(self, section: Mapping[str, Json], scope: Compiling) -> dict[str, Definition]:

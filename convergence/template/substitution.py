@@ -39,6 +39,7 @@ def substitute(
         written = '' if type_ == definition.type else definition.type
         hooks, restrictions = mappings.hooks(name), mappings.restrictions(name)
         if written or hooks or restrictions:
-            definition = replace(definition, type=type_, written_type=written, hooks=hooks, restrictions=restrictions)
-        result[name] = definition
+            result[name] = replace(definition, type=type_, written_type=written, hooks=hooks, restrictions=restrictions)
+        else:
+            result[name] = definition
     return result

@@ -23,9 +23,11 @@ def test_resources_are_listed_with_what_they_are_needed_by(api):
 
 def test_resources_are_filtered_and_what_is_no_filter_is_refused(api):
     path = api.create('filtered')
-    names = lambda query: [
-        each['resource_name'] for each in api.ask('GET', f'{path}/resources', query_string=query).json['resources']
-    ]
+
+    def names(query):
+        found = api.ask('GET', f'{path}/resources', query_string=query).json['resources']
+        return [each['resource_name'] for each in found]
+
     assert names('type=OS::Heat::Value') == ['second']
     assert names('name=first&status=COMPLETE') == ['first']
     assert names('status=FAILED') == []
@@ -67,7 +69,10 @@ def test_events_are_listed_in_pages_and_by_filters(api):
         {'href': url, 'rel': 'stack'},
     ]
     assert events[0]['physical_resource_id'] == path.split('/')[2]
-    ids = lambda query: [each['id'] for each in api.ask('GET', f'{path}/events', query_string=query).json['events']]
+
+    def ids(query):
+        return [each['id'] for each in api.ask('GET', f'{path}/events', query_string=query).json['events']]
+
     every = [each['id'] for each in events]
     assert ids('limit=2') == every[:2]
     assert ids(f'marker={every[1]}&limit=2') == every[2:4]

@@ -94,8 +94,13 @@ def test_the_right_id_with_a_wrong_name_is_no_stack(api):
 def test_a_list_is_filtered_sorted_counted_and_paged(api):
     for number in range(3):
         api.create(f'listed-{number}', tags='even' if number % 2 == 0 else 'odd', project='lists')
-    ask = lambda query: api.ask('GET', '/v1/lists/stacks', query_string=query).json
-    names = lambda query: [each['stack_name'] for each in ask(query)['stacks']]
+
+    def ask(query):
+        return api.ask('GET', '/v1/lists/stacks', query_string=query).json
+
+    def names(query):
+        return [each['stack_name'] for each in ask(query)['stacks']]
+
     assert names('') == ['listed-2', 'listed-1', 'listed-0']
     assert names('sort_keys=stack_name&sort_dir=asc') == ['listed-0', 'listed-1', 'listed-2']
     assert names('name=listed-1&name=listed-2&sort_keys=stack_name') == ['listed-1', 'listed-2']

@@ -42,7 +42,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',
 }
 # Split, so that this file does not find itself.
-UNFINISHED = re.compile(r'\b(?:TO' r'DO|FIX' r'ME|XX' r'X)\b')
+UNFINISHED = re.compile(rf'\b(?:{"TO"}DO|{"FIX"}ME|{"XX"}X)\b')
 
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 

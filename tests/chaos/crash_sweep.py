@@ -182,10 +182,8 @@ def table(sweep: CrashSweep, outcomes: Iterable[Outcome]) -> str:
     width = max(map(len, places), default=10)
     lines = ['  '.join([f'{"failpoint":<{width}}', *(f'{name[:12]:>12}' for name in names)])]
     for place in places:
-        row = [f'{place:<{width}}']
-        for name in names:
-            row.append(f'{_cell(cells.get((place, name)), sweep.baseline[name]):>12}')
-        lines.append('  '.join(row))
+        row = [f'{_cell(cells.get((place, name)), sweep.baseline[name]):>12}' for name in names]
+        lines.append('  '.join([f'{place:<{width}}', *row]))
     return '\n'.join(lines)
 
 

@@ -106,7 +106,7 @@ def _stop(ledger: Ledger, worker: Process, found: Found) -> None:
     if told is None:
         found.problems.append(f'worker {worker.pid} did not say that it received the signal')
         return
-    received = datetime.strptime(told[1], '%Y-%m-%d %H:%M:%S.%f').timestamp()  # as logs have it: local time
+    received = datetime.strptime(told[1], '%Y-%m-%d %H:%M:%S.%f').timestamp()  # noqa: DTZ007 - logs have local time
     late = [
         each
         for each in ledger.journal()

@@ -78,11 +78,9 @@ class _Trial:
 
 def sample(seed: int, count: int) -> list[Case]:
     """So many cases, of every kind alike."""
-    chance, chosen = random.Random(seed), []
+    chance = random.Random(seed)
     by_kind = {kind: chance.sample([each for each in CASES if each.kind == kind], len(NEXT) * 4) for kind in KINDS}
-    for number in range(count):
-        chosen.append(by_kind[KINDS[number % len(KINDS)]][number // len(KINDS)])
-    return chosen
+    return [by_kind[KINDS[number % len(KINDS)]][number // len(KINDS)] for number in range(count)]
 
 
 def run(

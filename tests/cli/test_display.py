@@ -99,7 +99,7 @@ def test_only_what_happened_in_this_operation_is_shown():
 
 
 def test_an_operation_that_takes_too_long_is_left_and_it_is_said_how_to_go_on():
-    with pytest.raises(Unfinished, match='still at work after 1 s; it goes on.*stack wait site.*stack cancel site'):
+    with pytest.raises(Unfinished, match=r'still at work after 1 s; it goes on.*stack wait site.*stack cancel site'):
         followed(Server(('UPDATE_IN_PROGRESS', [])), console(), timeout_s=1)
 
 

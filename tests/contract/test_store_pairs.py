@@ -7,6 +7,7 @@ messages that the two have sent, without a sweep.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -111,10 +112,8 @@ def asked(operation):
 
     def prepare(harness, stack, worker):
         def run():
-            try:
+            with contextlib.suppress(errors.NotSupported, errors.ActionInProgress):
                 operation(harness, stack)
-            except (errors.NotSupported, errors.ActionInProgress):
-                pass
 
         return run
 

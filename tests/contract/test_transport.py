@@ -413,7 +413,7 @@ def test_a_call_without_an_engine_fails_at_once(transport):
 
 def test_a_call_that_takes_too_long_says_that_it_may_still_be_carried_out(make_transport, serve):
     engine, client = engine_client(make_transport(call_timeout_s=1), serve)
-    with pytest.raises(errors.MessagingUnavailable, match='delete_stack: no engine answered within 1 s. It may still'):
+    with pytest.raises(errors.MessagingUnavailable, match=r'delete_stack: no engine answered within 1 s. It may still'):
         client.delete_stack(CONTEXT, IDENTITY)
     engine.release.set()
 
@@ -421,7 +421,7 @@ def test_a_call_that_takes_too_long_says_that_it_may_still_be_carried_out(make_t
 def test_a_request_over_the_limit_is_not_sent(transport, serve):
     engine_client(transport, serve)
     client = EngineClient(transport, limit_bytes=100)
-    with pytest.raises(errors.RequestLimitExceeded, match='create_stack: the message would have .* the limit is 100'):
+    with pytest.raises(errors.RequestLimitExceeded, match=r'create_stack: the message would have .* the limit is 100'):
         client.create_stack(CONTEXT, 'web', 'x' * 100)
 
 
@@ -431,7 +431,7 @@ def test_a_newer_operation_asked_of_an_older_engine_says_who_must_be_upgraded(tr
     monkeypatch.setattr('convergence.rpc.client.OPERATIONS', newer)
     with pytest.raises(errors.OperatorError, match='upgrade engines first'):
         EngineClient(transport).get_revision(CONTEXT)
-    with pytest.raises(errors.OperatorError, match='version cap 1.0 is too low'):
+    with pytest.raises(errors.OperatorError, match=r'version cap 1.0 is too low'):
         EngineClient(transport, version_cap='1.0').get_revision(CONTEXT)
     assert old.show_stack(CONTEXT, IDENTITY)
 

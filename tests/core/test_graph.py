@@ -10,11 +10,7 @@ from tests.core.build import definitions, row
 
 def edges(built):
     """Every edge of a graph as text: what comes later, what has to be done first."""
-    found = []
-    for key in built.in_order():
-        for required in built.requires(key):
-            found.append(f'{name(key)} after {name(required)}')
-    return sorted(found)
+    return sorted(f'{name(key)} after {name(required)}' for key in built.in_order() for required in built.requires(key))
 
 
 def name(key):

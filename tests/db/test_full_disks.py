@@ -44,7 +44,7 @@ def test_a_process_that_finds_the_disk_full_says_so_and_ends_at_once(
 
     monkeypatch.setattr(connection, '_prepare_sqlite', full)
     monkeypatch.setattr(connection.time, 'sleep', lambda duration_s: waits.append(duration_s))
-    with pytest.raises(errors.DatabaseUnavailable, match='disk is full.*the space on its disk'):
+    with pytest.raises(errors.DatabaseUnavailable, match=r'disk is full.*the space on its disk'):
         connection.connect(f'sqlite:///{tmp_path / "convergence.sqlite"}', attempts=11, interval_s=10.0)
     assert len(tried) == 1
     assert not any(waits)

@@ -237,7 +237,10 @@ def test_the_events_of_an_operation_are_start_pairs_and_end(harness):
     harness.run()
     harness.delete(stack)
     harness.run()
-    pair = lambda action: [f'{action}_IN_PROGRESS', f'{action}_COMPLETE']
+
+    def pair(action):
+        return [f'{action}_IN_PROGRESS', f'{action}_COMPLETE']
+
     assert harness.events(stack) == [*pair('CREATE'), *pair('UPDATE'), *pair('DELETE')]
     assert harness.events(stack, 'r') == [*pair('CREATE'), *pair('UPDATE'), *pair('DELETE')]
     assert harness.events(stack, 's') == [*pair('CREATE'), *pair('CREATE'), *pair('DELETE'), *pair('DELETE')]

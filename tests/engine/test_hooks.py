@@ -15,8 +15,8 @@ CHAIN = {'a': 'x', 'b': {'value': 'x', 'after': ['a']}}
 
 def template(resources):
     body = {}
-    for name, wanted in resources.items():
-        wanted = dict(wanted) if isinstance(wanted, dict) else {'value': wanted}
+    for name, given in resources.items():
+        wanted = dict(given) if isinstance(given, dict) else {'value': given}
         after = wanted.pop('after', [])
         body[name] = {'type': 'Test::Thing', 'properties': wanted, 'depends_on': after}
     return {'heat_template_version': '2018-08-31', 'resources': body}

@@ -64,7 +64,7 @@ def test_what_is_left_of_a_stack_goes_some_time_after_it_was_deleted(harness: Ha
         (TEMPLATE, TEMPLATE.c.stack_id),
     ):
         with harness.store.reading() as connection:
-            assert {row for row in connection.execute(select(key)).scalars()} == {lives}, table.name
+            assert set(connection.execute(select(key)).scalars()) == {lives}, table.name
 
 
 def test_nothing_at_all_is_left(harness: Harness) -> None:

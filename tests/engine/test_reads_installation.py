@@ -121,7 +121,7 @@ def test_files_of_environments_are_merged_and_win(harness, reads):
     )
     assert (described['Parameters']['name']['Value'], described['Parameters']['size']['Value']) == ('abc', 5)
     assert described['Environment']['parameters'] == {'name': 'abc', 'size': 5}
-    with pytest.raises(errors.InvalidTemplateReference, match='"c.yaml" is not among the files'):
+    with pytest.raises(errors.InvalidTemplateReference, match=r'"c.yaml" is not among the files'):
         reads.validate_template(harness.context, TEMPLATE, {}, files, ['c.yaml'])
 
 
@@ -156,9 +156,9 @@ outputs:
         reads.validate_template(harness.context, wrong, given, {'inner.yaml': inner})
     text = str(caught.value)
     assert 'Property size: a number is wanted' in text and 'The Referenced Attribute (a p) does not exist' in text
-    with pytest.raises(errors.StackValidationFailed, match='"inner.yaml" of the resource a is not among the files'):
+    with pytest.raises(errors.StackValidationFailed, match=r'"inner.yaml" of the resource a is not among the files'):
         reads.validate_template(harness.context, good, given)
-    with pytest.raises(errors.StackValidationFailed, match='The template "inner.yaml" cannot be read'):
+    with pytest.raises(errors.StackValidationFailed, match=r'The template "inner.yaml" cannot be read'):
         reads.validate_template(harness.context, good, given, {'inner.yaml': 'resources: {}'})
 
 

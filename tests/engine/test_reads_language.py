@@ -36,5 +36,5 @@ def test_the_functions_of_a_version_are_listed_those_of_conditions_on_demand(rea
 
 
 def test_a_version_that_does_not_exist_is_not_found(reads):
-    with pytest.raises(EntityNotFound, match='heat_template_version.2099-01-01'):
+    with pytest.raises(EntityNotFound, match=r'heat_template_version.2099-01-01'):
         reads.list_template_functions(None, 'heat_template_version.2099-01-01')

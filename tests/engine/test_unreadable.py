@@ -92,7 +92,10 @@ def test_a_stack_whose_operation_cannot_be_read_can_be_deleted(harness, damaged,
 
 def test_what_a_worker_has_begun_is_stored_whatever_becomes_of_its_node(harness, damaged):
     stack = harness.create({'a': {'value': 'x'}})
-    spoiling = lambda: spoil_node(harness, stack, 'a', 'definition', damaged)
+
+    def spoiling():
+        spoil_node(harness, stack, 'a', 'definition', damaged)
+
     harness.reality.always['create', 'a'] = meanwhile(spoiling)
     harness.run()
     harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')

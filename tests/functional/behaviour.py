@@ -208,12 +208,12 @@ class Deaths:
 
     def test_an_engine_is_restarted_while_requests_arrive(self, cluster, name):
         """Callers do not notice: what the one has in hand it answers, the rest goes to the other."""
-        states = []
         engine = cluster.engines[0]
         creating = cluster.create(f'{name}-0', template(a={}))
         engine.send(signal.SIGTERM)
-        for number in range(1, 6):
-            states.append(cluster.create(f'{name}-{number}', template(a={'value': str(number)})).ended())
+        states = [
+            cluster.create(f'{name}-{number}', template(a={'value': str(number)})).ended() for number in range(1, 6)
+        ]
         assert engine.wait() == 0, engine.text()
         assert states == ['CREATE_COMPLETE'] * 5
         assert creating.ended() == 'CREATE_COMPLETE'

@@ -337,8 +337,8 @@ class Stack:
 def template(**resources: dict[str, Any]) -> str:
     """A template of `Test::Recorded` resources; JSON, which is YAML. The key `after` names what must come before."""
     definitions = {}
-    for name, properties in resources.items():
-        properties = dict(properties)
+    for name, given in resources.items():
+        properties = dict(given)
         after = properties.pop('after', [])
         definitions[name] = {'type': 'Test::Recorded', 'properties': properties, 'depends_on': after}
     return json.dumps({'heat_template_version': '2018-08-31', 'resources': definitions})

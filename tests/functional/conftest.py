@@ -12,7 +12,7 @@ from tests.services import service, unique_name
 
 pytest.register_assert_rewrite('tests.functional.behaviour', 'tests.functional.cluster')
 
-from tests.functional.cluster import Cluster
+from tests.functional.cluster import Cluster  # noqa: E402 - its assertions are rewritten by the line before
 
 _numbers = itertools.count(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -63,10 +64,8 @@ def read_environment(text: str) -> bool:
     """Compile a template with an environment: its text, and what it means."""
     taken = False
     documents: list[Any] = [text]
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         documents.append(json.loads(text))
-    except (ValueError, RecursionError):
-        pass
     for document in documents:
         if not isinstance(document, str | dict):
             continue

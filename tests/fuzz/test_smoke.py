@@ -245,5 +245,5 @@ def test_an_external_id_is_what_can_be_shown(identity):
 def test_no_form_of_a_document_brings_a_nul(default):
     document = {'heat_template_version': '2018-08-31', 'parameters': {'tree': {'type': 'json', 'default': default}}}
     for source in (document, json.dumps(document)):
-        with pytest.raises(StackValidationFailed, match='NUL|cannot be stored'):
+        with pytest.raises(StackValidationFailed, match=r'NUL|cannot be stored'):
             compile(source, identity=IDENTITY)

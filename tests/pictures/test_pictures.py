@@ -39,7 +39,7 @@ def test_a_picture_fits_its_frame_and_says_what_it_shows(path):
     assert (tree.findtext(f'{SVG}title') or '').strip()
     for each in tree.iter(f'{SVG}rect'):
         x, y, across, down = (float(each.attrib[name]) for name in ('x', 'y', 'width', 'height'))
-        assert 0 <= x and x + across <= width and 0 <= y and y + down <= height, each.attrib
+        assert min(x, y) >= 0 and x + across <= width and y + down <= height, each.attrib
     for text in tree.iter(f'{SVG}text'):
         assert 0 <= float(text.attrib['x']) <= width and 0 <= float(text.attrib['y']) <= height, text.text
 

@@ -159,7 +159,7 @@ def test_an_id_that_leaves_the_root_is_refused_whatever_is_there(kind, physical_
     'path', ['a\nb', '\x1b[31mred', '\u202egpj.exe', 'x' * 250, 'ä' * 130, '/'.join(['d' * 200] * 6)]
 )
 def test_a_name_that_lies_or_does_not_fit_is_refused_with_a_reason(path, provider):
-    with pytest.raises(StackValidationFailed, match='must not contain|more than') as caught:
+    with pytest.raises(StackValidationFailed, match=r'must not contain|more than') as caught:
         Row(File(provider), {'path': path}).call()
     assert str(caught.value).isprintable() or path not in str(caught.value)
 
@@ -487,7 +487,7 @@ def test_a_server_that_is_not_there_is_the_last_reason(provider):
     clock = Clock()
     provider = replace(provider, check_addresses=frozenset({'127.0.0.1:1'}))
     row = Row(HttpCheck(provider, clock), {'url': 'http://127.0.0.1:1/', 'timeout_s': 1})
-    with pytest.raises(FinalFailure, match='(?i)refused'):
+    with pytest.raises(FinalFailure, match=r'(?i)refused'):
         row.poll(row.kind.create(row.call()), Action.CREATE, clock.advance)
 
 

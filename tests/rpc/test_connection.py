@@ -126,7 +126,7 @@ def test_a_broker_that_refuses_us_is_not_asked_again(rabbit_url, no_waiting, cap
     parts = urlsplit(rabbit_url)
     url = urlunsplit(('rabbit', f'nobody:hunter2@{parts.hostname}:{parts.port or 5672}', parts.path, '', ''))
     with pytest.raises(
-        MessagingUnavailable, match='refuses the connection.*Check user, password and virtual host'
+        MessagingUnavailable, match=r'refuses the connection.*Check user, password and virtual host'
     ) as no:
         connect(cfg.CONF, url)
     assert no_waiting == []

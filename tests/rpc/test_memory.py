@@ -138,7 +138,7 @@ def test_what_nobody_listens_to_is_dropped_and_counted(driver, transport):
 
 def test_a_call_whose_caller_gave_up_is_not_carried_out_later(driver, transport, serve):
     serve(Endpoint(), server='one').stop()
-    with pytest.raises(oslo_messaging.MessagingTimeout, match='no answer from topic within 0.01 s'):
+    with pytest.raises(oslo_messaging.MessagingTimeout, match=r'no answer from topic within 0.01 s'):
         client(transport, timeout=0.01).call({}, 'note', value='too late')
     endpoint = Endpoint()
     serve(endpoint, server='two')

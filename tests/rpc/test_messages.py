@@ -54,7 +54,7 @@ def test_a_flood_of_the_same_bad_message_is_logged_once(caplog, monkeypatch):
 def test_a_cast_carries_ids_only():
     fits = 'i' * (CAST_LIMIT_BYTES - 1000)
     assert Settle(fits, 't-1').encode()['stack_id'] == fits
-    with pytest.raises(RequestLimitExceeded, match='settle: .* the limit is 65536 bytes .*only ids belong in it'):
+    with pytest.raises(RequestLimitExceeded, match=r'settle: .* the limit is 65536 bytes .*only ids belong in it'):
         Settle('i' * CAST_LIMIT_BYTES, 't-1').encode()
 
 

@@ -619,7 +619,9 @@ def _anyhow_laid_out(line: str) -> re.Pattern[str]:
     """A pattern for a piece of code, however a formatter breaks it into lines."""
     tokens = re.findall(r"'(?:[^'\\]|\\.)*'|\w+|[^\w\s]", line)
     between = [r',?\s*' if token in ')]}' else r'\s*' for token in tokens[1:]]
-    return re.compile(re.escape(tokens[0]) + ''.join(gap + re.escape(token) for gap, token in zip(between, tokens[1:])))
+    return re.compile(
+        re.escape(tokens[0]) + ''.join(gap + re.escape(token) for gap, token in zip(between, tokens[1:], strict=True))
+    )
 
 
 @contextmanager

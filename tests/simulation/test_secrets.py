@@ -23,7 +23,7 @@ def test_no_log_line_and_no_message_tells_a_secret(caplog):
         for seed in range(15):
             Run(scenario, RunPlan(faults=Faults(drop=0.05, crash=0.01)), Choices(seed), watch).execute()
     assert len(said) > 100
-    assert 'canary' == CANARY
+    assert CANARY == 'canary'
     assert 'fails' in caplog.text
     assert CANARY not in caplog.text
     assert not [line for line in said if CANARY in line]

@@ -297,7 +297,10 @@ PIECES = [
 @example('- ' * 25_000)
 @example('? ' * 25_000)
 @example('heat_template_version: wallaby\nresources: ' + '{if: [true, ' * 63 + '1')
-@example('a: &a [x]\n' + ''.join(f'{c}: &{c} [{", ".join(["*" + p] * 9)}]\n' for p, c in zip('abcdefghi', 'bcdefghij')))
+@example(
+    'a: &a [x]\n'
+    + ''.join(f'{c}: &{c} [{", ".join(["*" + p] * 9)}]\n' for p, c in zip('abcdefghi', 'bcdefghij', strict=True))
+)
 def test_no_text_does_anything_but_make_a_template_or_an_error_of_the_language(text):
     try:
         compile(text, identity=IDENTITY)

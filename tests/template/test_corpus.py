@@ -118,7 +118,7 @@ def test_merge_keys_and_aliases_repeat_what_they_name():
         ('windows.yaml', 'b', '9dd4e461268c8034f5c8564e155c67a6'),
         ('tabs-inside.yaml', 'a', 'a\ttab'),
         ('tabs-inside.yaml', 'b', 'all:\n\techo a tab\n\t\techo two\n'),
-        ('not-only-ascii.yaml', 'имя_ресурса', 'Hallo 🚀 груша!'),
+        ('not-only-ascii.yaml', 'имя_ресурса', 'Hallo 🚀 груша!'),  # noqa: RUF001 - Russian
         ('spaces-and-comments.yaml', 'a', [1, 2, 3]),
         ('spaces-and-comments.yaml', 'c', [['nested', ['deeper']], {'k': 'v'}]),
         ('as-json.yaml', 'a', [1, 2, 100.0]),

@@ -188,10 +188,10 @@ def laughs(form):
 
 
 def merges():
-    lines = ['a0: &a0 {k0: 1}']
-    for level in range(1, 12):
-        lines.append(f'a{level}: &a{level} {{<<: [{",".join([f"*a{level - 1}"] * 9)}], k{level}: 1}}')
-    return HEAD + '\n'.join(lines)
+    levels = [
+        f'a{level}: &a{level} {{<<: [{",".join([f"*a{level - 1}"] * 9)}], k{level}: 1}}' for level in range(1, 12)
+    ]
+    return HEAD + '\n'.join(['a0: &a0 {k0: 1}', *levels])
 
 
 def deep_aliases():

@@ -232,7 +232,7 @@ def test_an_attribute_that_was_not_provided_is_an_error_not_null():
 
 
 def test_a_function_that_cannot_work_with_a_late_value_says_so():
-    with pytest.raises(EvaluationFailed, match='list_join.*not a number'):
+    with pytest.raises(EvaluationFailed, match=r'list_join.*not a number'):
         resolved_property({'list_join': [',', [{'get_attr': ['db', 'port']}]]})
     with pytest.raises(EvaluationFailed, match='params must be a map, not a number'):
         resolved_property({'str_replace': {'template': 'x', 'params': {'get_attr': ['db', 'port']}}})

@@ -6,6 +6,7 @@ The first line of input is a JSON object, see `ProcessStart`. Each later line is
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import signal
@@ -68,10 +69,9 @@ class Child:
     def _say(self, line: str) -> None:
         pipe: IO[str] | None = self._process.stdin
         assert pipe is not None
-        try:
+        # Where it has ended reading its answer says so.
+        with contextlib.suppress(OSError):
             print(line, file=pipe, flush=True)
-        except OSError:
-            pass  # it has ended; reading its answer says so
 
     def _answer(self) -> Any:
         pipe: IO[str] | None = self._process.stdout

@@ -151,7 +151,7 @@ class Reader(Inspector):
             SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.phase == Phase.UPDATE
         )
         with self._store.reading() as connection:
-            return {name: resource_id for name, resource_id in connection.execute(statement)}
+            return {row.name: row.resource_id for row in connection.execute(statement)}
 
     @staticmethod
     def _filtered(statement: Select[Any], query: StackQuery, *, also: str | None = None) -> Select[Any]:

@@ -40,7 +40,7 @@ def require_fitting(engine: Engine, seal: Seal | None) -> None:
 
     :raises SealedWithAnotherKey: the text says where the keys are configured.
     """
-    from convergence.db.schema.migration import version
+    from convergence.db.schema.migration import version  # noqa: PLC0415 - it brings Alembic, which is slow to import
 
     with failures.told():
         if version(engine) is None:

@@ -43,7 +43,7 @@ def _field_names(kind: Hashable) -> tuple[str, ...]:
 
 
 def _values(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in _field_names(cast(Hashable, type(row)))}
+    return {name: getattr(row, name) for name in _field_names(cast('Hashable', type(row)))}
 
 
 @cache

@@ -163,7 +163,7 @@ def _patient(url: URL, timeouts: Timeouts) -> URL:
     backend = url.get_backend_name()
     options: dict[str, int] = {}
     if backend == 'postgresql':
-        from psycopg2.extensions import libpq_version
+        from psycopg2.extensions import libpq_version  # noqa: PLC0415 - only there where PostgreSQL is used
 
         # A host that has gone without a word is noticed after idle + interval * count.
         options = {'connect_timeout': timeouts.connect_s, 'keepalives': 1, 'keepalives_idle': timeouts.silence_s // 2}

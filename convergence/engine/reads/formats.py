@@ -174,7 +174,7 @@ def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.
 
     :param parameters: what the template declares; where that is not known (None), every value is masked.
     """
-    shown: Document = {**{name: empty for name, empty in _SECTIONS.items()}, **sections}
+    shown: Document = {**_SECTIONS, **sections}
     if isinstance(shown['resource_registry'], dict):
         shown['resource_registry'] = {'resources': {}, **shown['resource_registry']}
     for section in ('parameters', 'parameter_defaults'):

@@ -67,10 +67,7 @@ def _netloc(text: dict[str, str], port: Json) -> str:
     if text['password']:
         user += f':{quote(text["password"], safe="")}'
     host = text['host']
-    if ':' in host:
-        host = f'[{host.removeprefix("[").removesuffix("]")}]'
-    else:
-        host = quote(host, safe='')
+    host = f'[{host.removeprefix("[").removesuffix("]")}]' if ':' in host else quote(host, safe='')
     return f'{user}{"@" if user else ""}{host}{f":{port}" if port is not None else ""}'
 
 

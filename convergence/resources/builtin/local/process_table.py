@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -158,10 +159,8 @@ def stop(physical_id: str, number: signal.Signals) -> None:
     pid, start = _parts(physical_id)
     if launch.start_of(pid) != start:
         return
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _parts(physical_id: str) -> tuple[int, str]:

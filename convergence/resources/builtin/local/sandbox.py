@@ -8,6 +8,7 @@ a pipe or a device may hold a thread, or never end.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -236,7 +237,5 @@ def _is_directory(parent: int, name: str) -> bool:
 
 
 def _remove_if_there(parent: int, name: str) -> None:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent)
-    except FileNotFoundError:
-        pass
