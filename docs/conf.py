@@ -35,7 +35,7 @@ nitpick_ignore_regex = [
     ('py:.*', r'(?:typing|collections|dataclasses|enum|datetime|pathlib|oslo_\w+)\..*'),
     # What signatures name of the engine's own modules, which have no page; and variables of types.
     ('py:.*', r'convergence\.(?:core|template|resources|testing|engine|errors|worker|concurrency)\..*'),
-    ('py:.*', r'[A-Z]\w*|None \| bool .*'),
+    ('py:.*', r'[A-Z]\w*|bool \| int .*'),
 ]
 
 autodoc_default_options = {'members': True, 'member-order': 'bysource', 'show-inheritance': True}
