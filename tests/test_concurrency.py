@@ -14,10 +14,10 @@ from convergence.concurrency import (
     Group,
     GroupStopped,
     Lock,
-    Outcome,
     Pool,
     Task,
     TaskKilled,
+    TaskOutcome,
     install,
     installed,
     sleep,
@@ -48,7 +48,7 @@ def test_tasks_of_a_group_run_at_the_same_time():
     meeting, group = threading.Barrier(3), Group('stack')
     tasks = [group.spawn(lambda task: meeting.wait(LONG_S)) for _ in range(3)]
     assert group.wait(LONG_S) == ()
-    assert [task.outcome for task in tasks] == [Outcome.DONE] * 3
+    assert [task.outcome for task in tasks] == [TaskOutcome.DONE] * 3
 
 
 def test_a_failing_task_keeps_its_error_and_leaves_the_others_alone(caplog):
@@ -59,9 +59,9 @@ def test_a_failing_task_keeps_its_error_and_leaves_the_others_alone(caplog):
 
     failed, good = group.spawn(fail), group.spawn(lambda task: None)
     assert group.wait(LONG_S) == ()
-    assert failed.outcome is Outcome.FAILED
+    assert failed.outcome is TaskOutcome.FAILED
     assert str(failed.error) == 'broken plugin'
-    assert good.outcome is Outcome.DONE
+    assert good.outcome is TaskOutcome.DONE
     assert 'broken plugin' in caplog.text
 
 
@@ -102,7 +102,7 @@ def test_the_current_thread_can_be_a_task():
         assert group.tasks == (task,)
         group.stop()
         assert task.cancelled.is_set()
-    assert task.outcome is Outcome.DONE
+    assert task.outcome is TaskOutcome.DONE
     assert group.wait(LONG_S) == ()
 
 
@@ -110,7 +110,7 @@ def test_an_error_in_the_current_thread_passes_through():
     group = Group('stack')
     with pytest.raises(KeyError), group.enter('check') as task:
         raise KeyError('row')
-    assert task.outcome is Outcome.FAILED
+    assert task.outcome is TaskOutcome.FAILED
     assert group.tasks == ()
 
 
@@ -128,7 +128,7 @@ def test_no_killable_part_begins_once_the_grace_period_is_over():
     over.set()
     assert group.wait(LONG_S) == ()
     assert reached == ['database']
-    assert task.outcome is Outcome.KILLED
+    assert task.outcome is TaskOutcome.KILLED
     assert task.error is None
 
 
@@ -145,7 +145,7 @@ def test_a_task_in_a_plugin_is_killed_after_the_grace_period():
     assert inside.wait(LONG_S)
     group.stop(grace_s=0)
     assert group.wait(LONG_S) == ()
-    assert task.outcome is Outcome.KILLED
+    assert task.outcome is TaskOutcome.KILLED
 
 
 @green

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from convergence.core.model import Json
 from convergence.errors import Place, Problem, RequestLimitExceeded, StackValidationFailed
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.limits import Limits
 from convergence.template.problems import Problems
 from convergence.template.sources import read
@@ -158,7 +158,7 @@ def _text(path: str, most_bytes: int) -> str:
         raise StackValidationFailed([problem]) from None
 
 
-def _located(name: str, directory: Path, document: Document) -> Path:
+def _located(name: str, directory: Path, document: ParsedDocument) -> Path:
     """Where a named file lies."""
     parts = urlsplit(name)
     if parts.scheme == 'file':
@@ -177,7 +177,7 @@ def _names_in(directory: Path) -> list[str]:
         return []
 
 
-def _named(document: Document) -> Iterator[tuple[str, KeyPath, bool]]:
+def _named(document: ParsedDocument) -> Iterator[tuple[str, KeyPath, bool]]:
     """Names of files, where they stand, and whether the file is a template."""
     for path, node in _maps(document.root, ()):
         wanted = node.get('get_file')

@@ -9,7 +9,7 @@ from convergence import config, errors
 from convergence.cmd.program import ProgramExit
 
 if TYPE_CHECKING:
-    from convergence.db.queries.health import Finding
+    from convergence.db.queries.health import HealthFinding
     from convergence.db.statements.connection import Database
 
 
@@ -31,19 +31,19 @@ def doctor(database: Database, settings: config.Settings) -> ProgramExit:
     return ProgramExit.FAILED if found else ProgramExit.OK
 
 
-def _brokers(settings: config.Settings) -> list[Finding]:
+def _brokers(settings: config.Settings) -> list[HealthFinding]:
     """Each host of the broker by itself: one that is dead is not noticed before the others are, too."""
     from oslo_config import cfg
 
-    from convergence.db.queries.health import Finding, Level
+    from convergence.db.queries.health import HealthFinding, Level
     from convergence.rpc.transport import MEMORY_URL, connect, hosts
 
     if settings.transport.url.startswith(MEMORY_URL.partition(':')[0] + ':'):
         return []
-    found: list[Finding] = []
+    found: list[HealthFinding] = []
     for url in hosts(cfg.CONF, settings.transport.url):
         try:
             connect(cfg.CONF, url, attempts=1).close()
         except errors.OperatorError as error:
-            found.append(Finding(Level.ERROR, str(error).rstrip('.')))
+            found.append(HealthFinding(Level.ERROR, str(error).rstrip('.')))
     return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from convergence.concurrency.executor import Event, Executor, Lock, Semaphore, install, installed, sleep, start_thread
 from convergence.concurrency.pool import Job, Pool
-from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, Outcome, StopReason, Task, TaskKilled
+from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, StopReason, Task, TaskKilled, TaskOutcome
 
 __all__ = [
     'GRACE_S',
@@ -23,12 +23,12 @@ __all__ = [
     'GroupStopped',
     'Job',
     'Lock',
-    'Outcome',
     'Pool',
     'Semaphore',
     'StopReason',
     'Task',
     'TaskKilled',
+    'TaskOutcome',
     'install',
     'installed',
     'sleep',

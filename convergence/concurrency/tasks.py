@@ -27,7 +27,7 @@ class GroupStopped(RuntimeError):
     """The group was stopped and takes no more tasks."""
 
 
-class Outcome(StrEnum):
+class TaskOutcome(StrEnum):
     """How a task ended, if it did."""
 
     RUNNING = 'RUNNING'
@@ -56,7 +56,7 @@ class Task:
         self.cancelled = Event()
         self.reason: StopReason | None = None
         self.error: BaseException | None = None
-        self.outcome = Outcome.RUNNING
+        self.outcome = TaskOutcome.RUNNING
         self.job: Job | None = None
         self._killable_depth = 0
         self._grace_over = False
@@ -65,7 +65,7 @@ class Task:
     @property
     def in_call(self) -> bool:
         """Whether it is inside of `killable` now: in a call of somebody else's code, not waiting for the database."""
-        return self._killable_depth > 0 and self.outcome is Outcome.RUNNING
+        return self._killable_depth > 0 and self.outcome is TaskOutcome.RUNNING
 
     @contextmanager
     def killable(self) -> Iterator[None]:
@@ -94,7 +94,7 @@ class Task:
         Between looking and killing no other green thread runs, so a task cannot leave `killable()` in between.
         """
         self._grace_over = True
-        if self._greenlet is not None and self._killable_depth and self.outcome is Outcome.RUNNING:
+        if self._greenlet is not None and self._killable_depth and self.outcome is TaskOutcome.RUNNING:
             import eventlet
 
             eventlet.kill(self._greenlet, TaskKilled, TaskKilled(self.name))
@@ -104,9 +104,9 @@ class Task:
         self._greenlet = None
         self.error = None if isinstance(error, TaskKilled) else error
         if error is None:
-            self.outcome = Outcome.DONE
+            self.outcome = TaskOutcome.DONE
         else:
-            self.outcome = Outcome.KILLED if isinstance(error, TaskKilled) else Outcome.FAILED
+            self.outcome = TaskOutcome.KILLED if isinstance(error, TaskKilled) else TaskOutcome.FAILED
 
 
 class Group:

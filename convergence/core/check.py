@@ -14,7 +14,7 @@ from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
 from convergence.core.decide import (
     Disposition,
-    Goal,
+    ResourceGoal,
     Ruling,
     after_comparing,
     before_comparing,
@@ -132,7 +132,7 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     definition = view.node.definition
     assert definition is not None
     recreated = worker.creation(resource.type).is_repeated
-    goal = Goal(definition, view.traversal.action is Action.ADOPT, _repeats(view, resource), recreated)
+    goal = ResourceGoal(definition, view.traversal.action is Action.ADOPT, _repeats(view, resource), recreated)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
     ruling = before_comparing(resource, goal)

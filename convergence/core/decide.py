@@ -46,7 +46,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class ResourceGoal:
     """What an operation wants of a resource, as far as the decision depends on it.
 
     :param adopts: whether the stack is being made of objects that are there already.
@@ -61,19 +61,19 @@ class Goal:
     recreated: bool = False
 
 
-def decide(row: Resource | None, goal: Goal, change: Change) -> Ruling:
+def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> Ruling:
     """What is done about a row whose difference from the goal is known."""
     if row is None:
         return Ruling(Disposition.ADOPT if goal.definition.external_id is not None else Disposition.CREATE)
     return before_comparing(row, goal) or after_comparing(row, goal.definition, change)
 
 
-def possible(row: Resource | None, goals: Collection[Goal], changes: Collection[Change]) -> frozenset[Ruling]:
+def possible(row: Resource | None, goals: Collection[ResourceGoal], changes: Collection[Change]) -> frozenset[Ruling]:
     """Every answer of `decide` to one of the goals and one of the differences. One alone is certain."""
     return frozenset(decide(row, goal, change) for goal in goals for change in changes)
 
 
-def before_comparing(row: Resource, goal: Goal) -> Ruling | None:
+def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
     """What the row alone demands, whatever its properties should be; None where the difference decides."""
     definition = goal.definition
     if is_adopted(row):
@@ -160,7 +160,7 @@ def is_asleep(row: Resource) -> bool:
 def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
     """Whether an action of the row has not come to its end: it may go on for a goal that repeats it.
 
-    :param recreated: see `Goal`. Then a creation that failed is repeated, unless it is known to have made nothing.
+    :param recreated: see `ResourceGoal`. Then a creation that failed is repeated, unless it has certainly made nothing.
     """
     failed = row.action is Action.CREATE and row.status is Status.FAILED
     if recreated and failed and row.is_lost and not row.nothing_made:

@@ -12,7 +12,17 @@ from typing import Generic, TypeAlias, TypeVar
 
 from convergence.core.changes import ResourceChange, StackChange
 from convergence.core.model import Hook, Output, Phase, TraversalStatus
-from convergence.core.rows import Event, Node, Resource, Signal, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.core.rows import (
+    Event,
+    Node,
+    ReceivedSignal,
+    Resource,
+    Snapshot,
+    SnapshotItem,
+    Stack,
+    Template,
+    Traversal,
+)
 
 V = TypeVar('V')
 
@@ -107,7 +117,7 @@ class CountEvent:
 class InsertSignal:
     """A new signal."""
 
-    signal: Signal
+    signal: ReceivedSignal
 
 
 @dataclass(frozen=True, slots=True)

@@ -371,7 +371,7 @@ class SnapshotItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class ReceivedSignal:
     """What somebody outside has told a resource. Signals are ordered by the order in which they were stored.
 
     :param details: what was said; whatever the resource's type takes.

@@ -17,7 +17,7 @@ from convergence.core.effects import (
     RevokeAddresses,
 )
 from convergence.core.model import Action, Hook, Json, TraversalStatus
-from convergence.core.rows import Event, Resource, Signal
+from convergence.core.rows import Event, ReceivedSignal, Resource
 from convergence.core.views import SignalView
 
 
@@ -30,7 +30,7 @@ def receive(view: SignalView, signal_id: str, details: Json, reason: str, new_id
     resource = view.resource
     if resource is None:
         return Decision(False)
-    signal = Signal(signal_id, resource.stack_id, resource.id, view.now, details)
+    signal = ReceivedSignal(signal_id, resource.stack_id, resource.id, view.now, details)
     told = (resource.id, *view.dependents)
     effects: tuple[Effect, ...] = (
         InsertSignal(signal),

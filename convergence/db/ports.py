@@ -8,7 +8,7 @@ from typing import Self
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import Roster
 from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Transactions
@@ -26,7 +26,7 @@ class Ports:
     """
 
     store: Transactions
-    reader: Reader
+    reader: StackReader
     roster: Roster
     sweeps: Sweeps
     snapshots: SnapshotRows
@@ -37,4 +37,4 @@ class Ports:
 
         :param keep: how much of the past the sweeps leave.
         """
-        return cls(store, Reader(store), Roster(store), Sweeps(store, keep), SnapshotRows(store))
+        return cls(store, StackReader(store), Roster(store), Sweeps(store, keep), SnapshotRows(store))

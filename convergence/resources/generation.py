@@ -15,7 +15,7 @@ from convergence.resources.support import Status
 from convergence.template.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
 
 
-class Dialect(StrEnum):
+class TemplateLanguage(StrEnum):
     """In which language the template is."""
 
     HOT = 'hot'
@@ -42,7 +42,7 @@ _CFN_TYPES: Mapping[Kind, str] = {
 }
 
 
-def generate(name: str, kind: ResourceType[Any], dialect: Dialect) -> dict[str, Json]:
+def generate(name: str, kind: ResourceType[Any], dialect: TemplateLanguage) -> dict[str, Json]:
     """The template. A property without a default is a parameter that needs a value: no value means the same as none.
 
     :param name: of the type. The resource is called like its last part.
@@ -53,7 +53,7 @@ def generate(name: str, kind: ResourceType[Any], dialect: Dialect) -> dict[str, 
         for key, declared in PropertySchema.of(kind.Properties).properties.items()
         if declared.support.status is not Status.HIDDEN
     }
-    make = _hot if dialect is Dialect.HOT else _cfn
+    make = _hot if dialect is TemplateLanguage.HOT else _cfn
     return make(name, resource, properties, describe_attributes(kind))
 
 

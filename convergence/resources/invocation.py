@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Json
-from convergence.core.rows import Pending, Resource
-from convergence.core.rows import Signal as Received
+from convergence.core.rows import Pending, ReceivedSignal, Resource
 from convergence.errors import StackValidationFailed
 from convergence.resources.contract import Call, ResourceType, Signal, Signals, never_cancelled, no_signals
 from convergence.resources.reading import Strictness
@@ -71,7 +70,7 @@ def build_call(
 
 
 def heard_by(
-    resource: Resource, pending: Pending | None, read: Callable[[Sequence[str]], Iterable[tuple[str, Received]]]
+    resource: Resource, pending: Pending | None, read: Callable[[Sequence[str]], Iterable[tuple[str, ReceivedSignal]]]
 ) -> Signals:
     """The signals that an action of a row may look at: its own, and those of the rows that it is or will be built on.
 

@@ -33,7 +33,7 @@ class Finding:
     message: str
 
 
-class Reader:
+class PropertyReader:
     """One reading. `findings` and `met_unknown` tell afterwards how it went.
 
     :param schema_of: the schema of a nested dataclass.

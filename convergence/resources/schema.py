@@ -22,7 +22,7 @@ from convergence import secrecy
 from convergence.core.model import Json, Path
 from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
-from convergence.resources.reading import Finding, Reader, Strictness, dotted
+from convergence.resources.reading import Finding, PropertyReader, Strictness, dotted
 from convergence.resources.shapes import Shape, annotations_of, shape_of
 from convergence.resources.support import SUPPORTED, Status, SupportStatus
 from convergence.resources.translation import Rule, translated
@@ -41,7 +41,7 @@ class _Nothing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Declaration:
+class _PropertyDeclaration:
     """What `prop` was told, kept in the metadata of the dataclass field."""
 
     default: Any
@@ -74,7 +74,7 @@ def prop(
     :param name: the name in templates, where that is not the field's name (``from``, ``Ref``).
     :param support: how far users may rely on it.
     """
-    declaration = _Declaration(
+    declaration = _PropertyDeclaration(
         default, description, update_allowed, immutable, tuple(constraints), name, support=support
     )
     return _field(declaration)
@@ -90,10 +90,10 @@ def remaining(*, description: str = '') -> Any:
 
     They may be changed in place.
     """
-    return _field(_Declaration({}, description, True, False, (), None, takes_the_rest=True))
+    return _field(_PropertyDeclaration({}, description, True, False, (), None, takes_the_rest=True))
 
 
-def _field(declaration: _Declaration) -> Any:
+def _field(declaration: _PropertyDeclaration) -> Any:
     metadata = {_DECLARATION: declaration}
     default = declaration.default
     if default is _Nothing.DEFAULT:
@@ -113,7 +113,7 @@ class Property:
     shape: Shape
     default: Any
     required: bool
-    declaration: _Declaration
+    declaration: _PropertyDeclaration
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -167,7 +167,7 @@ class PropertySchema:
             value; for deleting a resource whose properties were never right.
         :raises StackValidationFailed: with all problems. Never when lenient.
         """
-        reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=strictness)
+        reader = PropertyReader(schema_of=_schema_of, unknown=UNKNOWN, strictness=strictness)
         canonical = self._read(reader, mapping)
         instance = None
         if not reader.findings or strictness is Strictness.LENIENT:
@@ -183,7 +183,7 @@ class PropertySchema:
         """
         if previewed is UNKNOWN:
             return []
-        reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.STRICT)
+        reader = PropertyReader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.STRICT)
         if not isinstance(previewed, Mapping):
             reader.findings.append(Finding((), 'the properties must be a map'))
         else:
@@ -206,10 +206,10 @@ class PropertySchema:
 
     def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""
-        reader = Reader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.VERBATIM)
+        reader = PropertyReader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.VERBATIM)
         return self._read(reader, mapping)
 
-    def _read(self, reader: Reader, mapping: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, reader: PropertyReader, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """What the template says, in today's words, through the schema."""
         properties, conflicts = translated(self.rules, mapping)
         reader.findings += [Finding(path, f'Property {dotted(path)}: {message}') for path, message in conflicts]
@@ -283,12 +283,12 @@ def _read_schema(declared: type[Any]) -> PropertySchema:
     return PropertySchema(declared, properties, rest, tuple(getattr(declared, 'TRANSLATIONS', ())))
 
 
-def _plain(entry: Any) -> _Declaration:
+def _plain(entry: Any) -> _PropertyDeclaration:
     """The declaration of a field that was written without `prop`."""
     default = entry.default
     if default is MISSING:
         default = _Nothing.DEFAULT if entry.default_factory is MISSING else entry.default_factory()
-    return _Declaration(default, '', False, False, (), None)
+    return _PropertyDeclaration(default, '', False, False, (), None)
 
 
 def plain(default: Any) -> Json:

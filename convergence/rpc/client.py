@@ -87,7 +87,7 @@ class WorkerClient:
         return self._cancels.to_all(messages.Cancel(stack_id, traversal_id), context)
 
 
-class Caller:
+class RpcCaller:
     """Asks any one engine and waits for the answer.
 
     :param limit_bytes: largest request, with template and files.
@@ -127,7 +127,7 @@ class Caller:
             raise describe_failure(self._transport, error, name) from None
 
 
-class EngineClient(Caller, EngineApi):
+class EngineClient(RpcCaller, EngineApi):
     """Everything that can be asked of an engine, as its methods; see `convergence.rpc.engine_api`."""
 
     def settle(self, stack_id: str, traversal_id: str, *, context: RequestContext | None = None) -> bool:

@@ -14,7 +14,7 @@ from convergence.rpc.messages import CALL_LIMIT_BYTES, check_size, refuse
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class EngineOperation:
     """A call that an engine answers.
 
     :param required: arguments without which the call is refused.
@@ -75,12 +75,12 @@ class Operation:
         return arguments
 
 
-def _derived(name: str, method: Callable[..., Any]) -> Operation:
+def _derived(name: str, method: Callable[..., Any]) -> EngineOperation:
     """The operation that a method of `EngineApi` declares."""
     parameters = list(signature(method).parameters.values())[2:]  # without self and context
     query = get_type_hints(method).get('query')
     kinds = [kind for kind in get_args(query) if kind is not NoneType]
-    return Operation(
+    return EngineOperation(
         name,
         tuple(each.name for each in parameters if each.default is Parameter.empty),
         tuple(each.name for each in parameters if each.default is not Parameter.empty and each.name != 'query'),
@@ -89,7 +89,7 @@ def _derived(name: str, method: Callable[..., Any]) -> Operation:
     )
 
 
-OPERATIONS: Mapping[str, Operation] = {
+OPERATIONS: Mapping[str, EngineOperation] = {
     name: _derived(name, method) for name, method in vars(EngineApi).items() if hasattr(method, 'is_operation')
 }
 """Every call that an engine answers, by name. Nothing else of the service object can be reached."""

@@ -27,7 +27,7 @@ from convergence.concurrency import Event, Lock, start_thread
 from convergence.rpc import messages
 from convergence.rpc.client import WorkerClient
 from convergence.rpc.messages import Cancel, CheckResource, Settle
-from convergence.rpc.operations import OPERATIONS, Operation
+from convergence.rpc.operations import OPERATIONS, EngineOperation
 from convergence.rpc.transport import Transport
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Endpoint:
             setattr(self, name, Exposed(method))
 
 
-class Server:
+class RpcServer:
     """Base of the servers: `start`, then `stop`, then `wait`.
 
     :param host_id: names this process among those that listen to the topic.
@@ -132,7 +132,7 @@ class Drain(StrEnum):
     GIVE_BACK = 'GIVE_BACK'
 
 
-class WorkerServer(Server):
+class WorkerServer(RpcServer):
     """Receives checks. A failing handler is logged; the node stays `READY` and the sweeper tries again."""
 
     def __init__(self, transport: Transport, host_id: str, handler: CheckHandler, *, threads: int = 2) -> None:
@@ -175,7 +175,7 @@ class WorkerServer(Server):
         self._client.check_resource(message.traversal_id, message.node, message.hops, context=context)
 
 
-class CancelServer(Server):
+class CancelServer(RpcServer):
     """Receives cancels, which go to every worker. Its threads are its own, so a busy worker hears them too."""
 
     def __init__(self, transport: Transport, host_id: str, handler: CancelHandler, *, threads: int = 2) -> None:
@@ -191,7 +191,7 @@ class CancelServer(Server):
             LOG.exception('%s: %s failed, the heartbeat will notice the work that is left', self._name, message)
 
 
-class EngineServer(Server):
+class EngineServer(RpcServer):
     """Answers each of `convergence.rpc.operations.OPERATIONS` with the method of `service` that has its name.
 
     An operation gets the context and its arguments by name: those the caller gave, so the method has defaults for the
@@ -248,7 +248,7 @@ class EngineServer(Server):
         with self._lock:
             return self._busy
 
-    def _operation(self, operation: Operation) -> Callable[[RequestContext, dict[str, Any]], Any]:
+    def _operation(self, operation: EngineOperation) -> Callable[[RequestContext, dict[str, Any]], Any]:
         def serve(context: RequestContext, document: dict[str, Any]) -> Any:
             with logs.concealing():
                 return answer(context, document)

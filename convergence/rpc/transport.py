@@ -55,7 +55,7 @@ _REFUSED = ('AccessRefused', 'NotAllowed', 'AuthenticationFailure')
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class BrokerHealth:
     """Does the broker answer?
 
     :param where: the broker's address, without user and password.
@@ -177,13 +177,13 @@ class Transport:
             return error
         return None
 
-    def health(self) -> Health:
+    def health(self) -> BrokerHealth:
         """Ask the broker and say how it is. Never raises for a broker that is away."""
         try:
             self.ping()
         except MessagingUnavailable as error:
-            return Health(False, self.where, str(error))
-        return Health(True, self.where)
+            return BrokerHealth(False, self.where, str(error))
+        return BrokerHealth(True, self.where)
 
     def prepare_call(self) -> None:
         """Before the first call: make sure that the broker is there.

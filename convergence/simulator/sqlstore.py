@@ -20,7 +20,7 @@ from typing_extensions import override
 from convergence.core.effects import Decision
 from convergence.db.memory.store import Tables, no_pause
 from convergence.db.ports import Ports
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.schema import migration
 from convergence.db.scopes import Scope
 from convergence.db.simulation import all_rows, set_clock
@@ -82,7 +82,7 @@ class SqliteStore(Store):
             self._tables = None
 
 
-class PausingReader(Reader):
+class PausingReader(StackReader):
     """Lets others go on before each question."""
 
     _store: SqliteStore

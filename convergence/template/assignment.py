@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from convergence.core.model import Json
 from convergence.errors import Place, UnknownUserParameter, UserParameterMissing
 from convergence.template.constraints import Violated
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.environment import Environment
 from convergence.template.limits import Budget
 from convergence.template.parameters import Parameter, Source
@@ -34,7 +34,7 @@ class Assignment:
     """Finds the value of each declared parameter; the request wins over the environment, that over its defaults."""
 
     def __init__(
-        self, template: Document, environment: Environment, request: Mapping[str, Json], budget: Budget
+        self, template: ParsedDocument, environment: Environment, request: Mapping[str, Json], budget: Budget
     ) -> None:
         self._template = template
         self._environment = environment

@@ -10,7 +10,7 @@ from typing import Any
 
 from convergence.core.model import Json
 from convergence.errors import InvalidTemplateSection
-from convergence.template.document import Document, Items, Map, Mark
+from convergence.template.document import Items, Map, Mark, ParsedDocument
 from convergence.template.versions import Version
 
 _SECTIONS = {
@@ -63,7 +63,7 @@ _WRITTEN_ENTRIES = {section: {new: old for old, new in names.items()} for sectio
 Path = Sequence[str | int]
 
 
-def translated(document: Document, version: Version) -> Document:
+def translated(document: ParsedDocument, version: Version) -> ParsedDocument:
     """The document in the form of the other dialects. What it must not contain goes to its problems.
 
     :param document: with a map as its root.
@@ -89,11 +89,11 @@ def written(path: Path) -> Path:
 class _Translation:
     """One call of `translated`."""
 
-    def __init__(self, document: Document, version: Version) -> None:
+    def __init__(self, document: ParsedDocument, version: Version) -> None:
         self._document = document
         self._version = version
 
-    def run(self) -> Document:
+    def run(self) -> ParsedDocument:
         root = self._document.root
         assert isinstance(root, dict)
         offered = {name for name in _SECTIONS if name != 'Conditions' or self._version.conditions}
@@ -108,7 +108,7 @@ class _Translation:
                 message = f'The template section is invalid: {key[:80]}{f".{hint}" if hint else ""}'
                 self._document.key_problem(message, (key,), InvalidTemplateSection)
         sections.pop('metadata', None)
-        return Document(self._document.source, sections, self._document.problems, written)
+        return ParsedDocument(self._document.source, sections, self._document.problems, written)
 
     def _section(self, section: str, content: Json) -> Json:
         names = _ENTRIES.get(_SECTIONS[section])

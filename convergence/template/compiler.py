@@ -12,7 +12,7 @@ from convergence.template.assignment import Assignment, Require
 from convergence.template.conditions import Conditions
 from convergence.template.declarations import check_groups, declared
 from convergence.template.definitions import Definitions
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.environment import Environment, read_environment
 from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
@@ -43,7 +43,7 @@ class Compiled:
     goal: Goal
     parameters: Mapping[str, Parameter]
     outputs: Mapping[str, OutputDefinition]
-    _document: Document = field(repr=False, compare=False)
+    _document: ParsedDocument = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -132,7 +132,9 @@ def analyse(
 class _Compilation:
     """One call of `compile`, after the documents have been read."""
 
-    def __init__(self, document: Document, budget: Budget, identity: Identity, installation: Installation) -> None:
+    def __init__(
+        self, document: ParsedDocument, budget: Budget, identity: Identity, installation: Installation
+    ) -> None:
         self._document = document
         self._budget = budget
         self._identity = identity

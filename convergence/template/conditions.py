@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateReference, StackValidationFailed
 from convergence.template.cycles import cycles, in_order
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.folding import Folder
 from convergence.template.functions.base import (
+    AlreadyReported,
     Compiling,
     EvaluationFailed,
     Function,
     Misplaced,
-    Refused,
     is_call,
     type_name,
 )
@@ -33,7 +33,7 @@ class InvalidCondition(EvaluationFailed):
 class Conditions:
     """The conditions of a template: each is true or false, unless it depends on a parameter that has no value yet."""
 
-    def __init__(self, document: Document, version: Version) -> None:
+    def __init__(self, document: ParsedDocument, version: Version) -> None:
         self._document = document
         self._functions = version.conditions
         misplaced = {name: Misplaced(name) for name in version.functions}
@@ -64,7 +64,7 @@ class Conditions:
                 self._wrong.discard(name)
                 if scope.hidden_reads.count != reads:
                     self._hidden.add(name)
-            except Refused:
+            except AlreadyReported:
                 pass
             except EvaluationFailed as error:
                 self._document.problem(str(error), path, error.kind)
@@ -103,7 +103,7 @@ class Conditions:
             if not isinstance(condition, bool) and not scope.inspecting:
                 raise EvaluationFailed('Invalid condition: expressions are not evaluated here.')
             return condition is not False
-        except Refused:
+        except AlreadyReported:
             return True
         except EvaluationFailed as error:
             self._document.problem(str(error), path, error.kind)
@@ -111,7 +111,7 @@ class Conditions:
 
     def _named(self, name: str, scope: Compiling) -> Json:
         if name in self._wrong:
-            raise Refused
+            raise AlreadyReported
         if name not in self._values:
             hint = scope.suggestion(name, self._values)
             raise InvalidCondition(f'Invalid condition "{name[:255]}" (in {scope.subject}).{hint}')

@@ -24,7 +24,7 @@ Check: TypeAlias = Callable[[Json], str | None]
 """What a custom constraint does: what is wrong with a value, as a sentence that does not repeat it, or None."""
 
 
-class Checks(Protocol):
+class ConstraintChecks(Protocol):
     """The custom constraints that there are, by name."""
 
     def get(self, name: str) -> Check | None:

@@ -16,7 +16,7 @@ from convergence.template.constraints import (
     Modulo,
     Range,
 )
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.installation import Installation
 from convergence.template.limits import Limits
 from convergence.template.parameters import Parameter
@@ -35,7 +35,7 @@ class Wrong(ValueError):
 
 
 def declared(
-    document: Document, section: Mapping[str, Json], version: Version, installation: Installation
+    document: ParsedDocument, section: Mapping[str, Json], version: Version, installation: Installation
 ) -> dict[str, Parameter]:
     """The parameters that a template declares, without values. What is wrong with them goes to the problems."""
     result = {}
@@ -55,7 +55,7 @@ class _Declaration:
 
     def __init__(
         self,
-        document: Document,
+        document: ParsedDocument,
         version: Version,
         installation: Installation,
         name: str,
@@ -247,7 +247,7 @@ def _numbers(kind: str, argument: Json, keys: tuple[str, str], limits: Limits) -
     return first, second
 
 
-def check_groups(document: Document, groups: Json, parameters: Mapping[str, Parameter]) -> None:
+def check_groups(document: ParsedDocument, groups: Json, parameters: Mapping[str, Parameter]) -> None:
     """Check the section `parameter_groups`: each parameter is declared and is in one group only."""
     if groups is None:
         return
@@ -274,7 +274,7 @@ def check_groups(document: Document, groups: Json, parameters: Mapping[str, Para
 
 
 def _check_grouped(
-    document: Document, name: Json, path: Path, parameters: Mapping[str, Parameter], seen: set[str]
+    document: ParsedDocument, name: Json, path: Path, parameters: Mapping[str, Parameter], seen: set[str]
 ) -> None:
     if not isinstance(name, str) or name not in parameters:
         hint = document.problems.suggestion(name, parameters) if isinstance(name, str) else ''

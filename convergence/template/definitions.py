@@ -9,7 +9,7 @@ from convergence.core.model import Definition, DeletionPolicy, Json, Path
 from convergence.errors import CircularDependencyException, InvalidTemplateReference, InvalidTemplateSection
 from convergence.template.conditions import Conditions
 from convergence.template.cycles import cycles
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.evaluation import references
 from convergence.template.folding import Folder
 from convergence.template.functions.base import Absence, Compiling, ReferenceFailed, is_call
@@ -35,7 +35,7 @@ class Definitions:
     :ivar asked: for resources, the attributes that somebody asks for.
     """
 
-    def __init__(self, document: Document, version: Version, folder: Folder, conditions: Conditions) -> None:
+    def __init__(self, document: ParsedDocument, version: Version, folder: Folder, conditions: Conditions) -> None:
         self.document = document
         self.version = version
         self.folder = folder

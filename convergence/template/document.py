@@ -47,7 +47,7 @@ def short(path: Sequence[str | int]) -> tuple[str | int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ParsedDocument:
     """What was read, and the list in which its problems are collected.
 
     :param root: values as JSON; maps and lists know positions if the document was text.

@@ -9,7 +9,7 @@ from typing import Any
 
 from convergence.core.model import Json
 from convergence.errors import InvalidTemplateSection
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.limits import Limits
 from convergence.template.mappings import SECTION as MAPPINGS
 from convergence.template.mappings import Mappings, read_mappings
@@ -43,7 +43,7 @@ class Environment:
     :param strategies: how the parameters are merged with those of files before, by name; ``default`` is for the others.
     """
 
-    document: Document
+    document: ParsedDocument
     parameters: Mapping[str, Json] = field(default_factory=dict)
     defaults: Mapping[str, Json] = field(default_factory=dict)
     mappings: Mappings = field(default_factory=Mappings)
@@ -76,7 +76,7 @@ def read_environment(
     return Environment(document, parameters, defaults, mappings, _strategies(document, root.get(STRATEGIES)), encrypted)
 
 
-def _check_section(document: Document, section: str, content: Json) -> None:
+def _check_section(document: ParsedDocument, section: str, content: Json) -> None:
     path = (section,)
     wrong = f'environment has wrong section "{section}"'
     if section not in SECTIONS:
@@ -95,7 +95,7 @@ def _check_section(document: Document, section: str, content: Json) -> None:
         document.problem(f'The section {section} must be a list of names of parameters.', path)
 
 
-def _refuse_sinks(document: Document, sinks: list[Json]) -> None:
+def _refuse_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
     """Accepting a sink that no event reaches would be a promise nobody keeps."""
     for index, sink in enumerate(sinks):
         type_ = sink.get('type') if isinstance(sink, dict) else None
@@ -106,7 +106,7 @@ def _refuse_sinks(document: Document, sinks: list[Json]) -> None:
             document.problem(message, ('event_sinks', index))
 
 
-def _strategies(document: Document, section: Json) -> dict[str, Strategy]:
+def _strategies(document: ParsedDocument, section: Json) -> dict[str, Strategy]:
     strategies: dict[str, Strategy] = {}
     for name, word in section.items() if isinstance(section, dict) else ():
         if isinstance(word, str) and word in tuple(Strategy):

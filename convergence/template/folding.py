@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from convergence.core.model import Json, Path
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.encoding import wrap
 from convergence.template.functions.base import (
     CONCEALED,
     DROPPED,
+    AlreadyReported,
     Compiling,
     EvaluationFailed,
     Function,
-    Refused,
     is_call,
 )
 
@@ -28,7 +28,7 @@ class Folder:
     :param condition: reads conditions.
     """
 
-    def __init__(self, document: Document, functions: Mapping[str, Function], condition: Condition) -> None:
+    def __init__(self, document: ParsedDocument, functions: Mapping[str, Function], condition: Condition) -> None:
         self._document = document
         self._functions = functions
         self._remaining = 0
@@ -77,7 +77,7 @@ class Folder:
         remaining, refused = self._remaining, self._refused
         encoded = self.value(node, path, scope)
         if self._refused != refused:
-            raise Refused
+            raise AlreadyReported
         return encoded, self._remaining == remaining
 
     def _call(self, function: Function, argument: Json, path: Path, scope: Compiling) -> Json:
@@ -88,7 +88,7 @@ class Folder:
             hidden = scope.hidden_reads.count != reads
             if hidden and not all(isinstance(name, str) for name in _names(function, argument)):
                 raise EvaluationFailed(NAMED_BY_HIDDEN.format(function.name))
-        except Refused:
+        except AlreadyReported:
             self._refused += 1
             return None
         except EvaluationFailed as error:

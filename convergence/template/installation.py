@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from convergence.template.constraints import Checks
+from convergence.template.constraints import ConstraintChecks
 from convergence.template.functions.base import Yaql
 from convergence.template.limits import STANDARD, Limits
 from convergence.template.secrets import Discretion
@@ -22,7 +22,7 @@ class Installation:
     """
 
     limits: Limits = STANDARD
-    checks: Checks | None = None
+    checks: ConstraintChecks | None = None
     yaql: Yaql | None = None
     discretion: Discretion | None = None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from convergence.core.model import Hook, Json, Restriction
 from convergence.errors import InvalidBreakPointHook
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 
 Path = tuple[str | int, ...]
 
@@ -133,7 +133,7 @@ def _mapped(type_: str, table: Mapping[str, str]) -> str | None:
     return wanted[:-1] + type_[len(key) - 1 :] if wanted.endswith('*') else wanted
 
 
-def read_mappings(document: Document, section: Json) -> Mappings:
+def read_mappings(document: ParsedDocument, section: Json) -> Mappings:
     """The section. What is wrong with it goes to the problems."""
     if not isinstance(section, dict):
         return Mappings()
@@ -150,7 +150,7 @@ def read_mappings(document: Document, section: Json) -> Mappings:
 
 
 class _Reader:
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: ParsedDocument) -> None:
         self._document = document
 
     def types(self, section: Mapping[str, Json], path: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from convergence.core.model import Json
 from convergence.errors import InvalidTemplateSection, InvalidTemplateVersion
 from convergence.template.cloudformation import translated
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.versions import DIALECTS, KEY, VERSIONS, Version
 
 _SECTIONS = ('description', 'parameter_groups', 'parameters', 'resources', 'outputs')
@@ -24,7 +24,7 @@ class Opened:
     :param maps: the content of each section that is a map; empty where there is none.
     """
 
-    document: Document
+    document: ParsedDocument
     version: Version
     root: Mapping[str, Json]
     maps: Mapping[str, dict[str, Json]]
@@ -38,7 +38,7 @@ class Opened:
         return '' if description is None else str(description)
 
 
-def open_template(document: Document) -> Opened:
+def open_template(document: ParsedDocument) -> Opened:
     """Find out how the document is to be read.
 
     :raises StackValidationFailed: that cannot be found out. Lesser problems go to those of the document.
@@ -60,7 +60,7 @@ def open_template(document: Document) -> Opened:
     return Opened(document, version, root, maps)
 
 
-def _version(root: Mapping[str, Json], document: Document) -> Version:
+def _version(root: Mapping[str, Json], document: ParsedDocument) -> Version:
     keys = [key for key in DIALECTS if key in root]
     if len(keys) > 1:
         document.key_problem(f'Ambiguous versions ({", ".join(keys)})', (keys[1],), InvalidTemplateVersion)
@@ -81,7 +81,7 @@ def _version(root: Mapping[str, Json], document: Document) -> Version:
     return version
 
 
-def _check_sections(root: Mapping[str, Json], version: Version, document: Document) -> None:
+def _check_sections(root: Mapping[str, Json], version: Version, document: ParsedDocument) -> None:
     offered = _offered(version)
     for section in root:
         if section not in offered:
@@ -94,7 +94,7 @@ def _offered(version: Version) -> tuple[str, ...]:
     return version.key, *_SECTIONS, *(('conditions',) if version.conditions else ())
 
 
-def _map(root: Mapping[str, Json], name: str, document: Document) -> dict[str, Json]:
+def _map(root: Mapping[str, Json], name: str, document: ParsedDocument) -> dict[str, Json]:
     section = root.get(name)
     if section is None:
         return {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateSection
 from convergence.template.definitions import Definitions
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.functions.base import Absence, Compiling
 from convergence.template.secrets import outermost
 from convergence.template.versions import CONDITIONS_SINCE, Version
@@ -68,7 +68,7 @@ def _hidden(scope: Compiling) -> tuple[Path, ...]:
     return outermost(place[3:] for place in scope.hidden if place[2] == 'value')
 
 
-def _check_keys(document: Document, version: Version, body: Mapping[str, Json], path: Path) -> None:
+def _check_keys(document: ParsedDocument, version: Version, body: Mapping[str, Json], path: Path) -> None:
     keys = (*_KEYS, 'condition') if version.conditions else _KEYS
     for key in body:
         if key not in keys:

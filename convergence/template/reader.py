@@ -15,7 +15,7 @@ from yaml.reader import ReaderError
 from convergence.core.model import Json
 from convergence.errors import Place, StackValidationFailed
 from convergence.template import scalars
-from convergence.template.document import Document, Items, Map, Mark, short
+from convergence.template.document import Items, Map, Mark, ParsedDocument, short
 from convergence.template.limits import Limits, exceeded
 from convergence.template.problems import Problems
 
@@ -69,7 +69,7 @@ class _Frame:
         self.merges: list[Map] | None = None
 
 
-class Reader:
+class TemplateReader:
     """Reads one document. Use `read_text`."""
 
     def __init__(self, text: str, source: str, limits: Limits, problems: Problems) -> None:
@@ -77,7 +77,7 @@ class Reader:
         self._source = source
         self._limits = limits
         self._problems = problems
-        self._dialect = scalars.Dialect.JSON if text.lstrip()[:1] == '{' else scalars.Dialect.YAML
+        self._dialect = scalars.NumberNotation.JSON if text.lstrip()[:1] == '{' else scalars.NumberNotation.YAML
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}
         self._root: Json = None
@@ -285,7 +285,7 @@ def _merged(own: Map, merges: list[Map]) -> Map:
     return result
 
 
-def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Document:
+def read_text(text: str, source: str, limits: Limits, problems: Problems) -> ParsedDocument:
     """The document that YAML (or JSON) text describes.
 
     :param source: what to call it in errors, for example ``template``.
@@ -300,7 +300,7 @@ def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Doc
         raise
     if size > limits.max_bytes:
         raise exceeded('max_bytes', limits.max_bytes, f'the {source} has {size} bytes')
-    return Document(source, Reader(text, source, limits, problems).read(), problems)
+    return ParsedDocument(source, TemplateReader(text, source, limits, problems).read(), problems)
 
 
 def place_of(text: str, position: int, source: str) -> Place:

@@ -32,7 +32,7 @@ _TAGGED = {'int': (int,), 'float': (int, float), 'bool': (bool,), 'null': (type(
 QUOTE_IT = 'put it in quotes if it is meant as text'
 
 
-class Dialect(enum.Enum):
+class NumberNotation(enum.Enum):
     """Which notation of numbers a document uses."""
 
     YAML = 'YAML'
@@ -43,7 +43,7 @@ class BadScalar(ValueError):
     """The word is a number that cannot be used. The text says why."""
 
 
-def plain(text: str, max_length: int, dialect: Dialect) -> Json:
+def plain(text: str, max_length: int, dialect: NumberNotation) -> Json:
     """The value of an unquoted word.
 
     :param max_length: characters that a number may have.
@@ -61,7 +61,7 @@ def plain(text: str, max_length: int, dialect: Dialect) -> Json:
             return int(digits, base)
         except ValueError:
             return text  # "0x_" and its like
-    if _FLOAT.fullmatch(text) or (dialect is Dialect.JSON and _JSON_FLOAT.fullmatch(text)):
+    if _FLOAT.fullmatch(text) or (dialect is NumberNotation.JSON and _JSON_FLOAT.fullmatch(text)):
         _check_length(text, max_length)
         return finite(float(text.replace('_', '')), text)
     if _NOT_FINITE.fullmatch(text):
@@ -69,7 +69,7 @@ def plain(text: str, max_length: int, dialect: Dialect) -> Json:
     return text
 
 
-def tagged(text: str, tag: str, max_length: int, dialect: Dialect) -> Json:
+def tagged(text: str, tag: str, max_length: int, dialect: NumberNotation) -> Json:
     """The value of a word whose type the author has given, such as ``!!str 12``.
 
     :raises BadScalar: the type is not one of JSON, or the word is not of that type.

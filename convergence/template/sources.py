@@ -1,4 +1,4 @@
-"""Whatever form a document arrives in (YAML text, JSON text, a parsed mapping), it becomes a `Document` here."""
+"""Whatever form a document arrives in (YAML text, JSON text, a parsed mapping), it becomes a `ParsedDocument` here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import yaml
 
 from convergence.core.model import Json
-from convergence.template.document import Document, short
+from convergence.template.document import ParsedDocument, short
 from convergence.template.limits import Limits, exceeded
 from convergence.template.problems import Problems
 from convergence.template.reader import read_text, syntax_problem
 from convergence.template.scalars import NUL_PROBLEM, BadScalar, finite
 
 
-def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: Problems) -> Document:
+def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: Problems) -> ParsedDocument:
     """The document.
 
     :param source: YAML or JSON text, or what such text describes.
@@ -26,14 +26,14 @@ def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: P
     :raises RequestLimitExceeded: too large, too deep.
     """
     if not isinstance(source, str):
-        return Document(name, Copier(name, limits, problems).copy(source), problems)
+        return ParsedDocument(name, Copier(name, limits, problems).copy(source), problems)
     problems.quote(name, source)
     try:
         return read_text(source, name, limits, problems)
     except yaml.YAMLError as error:
         found, value = _json(source, name, limits, problems)
         if found:
-            return Document(name, value, problems)
+            return ParsedDocument(name, value, problems)
         problems.add(*syntax_problem(error, source, name))
         problems.raise_any()
         raise

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from convergence.core.model import Definition
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.environment import Environment
 from convergence.template.limits import Budget
 from convergence.template.mappings import SECTION, is_template
@@ -14,7 +14,7 @@ from convergence.template.mappings import SECTION, is_template
 
 def substitute(
     definitions: Mapping[str, Definition],
-    template: Document,
+    template: ParsedDocument,
     environment: Environment,
     files: Mapping[str, str],
     budget: Budget,

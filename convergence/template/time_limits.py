@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from convergence.core.model import Action, Json, RetryPolicy
-from convergence.template.document import Document
+from convergence.template.document import ParsedDocument
 from convergence.template.encoding import entries_of
 
 KEY = 'convergence'
@@ -25,7 +25,7 @@ Path = tuple[str | int, ...]
 
 
 def read_time_limits_and_retry(
-    document: Document, metadata: Json, path: Path
+    document: ParsedDocument, metadata: Json, path: Path
 ) -> tuple[Mapping[Action, float], RetryPolicy | None]:
     """Time limits in seconds by action, and the retry policy, of a resource. What is wrong goes to the problems.
 
@@ -41,7 +41,7 @@ def read_time_limits_and_retry(
     return limits, _retry(document, entries.get('retry'), (*path, KEY, 'retry'))
 
 
-def _time_limits(document: Document, value: Json, path: Path) -> dict[Action, float]:
+def _time_limits(document: ParsedDocument, value: Json, path: Path) -> dict[Action, float]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -53,7 +53,7 @@ def _time_limits(document: Document, value: Json, path: Path) -> dict[Action, fl
     return {action: limit_s for action, limit_s in read.items() if limit_s is not None}
 
 
-def _retry(document: Document, value: Json, path: Path) -> RetryPolicy | None:
+def _retry(document: ParsedDocument, value: Json, path: Path) -> RetryPolicy | None:
     if value is None:
         return None
     entries = _map(document, value, path)
@@ -71,21 +71,21 @@ def _retry(document: Document, value: Json, path: Path) -> RetryPolicy | None:
     return RetryPolicy(attempts, first_s, longest_s)
 
 
-def _map(document: Document, value: Json, path: Path) -> dict[str, Json]:
+def _map(document: ParsedDocument, value: Json, path: Path) -> dict[str, Json]:
     entries = entries_of(value) if isinstance(value, dict) else None
     if entries is None:
         document.problem(f'{path[-1]} must be a map that does not depend on other resources.', path)
     return dict(entries or {})
 
 
-def _refuse_others(document: Document, entries: Mapping[str, Json], known: tuple[str, ...], path: Path) -> None:
+def _refuse_others(document: ParsedDocument, entries: Mapping[str, Json], known: tuple[str, ...], path: Path) -> None:
     for key in entries:
         if key not in known:
             hint = document.problems.suggestion(key, known)
             document.key_problem(f'"{key[:80]}" has no meaning here; use {", ".join(known)}.{hint}', (*path, key))
 
 
-def _seconds(document: Document, value: Json, path: Path) -> float | None:
+def _seconds(document: ParsedDocument, value: Json, path: Path) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_S:
         return float(value)
     document.problem(f'{path[-1]} must be a number of seconds, more than 0 and at most {LONGEST_S:.0f}.', path)

@@ -22,8 +22,7 @@ from convergence.core.claim import Claim, Desired, Step, Worker
 from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
 from convergence.core.finish import Failed, NeedsReplacement, Parked, Postponed, escalate, finish, record, release
 from convergence.core.model import Action, Change, Definition, Json, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Pending, Resource, Retry, Stack, Traversal
-from convergence.core.rows import Signal as Received
+from convergence.core.rows import Node, Pending, ReceivedSignal, Resource, Retry, Stack, Traversal
 from convergence.core.views import FinishView, NodeView
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
@@ -285,10 +284,10 @@ class Life:
     def _escalate(self, claim: Claim) -> bool:
         return bool(self._take(escalate(self._view(claim), claim, self._worker)))
 
-    def _heard(self, resource_ids: Sequence[str]) -> list[tuple[str, Received]]:
+    def _heard(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
         told = {**self.fixture.heard, 'thing': tuple(self.received)}
         return [
-            (name, Received('signal', 'stack-id', each.resource_id, each.at, each.details))
+            (name, ReceivedSignal('signal', 'stack-id', each.resource_id, each.at, each.details))
             for name, signals in told.items()
             for each in signals
         ]

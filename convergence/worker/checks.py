@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 def never() -> bool:
-    """The default of `Checks.draining`."""
+    """The default of `NodeChecks.draining`."""
     return False
 
 
@@ -39,7 +39,7 @@ class Settler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TaskClaim:
     """A row that a task works on.
 
     :param since: when it was claimed, on the clock of this process.
@@ -58,7 +58,7 @@ def nobody(claim: Claim, physical_id: str | None) -> None:
     """The default of who is told of results."""
 
 
-class Checks:
+class NodeChecks:
     """Checks nodes for one worker.
 
     :param later: asked to have a node cast again after some seconds.
@@ -85,7 +85,7 @@ class Checks:
         self._later = later
         self._clock = clock
         self.stored: Callable[[Claim, str | None], None] = nobody
-        self._held: dict[Task, Held] = {}
+        self._held: dict[Task, TaskClaim] = {}
         self._left: WeakSet[Task] = WeakSet()
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
@@ -126,7 +126,7 @@ class Checks:
             self._hold(claim, task)
 
     def _hold(self, claim: Claim, task: Task) -> Result | None:
-        self._held[task] = Held(claim, self._clock())
+        self._held[task] = TaskClaim(claim, self._clock())
         if task in self._left and self._held.pop(task, None) is not None:
             # It was given up while it waited for the row: nobody would see to what it does from here on.
             self._let_go(claim)

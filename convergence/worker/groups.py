@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from convergence.concurrency import Group, GroupStopped, Lock, Outcome, Pool, StopReason, Task
+from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
 
 LOG = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class ThreadGroups:
     def left_behind(self) -> tuple[Task, ...]:
         """The tasks that were given up and have not ended, whatever they wait for."""
         with self._lock:
-            self._left_behind = {task for task in self._left_behind if task.outcome is Outcome.RUNNING}
+            self._left_behind = {task for task in self._left_behind if task.outcome is TaskOutcome.RUNNING}
             return tuple(self._left_behind)
 
     @property

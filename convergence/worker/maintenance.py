@@ -20,7 +20,7 @@ from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
 from convergence.errors import Conflict, DatabaseUnavailable
-from convergence.worker.checks import Checks
+from convergence.worker.checks import NodeChecks
 from convergence.worker.groups import Check, ThreadGroups
 
 LOG = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Maintenance:
         ports: Ports,
         dispatcher: Dispatcher,
         groups: ThreadGroups,
-        checks: Checks,
+        checks: NodeChecks,
         settings: MaintenanceSettings,
         take: Callable[[Check], object],
         stop: Callable[[str, str], object],

@@ -16,7 +16,7 @@ from convergence.core.effects import Decision, InsertEvents
 from convergence.core.model import Action
 from convergence.core.rows import Event
 from convergence.core.views import PlanView
-from convergence.db.queries.witness import Loss
+from convergence.db.queries.witness import LostCommits
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
 from convergence.errors import ConvergenceError
@@ -30,7 +30,7 @@ SLACK_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedAction:
     """One action that has come to an end.
 
     :param at: when its row was claimed, by the database's clock.
@@ -56,22 +56,22 @@ class Recent:
     def __init__(self, store: Transactions, new_id: Callable[[], str]) -> None:
         self._store = store
         self._new_id = new_id
-        self._done: deque[Done] = deque(maxlen=MOST)
+        self._done: deque[FinishedAction] = deque(maxlen=MOST)
 
     def add(self, claim: Claim, physical_id: str | None) -> None:
         """An action has ended, and its result is stored."""
         row = claim.resource
         known = physical_id or row.physical_id
-        self._done.append(Done(claim.at, claim.stack.id, claim.action, row.name, row.type, row.token, known))
+        self._done.append(FinishedAction(claim.at, claim.stack.id, claim.action, row.name, row.type, row.token, known))
 
-    def tell(self, loss: Loss) -> None:
+    def tell(self, loss: LostCommits) -> None:
         """The database has lost what was committed in that time. Returns at once; the telling goes on."""
         since = float('-inf') if loss.since is None else loss.since - SLACK_S
         concerned = [done for done in list(self._done) if since <= done.at <= loss.until]
         if concerned:
             concurrency.start_thread('tell-loss', lambda: self._tell(loss, concerned))
 
-    def _tell(self, loss: Loss, concerned: list[Done]) -> None:
+    def _tell(self, loss: LostCommits, concerned: list[FinishedAction]) -> None:
         for done in concerned:
             LOG.warning('Stack %s: %s may be lost in the database, %s', done.stack_id, done, loss)
         for stack_id in dict.fromkeys(done.stack_id for done in concerned):
@@ -81,7 +81,7 @@ class Recent:
             except ConvergenceError as error:
                 LOG.warning('Stack %s: that it has lost results cannot be stored: %s', stack_id, error)
 
-    def _events(self, view: PlanView, concerned: list[Done], loss: Loss) -> Decision[bool]:
+    def _events(self, view: PlanView, concerned: list[FinishedAction], loss: LostCommits) -> Decision[bool]:
         stack = view.stack
         if stack is None:
             return Decision(False)

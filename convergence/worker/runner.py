@@ -14,7 +14,7 @@ from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
 from convergence.core.model import PERFORMED, Action, Change, Json, Output
-from convergence.core.rows import Signal as Received
+from convergence.core.rows import ReceivedSignal
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
@@ -29,8 +29,17 @@ from convergence.resources.performing import delete_after_snapshot, perform, wan
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
-from convergence.worker.attempt import Attempt, Later, Pace, TooLate, pause_s, policy_of, poll, poll_interval_s
-from convergence.worker.recovery import Recovery, is_creating, says_nothing_made
+from convergence.worker.attempt import (
+    Attempt,
+    Pace,
+    PostponeAttempt,
+    TooLate,
+    pause_s,
+    policy_of,
+    poll,
+    poll_interval_s,
+)
+from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
 from convergence.worker.storable import MOST_BYTES, storable_id, text_of
 from convergence.worker.telling import tell
 
@@ -57,7 +66,7 @@ def wait(task: Task, duration_s: float) -> bool:
     return task.cancelled.wait(duration_s)
 
 
-def none_received(resource_ids: Sequence[str]) -> list[tuple[str, Received]]:
+def none_received(resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
     """The default of `WorkerPort.signals`."""
     return []
 
@@ -80,7 +89,7 @@ class WorkerPort:
     draining: Callable[[], bool]
     wanted: Callable[[Claim], bool]
     wait: Callable[[Task, float], bool] = wait
-    signals: Callable[[Sequence[str]], list[tuple[str, Received]]] = none_received
+    signals: Callable[[Sequence[str]], list[tuple[str, ReceivedSignal]]] = none_received
     most_bytes: int = MOST_BYTES
 
 
@@ -91,7 +100,7 @@ class Runner:
         self._registry = registry
         self._pace = pace
         self._around = surroundings
-        self._recovery = Recovery(self._patiently, pace, surroundings.draining)
+        self._recovery = CreationRecovery(self._patiently, pace, surroundings.draining)
 
     def run(self, claim: Claim, task: Task) -> Result:
         """Do what the row was claimed for.
@@ -112,7 +121,7 @@ class Runner:
             raise
         except TooLate:
             return self._with_known(attempt, NotBegun())
-        except Later as later:
+        except PostponeAttempt as later:
             return self._with_known(
                 attempt, Postponed(later.reason, later.attempts, later.after_s, attempt.progress if attempt else None)
             )
@@ -352,12 +361,12 @@ class Runner:
                 if wait_s >= attempt.left_s:
                     raise
                 if self._around.draining() or attempt.waited_s + wait_s > self._pace.park_after_s:
-                    raise Later(text_of(error), attempt.attempts, wait_s) from error
+                    raise PostponeAttempt(text_of(error), attempt.attempts, wait_s) from error
                 LOG.info('%s of %s is repeated: %s', attempt.claim.action, attempt.call.name, error)
                 self._around.wait(attempt.task, wait_s)
                 attempt.waited_s += wait_s
                 if self._around.draining():
-                    raise Later(text_of(error), attempt.attempts, 0.0) from error
+                    raise PostponeAttempt(text_of(error), attempt.attempts, 0.0) from error
             else:
                 attempt.attempts, attempt.answered = 0, True
                 return answer

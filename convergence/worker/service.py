@@ -21,7 +21,7 @@ from convergence.resources.registry import Registry
 from convergence.template.limits import STANDARD
 from convergence.worker.assess import Assessor
 from convergence.worker.attempt import Pace
-from convergence.worker.checks import Checks, Settler
+from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
 from convergence.worker.recent import Recent
@@ -130,7 +130,7 @@ class WorkerService:
         )
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after
-        self._checks = Checks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
+        self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
         self.recent = Recent(store, new_id)
         self._checks.stored = self.recent.add
         settings = MaintenanceSettings(

@@ -11,7 +11,7 @@ from convergence.concurrency import Task, TaskKilled
 from convergence.core.interrupt import NO_NODE
 from convergence.core.rows import SnapshotItem
 from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.resources.contract import ObjectNotFound
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
@@ -29,7 +29,7 @@ MOST = 10
 class SnapshotRemoval:
     """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker."""
 
-    def __init__(self, rows: SnapshotRows, reader: Reader, registry: Registry, groups: ThreadGroups) -> None:
+    def __init__(self, rows: SnapshotRows, reader: StackReader, registry: Registry, groups: ThreadGroups) -> None:
         self._rows = rows
         self._reader = reader
         self._registry = registry

@@ -20,7 +20,7 @@ from convergence import errors
 from convergence.cmd.failpoints import VARIABLE, Rule
 from convergence.core.rows import Resource
 from convergence.core.rows import Stack as Row
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
 from tests.functional.cluster import Cluster, Process
@@ -152,7 +152,7 @@ class Supervised:
         if synced.returncode:
             raise Broken(f'The database could not be prepared: {synced.stderr}')
         self.cloud = Cloud(self.cluster.reality.root)
-        self.reader = Reader(Store(connect(seen or database_url, pool_size=4)))
+        self.reader = StackReader(Store(connect(seen or database_url, pool_size=4)))
         self.deaths: Counter[str] = Counter()
         self._store = self.reader._store
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ from convergence.db.memory.queries import MemoryRoster, MemorySweeps
 from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.schema.models import DUTY, METADATA
 from convergence.db.statements.store import Store
@@ -83,7 +83,7 @@ def backend(request: pytest.FixtureRequest, engines: Any) -> Backend:
         return Backend('memory', memory, MemoryReader(memory), roster, MemorySweeps(memory, roster))
     # Each look at the clock takes a second: what can never be stored is tried some thirty times, not for thirty seconds.
     store = Store(emptied(engines(request.param)), interval_s=0.0, clock=map(float, itertools.count()).__next__)
-    return Backend(request.param, store, Reader(store), Roster(store), Sweeps(store))
+    return Backend(request.param, store, StackReader(store), Roster(store), Sweeps(store))
 
 
 @pytest.fixture(params=DATABASES)

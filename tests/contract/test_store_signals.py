@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from convergence.core.effects import ClearHook, CountEvent, DeleteResource, InsertSignal, UpdateStack
 from convergence.core.model import Hook, NodeStatus
-from convergence.core.rows import Signal
+from convergence.core.rows import ReceivedSignal
 from convergence.db.scopes import SignalledResource
 from tests.contract.rows import FREE, NODES, RESOURCE, STACK, TRAVERSAL
 
@@ -13,7 +13,7 @@ PAUSED = replace(FREE, hook=Hook.PRE_UPDATE, hook_traversal_id='V')
 
 
 def signal(number, resource_id='R', details=None):
-    return Signal(f'I{number}', 'S', resource_id, 8.5, details)
+    return ReceivedSignal(f'I{number}', 'S', resource_id, 8.5, details)
 
 
 def test_a_signal_sees_the_row_and_what_is_built_on_it_and_is_not_done(backend):

@@ -7,7 +7,7 @@ from sqlalchemy import event, func, inspect, select, text
 from convergence import errors
 from convergence.core.effects import Decision
 from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.schema import migration
 from convergence.db.schema.models import DUTY, METADATA, STACK
@@ -51,7 +51,7 @@ class Trouble:
 def backend_on(engine, patience_s=30.0):
     """A store without pauses."""
     store = Store(engine, interval_s=0.0, patience_s=patience_s)
-    return Backend('sql', store, Reader(store), Roster(store), Sweeps(store))
+    return Backend('sql', store, StackReader(store), Roster(store), Sweeps(store))
 
 
 @pytest.mark.parametrize('effect', GOOD.values(), ids=GOOD)

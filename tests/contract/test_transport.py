@@ -17,7 +17,7 @@ from convergence import errors
 from convergence.concurrency import Executor, installed
 from convergence.rpc import messages
 from convergence.rpc.client import EngineClient, WorkerClient
-from convergence.rpc.operations import OPERATIONS, EventQuery, Operation, StackQuery
+from convergence.rpc.operations import OPERATIONS, EngineOperation, EventQuery, StackQuery
 from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import connect
 
@@ -427,7 +427,7 @@ def test_a_request_over_the_limit_is_not_sent(transport, serve):
 
 def test_a_newer_operation_asked_of_an_older_engine_says_who_must_be_upgraded(transport, serve, monkeypatch):
     _, old = engine_client(transport, serve)
-    newer = dict(OPERATIONS, get_revision=Operation('get_revision', since='1.9'))
+    newer = dict(OPERATIONS, get_revision=EngineOperation('get_revision', since='1.9'))
     monkeypatch.setattr('convergence.rpc.client.OPERATIONS', newer)
     with pytest.raises(errors.OperatorError, match='upgrade engines first'):
         EngineClient(transport).get_revision(CONTEXT)

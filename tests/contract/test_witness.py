@@ -13,7 +13,7 @@ from convergence.core.model import Action, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource
 from convergence.db.queries.roster import Roster
 from convergence.db.queries.sweeps import Sweeps
-from convergence.db.queries.witness import Loss, Witness
+from convergence.db.queries.witness import LostCommits, Witness
 from convergence.db.schema.models import METADATA, SERVICE
 from convergence.db.statements.store import Store
 from convergence.worker import recent
@@ -60,7 +60,7 @@ def restore(store: Store, rows: dict[str, list[Any]]) -> None:
         connection.commit()
 
 
-def beaten(store: Store, witness: Witness, service_id: str = 'A') -> Loss | None:
+def beaten(store: Store, witness: Witness, service_id: str = 'A') -> LostCommits | None:
     """One heartbeat."""
     loss = witness.look()
     Roster(store).beat(service_id)
@@ -68,7 +68,7 @@ def beaten(store: Store, witness: Witness, service_id: str = 'A') -> Loss | None
 
 
 def test_a_database_that_has_lost_commits_is_noticed_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    told: list[Loss] = []
+    told: list[LostCommits] = []
     witness = Witness(store, 'A', LEASE_S, told.append)
     assert [beaten(store, witness) for _ in range(2)] == [None, None]
     standby = saved(store)
@@ -156,12 +156,12 @@ def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
     row = harness.row(stack, 'a')
     worker = harness.workers[0]
     now = harness.reader.now()
-    worker.recent.tell(Loss(now - 5.0, now))
+    worker.recent.tell(LostCommits(now - 5.0, now))
     assert f'CREATE of a (Test::Thing, physical id {row.physical_id}, token {row.token}) may be lost' in caplog.text
     told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
     assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
     caplog.clear()
-    worker.recent.tell(Loss(now + 1000.0, now + 2000.0))
+    worker.recent.tell(LostCommits(now + 1000.0, now + 2000.0))
     assert caplog.records == []
 
 
@@ -178,5 +178,5 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(
     node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
     lost_stack = replace(stack, id='gone')
     kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1')
-    kept.tell(Loss(None, 10.0))
+    kept.tell(LostCommits(None, 10.0))
     assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text

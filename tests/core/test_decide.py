@@ -11,7 +11,7 @@ from convergence.core.check import begin
 from convergence.core.claim import Step
 from convergence.core.decide import (
     Disposition,
-    Goal,
+    ResourceGoal,
     Ruling,
     decide,
     difference,
@@ -84,7 +84,7 @@ def rows(draw):
 @given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change), renewed=st.booleans())
 def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
     view = node_view(replace(NODE, definition=wanted), row)
-    goal = Goal(wanted, repeats=False)  # the digest of PENDING is none that a node could have
+    goal = ResourceGoal(wanted, repeats=False)  # the digest of PENDING is none that a node could have
     after = difference(row, wanted, change, view.traversal.template_id, renewed)
     ruling = decide(row, goal, after)
     done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
@@ -101,7 +101,7 @@ def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
 )
 def test_what_is_certain_of_several_possible_differences_happens_with_each(row, wanted, changes, renewed, data):
     """This is how a preview asks, with a template that no row was made from."""
-    goals = [Goal(wanted), *([Goal(wanted, repeats=True)] if is_left_in_the_middle(row) else [])]
+    goals = [ResourceGoal(wanted), *([ResourceGoal(wanted, repeats=True)] if is_left_in_the_middle(row) else [])]
     rulings = possible(row, goals, {difference(row, wanted, each, '', renewed) for each in changes})
     change = data.draw(st.sampled_from(sorted(changes)))
     view = node_view(replace(NODE, definition=wanted), replace(row, template_id='T0'))
@@ -114,7 +114,11 @@ def test_what_is_certain_of_several_possible_differences_happens_with_each(row, 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change))
 def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, change):
-    if decide(row, Goal(wanted), change).disposition in (Disposition.UPDATE, Disposition.REPAIR, Disposition.KEEP):
+    if decide(row, ResourceGoal(wanted), change).disposition in (
+        Disposition.UPDATE,
+        Disposition.REPAIR,
+        Disposition.KEEP,
+    ):
         assert may_exist(row)
 
 
@@ -135,13 +139,13 @@ def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, chan
     ids=str,
 )
 def test_the_course_of_a_state(row, change, ruling):
-    assert decide(row, Goal(DEFINITION), change).disposition is ruling
+    assert decide(row, ResourceGoal(DEFINITION), change).disposition is ruling
 
 
 @pytest.mark.parametrize('row', [MADE, replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED)], ids=str)
 def test_a_restriction_refuses_what_it_names_and_nothing_else(row):
-    update = Goal(replace(DEFINITION, restrictions=frozenset({Restriction.UPDATE})))
-    place = Goal(replace(DEFINITION, restrictions=frozenset({Restriction.REPLACE})))
+    update = ResourceGoal(replace(DEFINITION, restrictions=frozenset({Restriction.UPDATE})))
+    place = ResourceGoal(replace(DEFINITION, restrictions=frozenset({Restriction.REPLACE})))
     refused = Ruling(Disposition.REFUSE, 'ResourceActionRestricted: update is restricted for resource.')
     assert decide(row, update, Change.IN_PLACE) == refused
     assert decide(row, update, Change.REPLACE).disposition is Disposition.REPLACE

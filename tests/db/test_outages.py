@@ -10,7 +10,7 @@ from convergence.core.effects import Decision, InsertStack, UpdateStack
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.scopes import NewStack, StackAlone
 from convergence.db.statements.store import Store
@@ -70,7 +70,7 @@ def test_a_transaction_outlasts_a_restart_of_its_database(away, pauses):
         return rename(view)
 
     assert store.transact(StackAlone('S'), decide).verdict == 'renamed'
-    assert Reader(store).stack('S').status_reason == SECRET
+    assert StackReader(store).stack('S').status_reason == SECRET
     assert len(pauses) == 4
     assert len(decided) == 2
 
@@ -99,8 +99,8 @@ def test_a_conflict_is_tried_again_quickly(away, pauses):
 
 
 QUESTIONS = {
-    'reader': lambda store: Reader(store).stack('S'),
-    'reader of counts': lambda store: Reader(store).node_counts('V'),
+    'reader': lambda store: StackReader(store).stack('S'),
+    'reader of counts': lambda store: StackReader(store).node_counts('V'),
     'roster': lambda store: Roster(store).beat('W'),
     'roster of services': lambda store: Roster(store).services(),
     'sweeps': lambda store: Sweeps(store).take_duty('sweeper', 'W', 1.0),
@@ -120,7 +120,7 @@ def test_whoever_asks_is_told_in_one_line_that_the_database_cannot_be_reached(aw
     assert '\n' not in str(told.value)
     assert SECRET not in str(told.value) + caplog.text
     proxy.open()
-    assert Reader(store).stack('S').id == 'S'
+    assert StackReader(store).stack('S').id == 'S'
 
 
 def test_a_connection_that_breaks_while_it_is_used_is_told_like_one_that_cannot_be_made(away):
@@ -131,7 +131,7 @@ def test_a_connection_that_breaks_while_it_is_used_is_told_like_one_that_cannot_
             proxy.close()
             connection.execute(text('SELECT 1'))
         proxy.open()
-        assert Reader(store).stack('S').id == 'S'
+        assert StackReader(store).stack('S').id == 'S'
 
 
 def test_connections_that_are_all_in_use_are_told_too(tmp_path, monkeypatch):
@@ -145,4 +145,4 @@ def test_connections_that_are_all_in_use_are_told_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(store.engine, 'connect', none_left)
     with pytest.raises(errors.DatabaseUnavailable, match='max_pool_size'):
-        Reader(store).stack('S')
+        StackReader(store).stack('S')

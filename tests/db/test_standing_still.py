@@ -8,7 +8,7 @@ from sqlalchemy import text
 from convergence import errors
 from convergence.core.effects import Decision, InsertStack, UpdateStack
 from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.schema.models import RESOURCE, SERVICE, STACK
 from convergence.db.scopes import NewStack, StackAlone
 from convergence.db.statements.connection import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
@@ -61,7 +61,7 @@ def test_a_transaction_in_which_nothing_happens_is_undone_and_the_others_go_on(o
         connection.execute(STACK.update().values(status_reason='by the one that stands still'))
         assert other.transact(StackAlone('S'), rename).verdict == 'renamed'
         connection.execute(text('SELECT 1'))
-    assert Reader(still).stack('S').status_reason == 'renamed'
+    assert StackReader(still).stack('S').status_reason == 'renamed'
 
 
 def test_a_lock_that_is_not_to_be_had_is_waited_for_for_a_bounded_time(open_store):
@@ -76,7 +76,7 @@ def test_a_lock_that_is_not_to_be_had_is_waited_for_for_a_bounded_time(open_stor
         other = replace(STORED, id='T', name='t')
         waiting.transact(NewStack('p'), lambda view: Decision(None, (InsertStack(other),)))
     assert tried == []
-    assert Reader(waiting).stack('T').name == 't'
+    assert StackReader(waiting).stack('T').name == 't'
     assert waiting.transact(StackAlone('S'), rename).verdict == 'renamed'
 
 

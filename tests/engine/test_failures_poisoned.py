@@ -9,7 +9,7 @@ from convergence import errors
 from convergence.core.claim import Worker
 from convergence.core.model import Phase
 from convergence.db.backoff import LONGEST, Backoff
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, LastNode
 from convergence.engine.sweeper.sweeper import Sweeper
@@ -148,7 +148,7 @@ def test_nodes_are_removed_whatever_is_wrong_with_one_traversal(harness, monkeyp
     monkeypatch.setattr(Sweeps, '_purge', poisoned)
     for _ in range(4):
         harness.sweeps.purge_nodes(1)
-    assert {each for each in traversals if Reader(harness.store).nodes(each)} == set(bad)
+    assert {each for each in traversals if StackReader(harness.store).nodes(each)} == set(bad)
 
 
 def test_a_database_that_is_away_ends_the_sweep_instead_of_failing_everything_in_turn(harness, sweeper):

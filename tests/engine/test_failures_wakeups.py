@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from convergence.db.queries.stacks import StackQuery
+from convergence.db.queries.stacks import StackFilter
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.resources.contract import FinalFailure
 from convergence.worker.attempt import Pace
@@ -227,7 +227,7 @@ def test_a_crash_after_any_commit_is_made_good(tmp_path):
             harness.recover()
         else:
             raise AssertionError(f'no crash after commit {number}')
-        (stack,) = harness.reader.stacks(StackQuery('p', show_deleted=True))
+        (stack,) = harness.reader.stacks(StackFilter('p', show_deleted=True))
         harness.assert_converged(stack.id, *expected[0])
         harness.engine.dispose()
 

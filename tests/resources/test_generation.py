@@ -11,7 +11,7 @@ from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.constraints import AllowedPattern, AllowedValues, Length, Range, custom
 from convergence.resources.contract import ResourceType
-from convergence.resources.generation import Dialect, generate
+from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
 from convergence.resources.support import Status, SupportStatus
@@ -54,7 +54,7 @@ class Server(ResourceType[Properties]):
 
 
 def test_a_hot_template():
-    template = generate('Example::Big-Server', Server(), Dialect.HOT)
+    template = generate('Example::Big-Server', Server(), TemplateLanguage.HOT)
     assert template['heat_template_version'] == '2016-10-14'
     parameters = template['parameters']
     assert parameters['name'] == {
@@ -91,7 +91,7 @@ def test_a_hot_template():
 
 
 def test_a_cfn_template():
-    template = generate('Example::Server', Server(), Dialect.CFN)
+    template = generate('Example::Server', Server(), TemplateLanguage.CFN)
     assert template['HeatTemplateFormatVersion'] == '2012-12-12'
     assert template['Parameters']['name'] == {
         'Type': 'String',
@@ -114,7 +114,7 @@ def test_a_cfn_template():
 @pytest.mark.parametrize('name', Registry.builtin().names())
 def test_the_templates_of_the_built_in_types_are_valid(name):
     registry = Registry.builtin()
-    for dialect in Dialect:
+    for dialect in TemplateLanguage:
         template = generate(name, registry.get(name), dialect)
         compiled = compile(template, identity=Identity('i', 'n', 'p'), require_parameters=Require.NONE)
         validate(compiled, registry)

@@ -177,7 +177,7 @@ MUTANTS = (
         'a failure is not settled',
         (
             Edit(
-                'convergence.worker.checks:Checks._conclude',
+                'convergence.worker.checks:NodeChecks._conclude',
                 'self._settler.settle(claim.stack.id, claim.traversal.id)',
                 'pass',
             ),
@@ -419,14 +419,14 @@ MUTANTS = (
     ),
     Mutant(
         'a task that does not stop is never given up',
-        (Edit('convergence.worker.checks:Checks.leave_behind', 'held = self._held.pop(task, None)', 'return'),),
+        (Edit('convergence.worker.checks:NodeChecks.leave_behind', 'held = self._held.pop(task, None)', 'return'),),
         ('stuck_creation_exceeds_its_time', 'stuck_creation_is_cancelled'),
     ),
     Mutant(
         'what is claimed after it was given up is kept',
         (
             Edit(
-                'convergence.worker.checks:Checks._hold',
+                'convergence.worker.checks:NodeChecks._hold',
                 'if task in self._left and self._held.pop(task, None) is not None:',
                 'if False:',
             ),
@@ -438,7 +438,7 @@ MUTANTS = (
         'an object that is made late is forgotten',
         (
             Edit(
-                'convergence.worker.checks:Checks._keep_track',
+                'convergence.worker.checks:NodeChecks._keep_track',
                 'committed = self._steps.keep_track(claim, physical_id)',
                 'return',
             ),

@@ -20,7 +20,7 @@ from convergence.cmd.benchmark.settings import KEYS, settings_for
 from convergence.cmd.database import open_database
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.schema import migration
 from convergence.db.schema.sealing import new_key
 from convergence.db.statements.connection import Database, connect
@@ -48,7 +48,7 @@ class BenchmarkInstallation:
 
     name: str
     client: EngineClient
-    reader: Reader
+    reader: StackReader
     tally: Counters
     children: tuple[Child, ...] = ()
     context: RequestContext = field(default_factory=lambda: RequestContext(project_id='bench', overwrite=False))
@@ -85,7 +85,7 @@ def embedded(directory: Path) -> Iterator[BenchmarkInstallation]:
     try:
         engine.start()
         worker.start()
-        yield BenchmarkInstallation('embedded', EngineClient(transport), Reader(Store(looking)), tally)
+        yield BenchmarkInstallation('embedded', EngineClient(transport), StackReader(Store(looking)), tally)
     finally:
         worker.stop()
         engine.stop()
@@ -118,7 +118,7 @@ def real(directory: Path) -> Iterator[BenchmarkInstallation]:
             stack.callback(child.stop)
             children.append(child)
         yield BenchmarkInstallation(
-            'real', EngineClient(transport), Reader(Store(looking)), Counters(), tuple(children)
+            'real', EngineClient(transport), StackReader(Store(looking)), Counters(), tuple(children)
         )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
 from convergence.core import effects
 from convergence.core.changes import NodeChange, ResourceChange, StackChange
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Event, Node, Resource, Signal, Stack
+from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
@@ -35,7 +35,7 @@ class Draft:
         self._nodes: dict[tuple[str, int], Node] = {}
         self._cast: set[tuple[str, int]] = set()
         self.events: list[Event] = []
-        self.signals: list[Signal] = []
+        self.signals: list[ReceivedSignal] = []
         self.forgotten: set[str] = set()
 
     def get(self, table: str, key: Any) -> Any:
@@ -246,7 +246,7 @@ def changed(row: Node, changes: NodeChange) -> Node: ...
 @overload
 def changed(row: Event, changes: _Numbered) -> Event: ...
 @overload
-def changed(row: Signal, changes: _Numbered) -> Signal: ...
+def changed(row: ReceivedSignal, changes: _Numbered) -> ReceivedSignal: ...
 def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
     """A copy of a row with some columns changed: `dataclasses.replace`, several times as fast.
 

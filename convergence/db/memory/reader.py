@@ -1,4 +1,4 @@
-"""Answers on the rows in memory what `convergence.db.queries.stacks.Reader` answers on a database."""
+"""Answers on the rows in memory what `convergence.db.queries.stacks.StackReader` answers on a database."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from convergence.core.model import Action, NodeStatus, Phase, Status
-from convergence.core.rows import Event, Node, Resource, Signal, Stack, Template, Traversal
+from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack, Template, Traversal
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.inspection import EventPage, FrontierCounts, FrontierNode, State
 from convergence.db.queries.roster import Roster, Service
-from convergence.db.queries.stacks import Reader, StackQuery
+from convergence.db.queries.stacks import StackFilter, StackReader
 
 Row = TypeVar('Row')
 
@@ -32,7 +32,7 @@ _EVENT_KEYS = {
 }
 
 
-class MemoryInspector(Reader):
+class MemoryInspector(StackReader):
     """Answers questions about parts of a stack.
 
     :param roster: which processes there are; None: nobody knows where an owner runs, and whether it does.
@@ -48,7 +48,7 @@ class MemoryInspector(Reader):
         return [row for row in self._memory.tables.resources_of(stack_id) if row.name in names]
 
     @override
-    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, Signal]]:
+    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
         """The signals that some rows have received, oldest first, each with the name of the resource."""
         tables = self._memory.tables
         return [
@@ -203,7 +203,7 @@ class MemoryReader(MemoryInspector):
         return None
 
     @override
-    def stacks(self, query: StackQuery) -> list[Stack]:
+    def stacks(self, query: StackFilter) -> list[Stack]:
         """The stacks that a query asks for, newest first unless it says otherwise."""
         keys = [_STACK_KEYS[key] for key in query.sort_keys] or ['created_at']
         found = [
@@ -220,7 +220,7 @@ class MemoryReader(MemoryInspector):
         return found[: query.limit] if query.limit is not None else found
 
     @override
-    def count_stacks(self, query: StackQuery) -> int:
+    def count_stacks(self, query: StackFilter) -> int:
         """How many stacks a query asks for, whatever its page."""
         return sum(_matches(each, query) for each in self._memory.tables.stack.values())
 
@@ -285,7 +285,7 @@ def _in_states(state: tuple[Action, Status], wanted: Iterable[State]) -> bool:
     )
 
 
-def _matches(stack: Stack, query: StackQuery) -> bool:
+def _matches(stack: Stack, query: StackFilter) -> bool:
     if stack.project_id != query.project_id or (stack.deleted_at is not None and not query.show_deleted):
         return False
     for name, wanted in query.filters.items():

@@ -15,7 +15,17 @@ from typing import Any, TypeVar
 from convergence import concurrency
 from convergence.core.effects import Decision
 from convergence.core.model import NodeStatus, Phase
-from convergence.core.rows import Event, Node, Resource, Signal, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.core.rows import (
+    Event,
+    Node,
+    ReceivedSignal,
+    Resource,
+    Snapshot,
+    SnapshotItem,
+    Stack,
+    Template,
+    Traversal,
+)
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.memory.effects import apply
 from convergence.db.scopes import (
@@ -49,7 +59,7 @@ class Tables:
     notified_at: dict[tuple[str, int], float] = field(default_factory=dict)
     resource: dict[str, Resource] = field(default_factory=dict)
     event: list[Event] = field(default_factory=list)
-    signal: list[Signal] = field(default_factory=list)
+    signal: list[ReceivedSignal] = field(default_factory=list)
     snapshot: dict[str, Snapshot] = field(default_factory=dict)
     snapshot_item: dict[tuple[str, str], SnapshotItem] = field(default_factory=dict)
 

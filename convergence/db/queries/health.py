@@ -26,14 +26,14 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """One thing, and what to do about it."""
 
     level: Level
     text: str
 
 
-def examine(store: Store, now: float) -> list[Finding]:
+def examine(store: Store, now: float) -> list[HealthFinding]:
     """Look at everything that can be seen from here.
 
     :param now: seconds since the epoch by this machine's clock.
@@ -44,7 +44,7 @@ def examine(store: Store, now: float) -> list[Finding]:
     return [*found, *_processes(Roster(store).services())]
 
 
-def _no_server(connection: Connection) -> Iterator[Finding]:
+def _no_server(connection: Connection) -> Iterator[HealthFinding]:
     yield from ()
 
 
@@ -52,53 +52,53 @@ def _variables(connection: Connection, statement: str) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in connection.exec_driver_sql(statement)}
 
 
-def _mysql(connection: Connection) -> Iterator[Finding]:
+def _mysql(connection: Connection) -> Iterator[HealthFinding]:
     settings = _variables(connection, 'SHOW GLOBAL VARIABLES')
     if settings.get('innodb_flush_log_at_trx_commit') != '1':
-        yield Finding(
+        yield HealthFinding(
             Level.WARNING,
             'innodb_flush_log_at_trx_commit is not 1: the server can lose commits when its machine fails; set it to 1',
         )
     if settings.get('log_bin') == 'ON' and settings.get('sync_binlog') == '0':
-        yield Finding(Level.WARNING, 'sync_binlog is 0: a replica can lack commits after a crash; set it to 1')
+        yield HealthFinding(Level.WARNING, 'sync_binlog is 0: a replica can lack commits after a crash; set it to 1')
     if settings.get('wsrep_on') == 'ON':
         yield from _galera(settings, _variables(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%%'"))
 
 
-def _galera(settings: dict[str, str], status: dict[str, str]) -> Iterator[Finding]:
+def _galera(settings: dict[str, str], status: dict[str, str]) -> Iterator[HealthFinding]:
     state, size = status.get('wsrep_cluster_status'), status.get('wsrep_cluster_size', '0')
     if state != 'Primary':
-        yield Finding(Level.ERROR, f'This server of the Galera cluster is in no primary component ({state})')
+        yield HealthFinding(Level.ERROR, f'This server of the Galera cluster is in no primary component ({state})')
     if int(size) < 3:
-        yield Finding(
+        yield HealthFinding(
             Level.WARNING, f'The Galera cluster has {size} servers; with fewer than 3 it stops when one fails'
         )
     if settings.get('innodb_autoinc_lock_mode') != '2':
-        yield Finding(Level.ERROR, 'innodb_autoinc_lock_mode is not 2, as Galera needs it')
+        yield HealthFinding(Level.ERROR, 'innodb_autoinc_lock_mode is not 2, as Galera needs it')
 
 
-def _postgresql(connection: Connection) -> Iterator[Finding]:
+def _postgresql(connection: Connection) -> Iterator[HealthFinding]:
     def show(name: str) -> str:
         return str(connection.exec_driver_sql(f'SHOW {name}').scalar_one())
 
     if connection.exec_driver_sql('SELECT pg_is_in_recovery()').scalar_one():
-        yield Finding(
+        yield HealthFinding(
             Level.ERROR, 'This server is a standby; add target_session_attrs=read-write to [database] connection'
         )
         return
     for name in ('fsync', 'synchronous_commit', 'full_page_writes'):
         if show(name) == 'off':
-            yield Finding(Level.WARNING, f'{name} is off: the server can lose commits when it fails; set it to on')
+            yield HealthFinding(Level.WARNING, f'{name} is off: a server that fails can lose commits; set it to on')
     standbys = connection.exec_driver_sql('SELECT count(*) FROM pg_stat_replication').scalar_one()
     if standbys and not show('synchronous_standby_names'):
-        yield Finding(
+        yield HealthFinding(
             Level.WARNING,
             f'{standbys} standbys receive commits later than they are acknowledged (synchronous_standby_names is '
             'empty): a fail-over to one loses commits, and objects without rows stay; name the fail-over target there',
         )
 
 
-_SERVERS: dict[str, Callable[[Connection], Iterator[Finding]]] = {
+_SERVERS: dict[str, Callable[[Connection], Iterator[HealthFinding]]] = {
     'sqlite': _no_server,
     'mysql': _mysql,
     'mariadb': _mysql,
@@ -106,17 +106,17 @@ _SERVERS: dict[str, Callable[[Connection], Iterator[Finding]]] = {
 }
 
 
-def _clock(connection: Connection, now: float) -> Iterator[Finding]:
+def _clock(connection: Connection, now: float) -> Iterator[HealthFinding]:
     by_s = float(connection.execute(select(database_now())).scalar_one()) - now
     if abs(by_s) > 5.0:
-        yield Finding(
+        yield HealthFinding(
             Level.WARNING,
             f'The clocks of the database and of this machine differ by {by_s:+.0f} s. Leases are measured by the '
             "database's; set both right (NTP)",
         )
 
 
-def _left_behind(connection: Connection) -> Iterator[Finding]:
+def _left_behind(connection: Connection) -> Iterator[HealthFinding]:
     left = (
         select(STACK.c.name, STACK.c.id, RESOURCE.c.name, RESOURCE.c.type, RESOURCE.c.id, RESOURCE.c.physical_id)
         .join(RESOURCE, RESOURCE.c.stack_id == STACK.c.id)
@@ -125,20 +125,20 @@ def _left_behind(connection: Connection) -> Iterator[Finding]:
     )
     rows = connection.execute(left.limit(MOST_NAMED + 1)).all()
     for stack, stack_id, name, kind, resource_id, physical_id in rows[:MOST_NAMED]:
-        yield Finding(
+        yield HealthFinding(
             Level.ERROR,
             f'Stack {stack} ({stack_id}) was deleted, its resource {name} ({kind}, id {resource_id}, physical id '
             f'{physical_id}) is left; a running engine removes it, see the events of the stack',
         )
     if len(rows) > MOST_NAMED:
-        yield Finding(Level.ERROR, f'More than {MOST_NAMED} resources of deleted stacks are left')
+        yield HealthFinding(Level.ERROR, f'More than {MOST_NAMED} resources of deleted stacks are left')
 
 
-def _processes(services: list[Service]) -> Iterator[Finding]:
+def _processes(services: list[Service]) -> Iterator[HealthFinding]:
     alive = [service for service in services if service.is_up]
     for service in alive:
         if service.age_s < -service.lease_s / 2:
-            yield Finding(
+            yield HealthFinding(
                 Level.ERROR,
                 f'The {service.kind} {service.id} on {service.host} has sent a heartbeat {-service.age_s:.0f} s in the '
                 'future: the clocks of the database servers differ; set them right (NTP)',
@@ -150,7 +150,7 @@ def _processes(services: list[Service]) -> Iterator[Finding]:
             by_server.setdefault(server, []).append(f'{service.kind} on {service.host}')
     if len(by_server) > 1:
         named = '; '.join(f'{server}: {", ".join(sorted(set(users)))}' for server, users in sorted(by_server.items()))
-        yield Finding(
+        yield HealthFinding(
             Level.WARNING,
             f'The processes use {len(by_server)} database servers ({named}). Transactions of one collide with those of '
             'another at their commit, and on PostgreSQL two servers mean two databases: let all use one, through a '

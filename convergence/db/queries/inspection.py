@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
 from convergence.core.model import Action, Hook, NodeStatus, Phase, Status
-from convergence.core.rows import Event, Resource, Retry, Signal
+from convergence.core.rows import Event, ReceivedSignal, Resource, Retry
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, SYNC_POINT
 from convergence.db.statements.load import RESOURCE_COLUMNS, chunks, columns, resource_of
@@ -150,7 +150,9 @@ _COUNTS = (
     .select_from(SYNC_POINT)
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
 )
-_SIGNALS = select(RESOURCE.c.name, *columns(SIGNAL, Signal)).join(RESOURCE, RESOURCE.c.id == SIGNAL.c.resource_id)
+_SIGNALS = select(RESOURCE.c.name, *columns(SIGNAL, ReceivedSignal)).join(
+    RESOURCE, RESOURCE.c.id == SIGNAL.c.resource_id
+)
 
 
 class Inspector:
@@ -172,13 +174,13 @@ class Inspector:
         rows = self._many(resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id))
         return sorted((row for row in rows if row.damaged), key=lambda row: (row.name, row.created_at))
 
-    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, Signal]]:
+    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
         """The signals that some rows have received, oldest first, each with the name of the resource."""
-        found: list[tuple[str, Signal]] = []
+        found: list[tuple[str, ReceivedSignal]] = []
         with self._store.reading() as connection:
             for some in chunks(sorted(set(resource_ids))):
                 statement = _SIGNALS.where(SIGNAL.c.resource_id.in_(some))
-                found += [(name, Signal(*row)) for name, *row in connection.execute(statement)]
+                found += [(name, ReceivedSignal(*row)) for name, *row in connection.execute(statement)]
         return sorted(found, key=lambda each: each[1].sequence or 0)
 
     def count_signals(self, resource_id: str) -> int:

@@ -32,7 +32,7 @@ STACK_SORT_KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class StackQuery:
+class StackFilter:
     """Which stacks of a project are asked for.
 
     :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
@@ -50,7 +50,7 @@ class StackQuery:
     descending: bool = True
 
 
-class Reader(Inspector):
+class StackReader(Inspector):
     """Answers questions about stacks."""
 
     def stack(self, stack_id: str) -> Stack | None:
@@ -67,7 +67,7 @@ class Reader(Inspector):
         matches = (STACK.c.project_id == project_id, STACK.c.request_key == request_key)
         return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
 
-    def stacks(self, query: StackQuery) -> list[Stack]:
+    def stacks(self, query: StackFilter) -> list[Stack]:
         """The stacks that a query asks for, newest first unless it says otherwise.
 
         A marker keeps its place in the order when it does not satisfy the filters (any more).
@@ -81,7 +81,7 @@ class Reader(Inspector):
             found = found[ids.index(query.marker) + 1 :] if query.marker in ids else []
         return found[: query.limit] if query.limit is not None else found
 
-    def count_stacks(self, query: StackQuery) -> int:
+    def count_stacks(self, query: StackFilter) -> int:
         """How many stacks a query asks for, whatever its page."""
         statement = self._filtered(select(func.count()).select_from(STACK), query)
         with self._store.reading() as connection:
@@ -154,7 +154,7 @@ class Reader(Inspector):
             return {row.name: row.resource_id for row in connection.execute(statement)}
 
     @staticmethod
-    def _filtered(statement: Select[Any], query: StackQuery, *, also: str | None = None) -> Select[Any]:
+    def _filtered(statement: Select[Any], query: StackFilter, *, also: str | None = None) -> Select[Any]:
         conditions: list[ColumnElement[bool]] = [] if query.show_deleted else [STACK.c.live_name.is_not(None)]
         for name, wanted in query.filters.items():
             values = list(wanted) if isinstance(wanted, (list, tuple, set)) else [wanted]

@@ -40,7 +40,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LostCommits:
     """What was committed in this time is not in the database any more. Seconds since the epoch, the database's clock.
 
     :param since: the newest heartbeat that the database still knows of; None: it knows of none.
@@ -86,7 +86,7 @@ class Witness:
         store: Store,
         service_id: str,
         lease_s: float,
-        on_loss: Callable[[Loss], None] = lambda loss: None,
+        on_loss: Callable[[LostCommits], None] = lambda loss: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
@@ -98,7 +98,7 @@ class Witness:
         self._behind = False
         self.server = ''
 
-    def look(self) -> Loss | None:
+    def look(self) -> LostCommits | None:
         """Compare, and say what is wrong; to be called right before each heartbeat.
 
         :returns: what was lost, if anything was.
@@ -147,12 +147,12 @@ class Witness:
             )
 
 
-def lost(last: Sight, seen: Sight) -> Loss | None:
+def lost(last: Sight, seen: Sight) -> LostCommits | None:
     """Whether the database knew more when it was seen last. Both numbers only ever grow while the row is there."""
     went_back = seen.turns < last.turns
     if seen.beats is not None and last.beats is not None:
         went_back = went_back or seen.beats < last.beats
-    return Loss(seen.newest, last.now) if went_back else None
+    return LostCommits(seen.newest, last.now) if went_back else None
 
 
 def _moment(seconds: float) -> str:

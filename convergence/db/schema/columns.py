@@ -90,7 +90,7 @@ class Sealable(sqlalchemy.types.TypeDecorator[Any]):
         return UNREADABLE
 
 
-class Document(Sealable):
+class JsonText(Sealable):
     """A JSON value as text.
 
     :param kind: what the value must be: ``dict`` where nothing but a map makes sense.

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, Meta
 
 from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Pending, Retry
-from convergence.db.schema.columns import LONG_TEXT, Document, Figures, Series, Valued, Word
+from convergence.db.schema.columns import LONG_TEXT, Figures, JsonText, Series, Valued, Word
 
 METADATA = MetaData(
     naming_convention={
@@ -63,7 +63,7 @@ TEMPLATE = Table(
     METADATA,
     Column('id', ID, primary_key=True),
     Column('stack_id', ID, nullable=False, index=True),
-    Column('content', Document(dict), nullable=False),
+    Column('content', JsonText(dict), nullable=False),
     **OPTIONS,
 )
 
@@ -132,9 +132,9 @@ RESOURCE = Table(
     Column('status_reason', LONG_TEXT, nullable=False),
     Column('physical_id', LONG_TEXT),
     Column('definition', Valued(Definition, lenient=True)),
-    Column('properties', Document(dict, lenient=True), nullable=False),
+    Column('properties', JsonText(dict, lenient=True), nullable=False),
     Column('pending', Valued(Pending, lenient=True)),
-    Column('data', Document(dict, lenient=True), nullable=False),
+    Column('data', JsonText(dict, lenient=True), nullable=False),
     Column('output', Valued(Output, lenient=True)),
     Column('digest', String(64)),
     Column('requires', Series, nullable=False),
@@ -144,7 +144,7 @@ RESOURCE = Table(
     Column('owner', ID),
     Column('fence', Integer, nullable=False),
     Column('token', ID),
-    Column('progress', Document(dict, lenient=True)),
+    Column('progress', JsonText(dict, lenient=True)),
     Column('wake_at', Double),
     Column('updated_at', Double),
     Column('began_at', Double),
@@ -192,7 +192,7 @@ SIGNAL = Table(
     Column('stack_id', ID, nullable=False, index=True),
     Column('resource_id', ID, nullable=False),
     Column('at', Double, nullable=False),
-    Column('details', Document),
+    Column('details', JsonText),
     Index('ix_signal_resource_id_sequence', 'resource_id', 'sequence'),
     **OPTIONS,
 )
@@ -204,7 +204,7 @@ SOFTWARE_CONFIG = Table(
     Column('project_id', String(64), nullable=False),
     Column('name', NAME, nullable=False),
     Column('group', NAME, nullable=False),
-    Column('content', Document(dict), nullable=False),
+    Column('content', JsonText(dict), nullable=False),
     Column('created_at', Double, nullable=False),
     Index('ix_software_config_project_id_created_at', 'project_id', 'created_at'),
     **OPTIONS,
@@ -217,8 +217,8 @@ SOFTWARE_DEPLOYMENT = Table(
     Column('project_id', String(64), nullable=False),
     Column('server_id', NAME, nullable=False),
     Column('config_id', ID, index=True),
-    Column('input_values', Document, nullable=False),
-    Column('output_values', Document, nullable=False),
+    Column('input_values', JsonText, nullable=False),
+    Column('output_values', JsonText, nullable=False),
     Column('action', NAME, nullable=False),
     Column('status', NAME, nullable=False),
     Column('status_reason', LONG_TEXT, nullable=False),
@@ -238,7 +238,7 @@ SNAPSHOT = Table(
     Column('status', Word(Status), nullable=False),
     Column('status_reason', LONG_TEXT, nullable=False),
     Column('created_at', Double, nullable=False),
-    Column('content', Document(dict), nullable=False),
+    Column('content', JsonText(dict), nullable=False),
     Column('deleting', Boolean, nullable=False),
     Index('ix_snapshot_deleting', 'deleting'),
     **OPTIONS,
@@ -253,9 +253,9 @@ SNAPSHOT_ITEM = Table(
     Column('name', NAME, nullable=False),
     Column('type', NAME, nullable=False),
     Column('physical_id', LONG_TEXT),
-    Column('properties', Document, nullable=False),
-    Column('data', Document, nullable=False),
-    Column('kept', Document, nullable=False),
+    Column('properties', JsonText, nullable=False),
+    Column('data', JsonText, nullable=False),
+    Column('kept', JsonText, nullable=False),
     Column('attempted_at', Double),  # when somebody last began to delete it
     **OPTIONS,
 )

@@ -11,12 +11,13 @@ from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.queries.stacks import in_service
+from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals, Submission
 from convergence.engine.operations.refusals import busy
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
-from convergence.engine.reads.reading import Caller, Reading
+from convergence.engine.reads.reading import Reading
 from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
 
@@ -85,7 +86,7 @@ class Abandonment(Reading):
 
     def export_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The data from which a stack could be adopted; nothing changes."""
-        stack = self._stacks.find(context, dict(stack_identity))  # type: ignore[arg-type]
+        stack = self._stacks.find(context, dict(stack_identity))
         return self._data(stack, self._reader.resources(stack.id))
 
     def abandon_stack(self, context: Any, stack_identity: Mapping[str, Any]) -> Document:

@@ -11,12 +11,13 @@ from convergence.core.model import Action, Goal, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
-from convergence.db.queries.stacks import Reader, in_service
+from convergence.db.queries.stacks import StackReader, in_service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import Transactions
+from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.refusals import may_perform
-from convergence.engine.operations.stacks import Caller, Document, Stacks
+from convergence.engine.operations.stacks import Document, Stacks
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 
 MARKED = 'state changed by resource_mark_unhealthy api'
@@ -26,7 +27,7 @@ MARKED = 'state changed by resource_mark_unhealthy api'
 class Present:
     """What a stack is now: the goal of its current traversal."""
 
-    def __init__(self, reader: Reader, goals: Goals) -> None:
+    def __init__(self, reader: StackReader, goals: Goals) -> None:
         self._reader = reader
         self._goals = goals
 
@@ -53,7 +54,7 @@ class Actions:
     def __init__(
         self,
         store: Transactions,
-        reader: Reader,
+        reader: StackReader,
         stacks: Stacks,
         present: Present,
         traversals: Traversals,

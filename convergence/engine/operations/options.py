@@ -34,7 +34,7 @@ _KNOWN_ELSEWHERE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class StackOptions:
     """The arguments of an operation that are not part of the template. None: not given.
 
     :param idempotency_key: by what a request to create a stack is known again.
@@ -52,7 +52,7 @@ class Options:
     adopt_stack_data: Any = None
 
     @classmethod
-    def of(cls, args: Mapping[str, Any] | None) -> Options:
+    def of(cls, args: Mapping[str, Any] | None) -> StackOptions:
         """Read the `args` of a request.
 
         :raises Invalid: an argument is unknown, or has a wrong type; the text names it.

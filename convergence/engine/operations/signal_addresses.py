@@ -15,11 +15,12 @@ from convergence.core.model import Action, Json
 from convergence.core.rows import Resource, Stack
 from convergence.core.signals import revoke
 from convergence.core.views import SignalView
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
+from convergence.engine.caller import Caller
 from convergence.engine.operations.signals import Signals
-from convergence.engine.operations.stacks import Caller, Document
+from convergence.engine.operations.stacks import Document
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class SignalAddresses:
     def __init__(
         self,
         store: Transactions,
-        reader: Reader,
+        reader: StackReader,
         signals: Signals,
         new_id: Callable[[], str],
         api: Callable[[], str | None],

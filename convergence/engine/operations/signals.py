@@ -15,11 +15,12 @@ from convergence.core.model import Action, Hook, Json
 from convergence.core.rows import Resource, Stack
 from convergence.core.signals import clear, receive
 from convergence.core.views import SignalView
-from convergence.db.queries.stacks import Reader, in_service
+from convergence.db.queries.stacks import StackReader, in_service
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
-from convergence.engine.operations.stacks import Caller, Document
+from convergence.engine.caller import Caller
+from convergence.engine.operations.stacks import Document
 from convergence.engine.reads.resource_metadata import subject_of, with_signals
 from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import build_call, heard_by
@@ -54,7 +55,7 @@ class Signals:
     def __init__(
         self,
         store: Transactions,
-        reader: Reader,
+        reader: StackReader,
         stacks: Finder,
         types: Registry,
         dispatcher: Dispatcher,

@@ -8,8 +8,8 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Json
 from convergence.db.queries.software import SoftwareConfig, SoftwareDeployment, SoftwareRows
+from convergence.engine.caller import Caller
 from convergence.engine.reads.formats import Document, moment
-from convergence.engine.reads.reading import Caller
 
 DEFAULT_GROUP = 'Heat::Ungrouped'
 _LONGEST = 255

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
@@ -14,11 +14,12 @@ from convergence.core.plan import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.core.ways import Answer, Operation
-from convergence.db.queries.stacks import Reader
+from convergence.db.queries.stacks import StackReader
+from convergence.engine.caller import Caller
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
 from convergence.engine.operations.goals import Goals, Submission, merged
-from convergence.engine.operations.options import Options
+from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
@@ -29,13 +30,6 @@ NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
 Document = dict[str, Any]
 Proposal = tuple[Stack, Submission, template.Compiled]
 """What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
-
-
-class Caller(Protocol):
-    """Who asks: the context of a request."""
-
-    request_id: str
-    project_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,7 @@ class Stacks:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: StackReader,
         goals: Goals,
         traversals: Traversals,
         limits: StackLimits,
@@ -84,7 +78,7 @@ class Stacks:
 
         With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
         """
-        options = Options.of(args)
+        options = StackOptions.of(args)
         adoption = _adoption(options, may_adopt=self._limits.may_adopt)
         if adoption is not None:
             given = adoption.over(self.goals.environment(params or {}), files)
@@ -127,7 +121,7 @@ class Stacks:
 
         With ``existing`` in `args`, what is not given stays as it is.
         """
-        options = Options.of(args)
+        options = StackOptions.of(args)
         for _ in range(ROUNDS):
             try:
                 proposal = self.proposed(context, stack_identity, options, template, params, files, environment_files)
@@ -136,7 +130,7 @@ class Stacks:
                 continue
         raise errors.ActionInProgress(f'Stack {_called(stack_identity)} keeps changing; repeat the update.')
 
-    def _update(self, context: Caller, proposal: Proposal, options: Options) -> Document:
+    def _update(self, context: Caller, proposal: Proposal, options: StackOptions) -> Document:
         stack, submission, compiled = proposal
 
         def guard(view: PlanView) -> None:
@@ -227,7 +221,7 @@ class Stacks:
         return stack
 
     def prospective(
-        self, context: Caller, stack_name: str, options: Options, submission: Submission
+        self, context: Caller, stack_name: str, options: StackOptions, submission: Submission
     ) -> tuple[Stack, template.Compiled]:
         """A stack that may be created, and its goal. Changes nothing.
 
@@ -255,7 +249,7 @@ class Stacks:
         self,
         context: Caller,
         stack_identity: Document,
-        options: Options,
+        options: StackOptions,
         template: str | Mapping[str, Json] | None,
         params: Mapping[str, Json] | None,
         files: Mapping[str, str] | None,
@@ -270,7 +264,7 @@ class Stacks:
         submission = self._submitted(stack, options, template, params, files, environment_files)
         return stack, submission, self.goals.compile(stack, submission, Permits.of(context))
 
-    def _new_stack(self, context: Caller, name: str, options: Options) -> Stack:
+    def _new_stack(self, context: Caller, name: str, options: StackOptions) -> Stack:
         return Stack(
             id=self._new_id(),
             name=name,
@@ -298,7 +292,7 @@ class Stacks:
     def _submitted(
         self,
         stack: Stack,
-        options: Options,
+        options: StackOptions,
         source: str | Mapping[str, Json] | None,
         params: Mapping[str, Json] | None,
         files: Mapping[str, str] | None,
@@ -332,7 +326,7 @@ class Stacks:
         stack: Stack,
         submission: Submission,
         compiled: template.Compiled,
-        options: Options,
+        options: StackOptions,
         context: Caller,
         guard: Callable[[PlanView], None],
     ) -> Request:
@@ -353,7 +347,7 @@ class Stacks:
             self.goals.remember(request.template.id, compiled)
 
 
-def _adoption(options: Options, *, may_adopt: bool) -> Adoption | None:
+def _adoption(options: StackOptions, *, may_adopt: bool) -> Adoption | None:
     """What is to be adopted; None where a stack is to be made from nothing."""
     if not options.adopt_stack_data:
         return None

@@ -22,7 +22,7 @@ from convergence.resources.secrets import concealed_texts
 from convergence.template.secrets import PROPERTIES, within
 
 
-class PlannedAction(StrEnum):
+class PreviewedAction(StrEnum):
     """What an update does to a resource; the names of the lists in a preview."""
 
     UNCHANGED = 'unchanged'
@@ -32,13 +32,13 @@ class PlannedAction(StrEnum):
     DELETED = 'deleted'
 
 
-_FATES: Mapping[Disposition, PlannedAction] = {
-    Disposition.KEEP: PlannedAction.UNCHANGED,
-    Disposition.CREATE: PlannedAction.ADDED,
-    Disposition.ADOPT: PlannedAction.ADDED,
-    Disposition.UPDATE: PlannedAction.UPDATED,
-    Disposition.REFUSE: PlannedAction.UPDATED,
-    Disposition.REPLACE: PlannedAction.REPLACED,
+_FATES: Mapping[Disposition, PreviewedAction] = {
+    Disposition.KEEP: PreviewedAction.UNCHANGED,
+    Disposition.CREATE: PreviewedAction.ADDED,
+    Disposition.ADOPT: PreviewedAction.ADDED,
+    Disposition.UPDATE: PreviewedAction.UPDATED,
+    Disposition.REFUSE: PreviewedAction.UPDATED,
+    Disposition.REPLACE: PreviewedAction.REPLACED,
 }
 _GRAVITY = (
     Disposition.KEEP,
@@ -79,7 +79,7 @@ class PlannedChange:
     :param wanted: its properties, `template.UNKNOWN` where they cannot be known yet.
     """
 
-    fate: PlannedAction
+    fate: PreviewedAction
     certainty: Certainty = Certainty.CERTAIN
     reason: str = ''
     changed: tuple[str, ...] = ()
@@ -140,14 +140,14 @@ class PlannedChanges:
         row = self.chosen.get(definition.name)
         if definition.name in self._finished:
             wanted = self._previewed(definition)
-            return PlannedChange(PlannedAction.UNCHANGED, output=self._finished[definition.name], wanted=wanted)
+            return PlannedChange(PreviewedAction.UNCHANGED, output=self._finished[definition.name], wanted=wanted)
         try:
             return self._decided(definition, row)
         except errors.ConvergenceError as error:
             self._problem(definition, str(error))
         except Exception as error:  # noqa: BLE001 - a type's own code was asked
             self._problem(definition, f'{type(error).__name__}: {error}')
-        return PlannedChange(PlannedAction.UPDATED)
+        return PlannedChange(PreviewedAction.UPDATED)
 
     def _previewed(self, definition: Definition) -> Any:
         """The properties, as far as they are known; what they say of hidden values is in no error."""
@@ -159,16 +159,16 @@ class PlannedChanges:
     def _decided(self, definition: Definition, row: Resource | None) -> PlannedChange:
         kind = self._registry.get(definition.type)
         wanted = self._previewed(definition)
-        goals = [decide.Goal(definition)]
+        goals = [decide.ResourceGoal(definition)]
         recreated = row is not None and self._registry.creation(row.type, 0.0).is_repeated
         if row is not None and decide.is_left_in_the_middle(row, recreated):
-            goals.append(decide.Goal(definition, repeats=True, recreated=recreated))
+            goals.append(decide.ResourceGoal(definition, repeats=True, recreated=recreated))
         early = decide.before_comparing(row, goals[0]) if row is not None else None
         if early is not None and early.disposition is Disposition.REFUSE:
             self._problem(definition, early.reason)
-            return PlannedChange(PlannedAction.UPDATED)
+            return PlannedChange(PreviewedAction.UPDATED)
         if definition.external_id is None and self._is_wrong(definition, kind, wanted):
-            return PlannedChange(PlannedAction.UPDATED)
+            return PlannedChange(PreviewedAction.UPDATED)
         compared = _NOTHING
         if row is not None and row.type == definition.type and not decide.was_never_made(row):
             compared = self._compared(definition, kind, row, wanted)
@@ -176,7 +176,7 @@ class PlannedChanges:
         if {ruling.disposition for ruling in rulings} == {Disposition.REFUSE}:
             because = f' ({compared.reason})' if compared.names else ''
             self._problem(definition, min(ruling.reason for ruling in rulings) + because)
-            return PlannedChange(PlannedAction.UPDATED)
+            return PlannedChange(PreviewedAction.UPDATED)
         return _foreseen(row, definition, kind, rulings, compared, wanted)
 
     def _is_wrong(self, definition: Definition, kind: ResourceType[Any], wanted: Any) -> bool:
@@ -257,7 +257,7 @@ class PlannedChanges:
             return True
         references, attributes = template.references(encoded)
         others = [self._found[other] for other in {*references, *attributes}]
-        return any((other.fate, other.certainty) != (PlannedAction.UNCHANGED, Certainty.CERTAIN) for other in others)
+        return any((other.fate, other.certainty) != (PreviewedAction.UNCHANGED, Certainty.CERTAIN) for other in others)
 
     def _problem(self, definition: Definition, message: str, place: errors.Place | None = None) -> None:
         where = place or self._compiled.place('resources', definition.name)
@@ -295,7 +295,7 @@ def _foreseen(
             after,
             definition,
             kind,
-            decide.possible(after, [decide.Goal(definition)], compared.changes),
+            decide.possible(after, [decide.ResourceGoal(definition)], compared.changes),
             compared,
             wanted,
         )
@@ -309,22 +309,22 @@ def _foreseen(
     fate = _FATES[ruling.disposition]
     if ruling.disposition is Disposition.REFUSE:
         # Only one of several answers, or the whole update would have been refused.
-        fate = PlannedAction.REPLACED if Change.REPLACE in compared.changes else PlannedAction.UPDATED
-    if fate is PlannedAction.UNCHANGED:
+        fate = PreviewedAction.REPLACED if Change.REPLACE in compared.changes else PreviewedAction.UPDATED
+    if fate is PreviewedAction.UNCHANGED:
         return PlannedChange(fate, certainty, output=row.output if row is not None else None, wanted=wanted)
-    if fate is PlannedAction.ADDED:
+    if fate is PreviewedAction.ADDED:
         return PlannedChange(fate, certainty, ruling.reason, wanted=wanted)
-    output = _staying(kind, row) if fate is PlannedAction.UPDATED and row is not None else None
+    output = _staying(kind, row) if fate is PreviewedAction.UPDATED and row is not None else None
     return PlannedChange(fate, certainty, ruling.reason or compared.reason, compared.names, output, wanted)
 
 
 def _repaired(row: Resource, compared: _Comparison, wanted: Any) -> PlannedChange:
     """What becomes of a failed row depends on what the type finds of its object."""
     fate, reason = (
-        (PlannedAction.REPLACED, f'its {row.action} failed; it is replaced unless it proves to be of use')
+        (PreviewedAction.REPLACED, f'its {row.action} failed; it is replaced unless it proves to be of use')
         if row.action in (Action.CREATE, Action.RESUME)
         else (
-            PlannedAction.UPDATED,
+            PreviewedAction.UPDATED,
             f'its {row.action} failed and is repeated; it is replaced if it proves to be of no use',
         )
     )

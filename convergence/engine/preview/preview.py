@@ -10,13 +10,14 @@ from convergence import errors, template
 from convergence.core.decide import was_never_made
 from convergence.core.model import Action, Definition, DeletionPolicy, Json, Path, Status
 from convergence.core.rows import Resource, Stack
-from convergence.db.queries.stacks import Reader, in_service
-from convergence.engine.operations.options import Options
-from convergence.engine.operations.stacks import Caller, Stacks
+from convergence.db.queries.stacks import StackReader, in_service
+from convergence.engine.caller import Caller
+from convergence.engine.operations.options import StackOptions
+from convergence.engine.operations.stacks import Stacks
 from convergence.engine.preview.planned_changes import (
-    PlannedAction,
     PlannedChange,
     PlannedChanges,
+    PreviewedAction,
     last_applied,
     needs_new_object,
 )
@@ -35,7 +36,7 @@ UNKNOWN_TEXT = '(known after apply)'
 class Previews:
     """Offers the preview as an operation."""
 
-    def __init__(self, reader: Reader, registry: Registry, stacks: Stacks) -> None:
+    def __init__(self, reader: StackReader, registry: Registry, stacks: Stacks) -> None:
         self._reader = reader
         self._registry = registry
         self._stacks = stacks
@@ -52,10 +53,10 @@ class Previews:
     ) -> Document:
         """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet."""
         submission = self._stacks.submission(template, params, files, environment_files)
-        stack, compiled = self._stacks.prospective(context, stack_name, Options.of(args), submission)
+        stack, compiled = self._stacks.prospective(context, stack_name, StackOptions.of(args), submission)
         # The id that it is compiled with is none that it will have.
         shown = replace(stack, id='None')
-        resources = preview_update(shown, (), compiled, self._registry)[PlannedAction.ADDED]
+        resources = preview_update(shown, (), compiled, self._registry)[PreviewedAction.ADDED]
         document = formats.stack_details(shown, compiled)
         document['parameters']['OS::stack_id'] = 'None'
         return {**document, 'resources': resources}
@@ -72,7 +73,7 @@ class Previews:
     ) -> dict[str, list[Document]]:
         """What an update with the same arguments would do; see `preview_update`."""
         stack, _, compiled = self._stacks.proposed(
-            context, stack_identity, Options.of(args), template, params, files, environment_files
+            context, stack_identity, StackOptions.of(args), template, params, files, environment_files
         )
         rows = self._reader.resources(stack.id)
         return preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
@@ -99,7 +100,7 @@ def preview_update(
 
     :param rows: all resource rows of the stack.
     :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
-    :returns: for each `PlannedAction` a list of resources, in the order of the template. Each has, besides what a
+    :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides what a
         resource has anywhere, `certainty`, `reason`, `changed_properties`, `property_changes` and, unless it is
         deleted, the wanted `properties`. A property change has the name, the values `before` and `after`, and
         `needs_new_object`.
@@ -111,7 +112,7 @@ def preview_update(
     for definition in compiled.goal.definitions.values():
         for required in definition.requires:
             needed_by.setdefault(required, []).append(definition.name)
-    lists: dict[str, list[Document]] = {fate.value: [] for fate in PlannedAction}
+    lists: dict[str, list[Document]] = {fate.value: [] for fate in PreviewedAction}
     for name, planned in found.items():
         definition = compiled.goal.definitions[name]
         row = planned_changes.chosen.get(name)
@@ -125,7 +126,7 @@ def preview_update(
             'property_changes': _changes(planned, row, registry, concealment, earlier_secrets),
         }
         lists[planned.fate].append(document)
-    lists[PlannedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
+    lists[PreviewedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
     return lists
 
 
@@ -137,7 +138,7 @@ def _deleted(stack: Stack, rows: Sequence[Resource]) -> list[Document]:
             continue
         retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
         reason = 'it is not in the template' + ('; its physical object is kept' if retained else '')
-        verdict = _verdict(PlannedChange(PlannedAction.DELETED, reason=reason))
+        verdict = _verdict(PlannedChange(PreviewedAction.DELETED, reason=reason))
         documents.append({**formats.resource_summary(stack, row, ()), **verdict})
     return documents
 

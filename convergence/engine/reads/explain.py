@@ -8,9 +8,10 @@ from typing import Any
 from convergence.core.model import Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.queries.inspection import FrontierNode
+from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.formats import Document
-from convergence.engine.reads.reading import Caller, Reading
+from convergence.engine.reads.reading import Reading
 
 FRONTIER = 100
 """Nodes shown. Who has more than that to wait for needs the counts, not a longer list."""

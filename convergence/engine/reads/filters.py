@@ -9,8 +9,7 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.db.queries.inspection import EVENT_SORT_KEYS, EventPage, State
-from convergence.db.queries.stacks import STACK_SORT_KEYS
-from convergence.db.queries.stacks import StackQuery as StoredQuery
+from convergence.db.queries.stacks import STACK_SORT_KEYS, StackFilter
 from convergence.engine.reads.formats import STACK_TYPE
 from convergence.resources.reading import did_you_mean
 from convergence.rpc.engine_api import EventQuery, StackQuery
@@ -51,7 +50,7 @@ _RESOURCE_FILTERS = (
 )
 
 
-def stack_query(project_id: str, query: StackQuery) -> StoredQuery:
+def stack_query(project_id: str, query: StackQuery) -> StackFilter:
     """The query as the database understands it, tags apart (see `matches_tags`).
 
     :raises Invalid: an argument makes no sense; the text names it.
@@ -68,7 +67,7 @@ def stack_query(project_id: str, query: StackQuery) -> StoredQuery:
         filters['state'] = states
     if any(name in asked for name in _ALWAYS_NULL):
         filters['id'] = []
-    return StoredQuery(
+    return StackFilter(
         project_id=project_id,
         filters=filters,
         show_deleted=bool(query.show_deleted),

@@ -10,10 +10,11 @@ from convergence.core.rows import Resource
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.roster import Roster
 from convergence.db.queries.stacks import in_service
+from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.explain import traversal_document
 from convergence.engine.reads.formats import Document
-from convergence.engine.reads.reading import Caller, Reading
+from convergence.engine.reads.reading import Reading
 
 NEWEST = 100
 """Operations shown where the caller sets no limit."""

@@ -8,12 +8,12 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Json
 from convergence.db.queries.roster import Roster
+from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.reads import formats
 from convergence.engine.reads.formats import Document
-from convergence.engine.reads.reading import Caller
-from convergence.resources.generation import Dialect, generate
+from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
 from convergence.resources.support import Status
 from convergence.template.functions.base import description_of
@@ -140,9 +140,9 @@ class InstallationReads:
         :raises Forbidden: the caller may not use it.
         """
         Permits.of(context).require(type_name)
-        if template_type not in tuple(Dialect):
-            raise errors.Invalid(f'template_type: {template_type!r} is not one of {", ".join(Dialect)}')
-        return generate(type_name, self._registry.get(type_name), Dialect(template_type))
+        if template_type not in tuple(TemplateLanguage):
+            raise errors.Invalid(f'template_type: {template_type!r} is not one of {", ".join(TemplateLanguage)}')
+        return generate(type_name, self._registry.get(type_name), TemplateLanguage(template_type))
 
     def list_template_versions(self, context: Caller) -> list[Document]:
         """The versions of the template language, in the order in which they came."""

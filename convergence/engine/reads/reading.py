@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from convergence import errors, template
 from convergence.core.model import Json, Output
 from convergence.core.rows import Resource, Stack, Template
-from convergence.db.queries.stacks import Reader, in_service
+from convergence.db.queries.stacks import StackReader, in_service
+from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.resources.secrets import made_from
 from convergence.template.secrets import Asked, tells_hidden
@@ -21,18 +22,10 @@ from convergence.template.secrets import Asked, tells_hidden
 LOG = logging.getLogger(__name__)
 
 
-class Caller(Protocol):
-    """Who asks: the context of a request."""
-
-    @property
-    def project_id(self) -> Any:
-        """The project whose stacks the caller may see."""
-
-
 class Reading:
     """What the operations that read stacks share."""
 
-    def __init__(self, reader: Reader, goals: Goals) -> None:
+    def __init__(self, reader: StackReader, goals: Goals) -> None:
         self._reader = reader
         self._goals = goals
 

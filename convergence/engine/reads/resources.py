@@ -9,10 +9,11 @@ from convergence import errors, template
 from convergence.core.model import Json, Output
 from convergence.core.rows import Resource, Stack
 from convergence.db.queries.stacks import in_service
+from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.reads.formats import Document
-from convergence.engine.reads.reading import Caller, Reading
+from convergence.engine.reads.reading import Reading
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
 from convergence.resources.secrets import shown_attributes

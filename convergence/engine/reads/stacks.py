@@ -7,12 +7,13 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.rows import Stack
-from convergence.db.queries.stacks import StackQuery as StoredQuery
+from convergence.db.queries.stacks import StackFilter
+from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Submission
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import matches_tags, stack_query
 from convergence.engine.reads.formats import Document
-from convergence.engine.reads.reading import Caller, Reading, outputs_of
+from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.expressions import evaluator
 from convergence.rpc.engine_api import StackQuery
 from convergence.secrecy import masked, masked_at, without
@@ -55,7 +56,7 @@ class StackReads(Reading):
         stored = stack_query(context.project_id, asked)
         if not _has_tags(asked):
             return self._reader.count_stacks(stored)
-        whole = StoredQuery(stored.project_id, stored.filters, stored.show_deleted)
+        whole = StackFilter(stored.project_id, stored.filters, stored.show_deleted)
         return len(self._matching(whole, asked))
 
     def show_stack(
@@ -123,12 +124,12 @@ class StackReads(Reading):
             return False
         return True
 
-    def _matching(self, stored: StoredQuery, asked: StackQuery) -> list[Stack]:
+    def _matching(self, stored: StackFilter, asked: StackQuery) -> list[Stack]:
         """The stacks of a query. Tags are kept as one text, so they are compared here and not in the database."""
         if not _has_tags(asked):
             return self._reader.stacks(stored)
         found = self._reader.stacks(
-            StoredQuery(
+            StackFilter(
                 stored.project_id,
                 stored.filters,
                 stored.show_deleted,

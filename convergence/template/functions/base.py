@@ -48,7 +48,7 @@ class Later(EvaluationFailed):
     """The call could be evaluated elsewhere or later, but not here and now."""
 
 
-class Refused(Exception):
+class AlreadyReported(Exception):
     """Something inside a call is wrong and has been told already; what follows from it is not told."""
 
 
