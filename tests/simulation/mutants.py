@@ -544,7 +544,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: what requirements hand on is not read',
-        (Edit(f'{LOAD}:_one_node', '_inputs(connection, node) if node.requires else {}', '{}'),),
+        (Edit(f'{LOAD}:_one_node', '_inputs(connection, node) if node.requires else ({}, ())', '({}, ())'),),
         ('basic_create',),
         storage=in_sqlite,
     ),
