@@ -16,7 +16,7 @@ from convergence.template.functions.base import (
     Evaluating,
     EvaluationFailed,
     Function,
-    Later,
+    NotYetKnown,
     UnresolvedReference,
     Yaql,
 )
@@ -133,7 +133,7 @@ def _discreetly(encoded: Json, hidden: frozenset[Path], evaluate: Callable[[Json
     if path in below:
         try:
             return evaluate(encoded)
-        except Later:
+        except NotYetKnown:
             raise
         except UnresolvedReference as error:
             raise UnresolvedReference(f'{_shown(path)} {CONCEALED}', error.resource) from None
@@ -181,7 +181,7 @@ def _preview(encoded: Json, scope: Evaluating) -> Any:
             return UNKNOWN
         try:
             return _evaluated(code, known, scope)
-        except (UnresolvedReference, ParameterNotProvided, Later):
+        except (UnresolvedReference, ParameterNotProvided, NotYetKnown):
             return UNKNOWN
     if isinstance(encoded, dict):
         return {key: _preview(value, scope) for key, value in (entries_of(encoded) or {}).items()}

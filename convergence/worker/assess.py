@@ -19,7 +19,7 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import concealed_texts, secret_properties
-from convergence.template.functions.base import Later, Yaql
+from convergence.template.functions.base import NotYetKnown, Yaql
 from convergence.template.limits import STANDARD, Budget
 from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.worker.storable import carried, text_of
@@ -77,7 +77,7 @@ class Assessor:
             if evaluated is None or (evaluated.definition, evaluated.inputs) != (definition, view.inputs):
                 try:
                     evaluated = self._evaluated(view, Budget(LIGHT), None)
-                except (RequestLimitExceeded, Later):
+                except (RequestLimitExceeded, NotYetKnown):
                     raise Heavy(view) from None
             return self._assess(view, evaluated, resource)
 
@@ -101,7 +101,7 @@ class Assessor:
         try:
             properties, metadata = value(PROPERTIES, definition.properties), value(METADATA, definition.metadata)
         except BaseException as error:
-            if yaql is None and isinstance(error, RequestLimitExceeded | Later):
+            if yaql is None and isinstance(error, RequestLimitExceeded | NotYetKnown):
                 raise
             return Evaluated(definition, view.inputs, failure=error)
         return Evaluated(definition, view.inputs, properties, metadata)

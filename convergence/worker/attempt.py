@@ -20,7 +20,7 @@ class TooLate(Exception):
     """The process is about to end: nothing begins any more."""
 
 
-class PostponeAttempt(Exception):
+class Later(Exception):
     """A call failed for the moment, and waiting for its next time is not worth a thread."""
 
     def __init__(self, reason: str, attempts: int, after_s: float) -> None:

@@ -16,7 +16,7 @@ from convergence.core.claim import Claim, Step
 from convergence.core.finish import Parked, Succeeded
 from convergence.core.model import Action, Json
 from convergence.resources.contract import Answer, FinalFailure, InProgress, ObjectNotFound, TransientFailure
-from convergence.worker.attempt import Attempt, Pace, PostponeAttempt, TooLate, poll_interval_s
+from convergence.worker.attempt import Attempt, Later, Pace, TooLate, poll_interval_s
 from convergence.worker.storable import checked, storable_id, text_of
 
 LOG = logging.getLogger(__name__)
@@ -62,8 +62,8 @@ class CreationRecovery:
 
         try:
             answer: Answer | None = self.patiently(attempt, ask, True)
-        except PostponeAttempt as later:
-            raise PostponeAttempt(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
+        except Later as later:
+            raise Later(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
         except Exception as error:
             raise FinalFailure(
                 f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
@@ -107,7 +107,7 @@ class CreationRecovery:
             answer = self.patiently(attempt, call, False)
             attempt.learn(answer)
         except Exception as error:
-            if isinstance(error, PostponeAttempt):
+            if isinstance(error, Later):
                 raise
             known = storable_id(getattr(error, 'physical_id', None))
             if known is None:

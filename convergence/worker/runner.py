@@ -29,16 +29,7 @@ from convergence.resources.performing import delete_after_snapshot, perform, wan
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
-from convergence.worker.attempt import (
-    Attempt,
-    Pace,
-    PostponeAttempt,
-    TooLate,
-    pause_s,
-    policy_of,
-    poll,
-    poll_interval_s,
-)
+from convergence.worker.attempt import Attempt, Later, Pace, TooLate, pause_s, policy_of, poll, poll_interval_s
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
 from convergence.worker.storable import MOST_BYTES, storable_id, text_of
 from convergence.worker.telling import tell
@@ -121,7 +112,7 @@ class Runner:
             raise
         except TooLate:
             return self._with_known(attempt, NotBegun())
-        except PostponeAttempt as later:
+        except Later as later:
             return self._with_known(
                 attempt, Postponed(later.reason, later.attempts, later.after_s, attempt.progress if attempt else None)
             )
@@ -361,12 +352,12 @@ class Runner:
                 if wait_s >= attempt.left_s:
                     raise
                 if self._around.draining() or attempt.waited_s + wait_s > self._pace.park_after_s:
-                    raise PostponeAttempt(text_of(error), attempt.attempts, wait_s) from error
+                    raise Later(text_of(error), attempt.attempts, wait_s) from error
                 LOG.info('%s of %s is repeated: %s', attempt.claim.action, attempt.call.name, error)
                 self._around.wait(attempt.task, wait_s)
                 attempt.waited_s += wait_s
                 if self._around.draining():
-                    raise PostponeAttempt(text_of(error), attempt.attempts, 0.0) from error
+                    raise Later(text_of(error), attempt.attempts, 0.0) from error
             else:
                 attempt.attempts, attempt.answered = 0, True
                 return answer

@@ -44,7 +44,7 @@ class UnresolvedReference(EvaluationFailed):
         self.attribute = attribute
 
 
-class Later(EvaluationFailed):
+class NotYetKnown(EvaluationFailed):
     """The call could be evaluated elsewhere or later, but not here and now."""
 
 
@@ -212,7 +212,7 @@ class Function:
         scope.budget.spend_steps(CALL_STEPS, self.name)
         try:
             value = self.evaluate(decode(argument), Evaluating({}, scope.budget, scope.yaql))
-        except Later:
+        except NotYetKnown:
             return call(self.code, argument)
         return encode(value, scope.budget, self.name)
 

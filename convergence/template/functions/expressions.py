@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, Later, is_call, type_name
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, NotYetKnown, is_call, type_name
 
 
 class YaqlExpression(Function):
@@ -38,5 +38,5 @@ class YaqlExpression(Function):
         self.check(escaped(argument))
         assert isinstance(argument, dict)
         if scope.yaql is None:
-            raise Later('yaql: expressions are not evaluated here.')
+            raise NotYetKnown('yaql: expressions are not evaluated here.')
         return scope.yaql.evaluate(str(argument['expression']), argument['data'], scope.budget)
