@@ -164,6 +164,7 @@ class Harness:
         pace: Pace = NEVER_IN_THE_WAY,
         window: int = 64,
         new_id: Callable[[], str] | None = None,
+        max_input_bytes: int | None = None,
     ) -> None:
         self.new_id = new_id or Numbered()
         self.engine = engine
@@ -187,7 +188,9 @@ class Harness:
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
         self.snapshots, self.abandonment = parts.snapshots, parts.abandonment
         self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
-        self._options = WorkerOptions('host', '1', pace, dispatch_window=window, unattended_s=None)
+        self._options = WorkerOptions(
+            'host', '1', pace, dispatch_window=window, unattended_s=None, max_input_bytes=max_input_bytes
+        )
         self.workers = [self.new_worker(), self.new_worker()]
         self.settling = True
 

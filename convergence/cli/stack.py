@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from convergence.cli import stack_changes
+from convergence.cli import stack_changes, stack_signals
 from convergence.cli.client import Api, Document
 from convergence.cli.exits import NotFound
 from convergence.cli.following import OperationStart, console, scene_of
@@ -33,7 +33,7 @@ def stack() -> None:
     """
 
 
-for _command in stack_changes.COMMANDS:
+for _command in (*stack_changes.COMMANDS, stack_signals.signal_url):
     stack.add_command(_command)
 
 

@@ -159,6 +159,7 @@ class WorkerProcess:
             threads=settings.threads,
             dispatch_window=settings.dispatch_window,
             max_stored_bytes=parts.settings.limits.max_stored_bytes,
+            max_input_bytes=parts.settings.limits.max_input_bytes,
             creation_settles_s=settings.creation_settles_s,
         )
         self._drain_timeout_s = settings.drain_timeout_s

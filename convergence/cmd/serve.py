@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 from oslo_config import cfg
@@ -24,6 +25,7 @@ from convergence.config import Settings
 
 NAME = 'convergence serve'
 LOG_FILE = 'serve.log'
+PORT_FILE = 'port'
 
 
 @click.command(epilog=epilog())
@@ -37,7 +39,8 @@ LOG_FILE = 'serve.log'
     '--port',
     type=click.IntRange(0, 65535),
     metavar='PORT',
-    help='Where to listen.  [default: 8004, or any that is free]',
+    help='Where to listen; 0: any that is free. Where this is left open DIRECTORY is served at the same port as '
+    'before, so that addresses stay good.  [default: 8004, or any that is free]',
 )
 @click.option(
     '--config-file',
@@ -97,20 +100,38 @@ def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]
             'Use convergence-all-in-one, or convergence-api.'
         )
     place = conf.get_location('port', 'api')
-    if port is None and place is not None and place.location is cfg.Locations.opt_default:
-        conf.set_override('port', _free_port(settings.api.host, settings.api.port), group='api')
+    usual = port is None and place is not None and place.location is cfg.Locations.opt_default
+    if usual or settings.api.port == 0:
+        conf.set_override('port', open_port(settings.state_dir, settings.api.host, settings.api.port), group='api')
     return config.settings(conf)
 
 
-def _free_port(host: str, wanted: int) -> int:
-    """The usual port, or 0 for any if somebody listens there."""
+def open_port(data: Path, host: str, usual: int) -> int:
+    """Where to listen if nobody says it: where the directory was served last, else as usual; 0 where both are taken.
+
+    Addresses with the port of the last time may have been handed out.
+    """
+    return next((each for each in (_port_before(data), usual) if each and _is_free(host, each)), 0)
+
+
+def _port_before(data: Path) -> int:
+    """0: that is not known."""
+    try:
+        text = (data / PORT_FILE).read_text(encoding='ascii').strip()
+    except (OSError, ValueError):
+        return 0
+    return int(text) if text.isdigit() and 0 < int(text) < 2**16 else 0
+
+
+def _is_free(host: str, port: int) -> bool:
+    """Whether nobody listens there."""
     with contextlib.closing(socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, wanted))
+            probe.bind((host, port))
         except OSError:
-            return 0
-    return wanted
+            return False
+    return True
 
 
 def _log_to(path: Path | None) -> None:
@@ -159,6 +180,8 @@ class Sign:
         data, url = self._data, self._address()
         notice = notices.Notice(url, os.getpid(), str(data), __version__, str(self._token_file or ''))
         self._posted.enter_context(notices.posted(notice, notices.registry(os.environ)))
+        with contextlib.suppress(OSError):
+            (data / PORT_FILE).write_text(f'{urlsplit(url).port}\n', encoding='ascii')
         click.echo(f'Convergence {__version__} serves {url}')
         click.echo(f'Data: {data}. Ctrl-C ends; what is going on is taken up again next time.')
         if self._token_file is None:

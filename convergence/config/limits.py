@@ -29,6 +29,13 @@ OPTIONS: list[cfg.Opt] = [
         help='Largest size in bytes, as JSON, of what one resource may store of each kind: its properties, its '
         'metadata, each attribute, its private data. Whoever reads it needs some twenty times as much memory.',
     ),
+    cfg.IntOpt(
+        'max_input_bytes',
+        default=33554432,
+        min=1048576,
+        help='Largest size in bytes, as it is stored, of what one resource may take from others in all: the attributes '
+        'that they hand on. A thread of a worker holds all of it at once, in some ten times as much memory.',
+    ),
     cfg.IntOpt('max_snapshots_per_stack', default=32, min=-1, help='Most snapshots of one stack. -1: no limit.'),
     cfg.IntOpt(
         'deleted_stacks_days',
@@ -58,3 +65,4 @@ class LimitSettings:
     deleted_stacks_days: int | None = 30
     stack_timeout_mins: int = 60
     max_stored_bytes: int = 1048576
+    max_input_bytes: int = 33554432

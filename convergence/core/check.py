@@ -129,6 +129,9 @@ def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
 def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) -> Decision[StepDecision]:
     if view.node.damaged or view.unread:
         return refuse_unread(view, worker, resource)
+    if worker.max_input_bytes is not None and view.input_bytes > worker.max_input_bytes:
+        told = f'what it takes from other resources has {view.input_bytes} bytes'
+        return refuse(view, worker, resource, f'{told}; the limit [limits] max_input_bytes is {worker.max_input_bytes}')
     definition = view.node.definition
     assert definition is not None
     recreated = worker.creation(resource.type).is_repeated

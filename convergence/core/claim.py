@@ -90,6 +90,7 @@ class Worker:
     :param time_limit: seconds that an action of a resource type may take, where the template sets no limit.
     :param keeps_snapshots: whether resources of a type have something to be kept for a snapshot of their stack.
     :param creation: what is known of the creations of a resource type.
+    :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Worker:
     time_limit: Callable[[str, Action], float | None] = no_limit
     keeps_snapshots: Callable[[str], bool] = keeps_none
     creation: Callable[[str], Creation] = unknown_type
+    max_input_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

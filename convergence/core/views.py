@@ -34,6 +34,8 @@ class NodeView:
 
     :param resource: None where the node has no row, or the row is gone.
     :param inputs: outputs of the update nodes that this one requires, by resource name.
+    :param input_bytes: how many bytes those have, as they are stored; where there is a limit, and these are more, they
+        are not read.
     :param unread: names of those whose output is stored and cannot be read.
     :param chosen_id: for a cleanup node, the row that is in service for the same name, if the name is wanted.
     :param has_cleanup: for a replacement, whether the traversal has a cleanup node for the row as well.
@@ -45,6 +47,7 @@ class NodeView:
     stack: Stack
     resource: Resource | None = None
     inputs: Mapping[str, Output] = field(default_factory=dict)
+    input_bytes: int = 0
     unread: tuple[str, ...] = ()
     chosen_id: str | None = None
     has_cleanup: bool = False

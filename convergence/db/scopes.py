@@ -42,10 +42,14 @@ class StackAlone(Scope[PlanView]):
 
 @dataclass(frozen=True, slots=True)
 class OneNode(Scope[NodeView]):
-    """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read."""
+    """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read.
+
+    :param max_input_bytes: what of the outputs of others is read at most, in bytes as they are stored; None: all.
+    """
 
     traversal_id: str
     number: int
+    max_input_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class WorkerOptions:
     :param lease_s: after so long without a heartbeat the others take its work; it stops by itself then.
     :param unattended_s: it takes nodes unasked of which nobody was told for so long; None: it does nothing unasked.
     :param max_stored_bytes: what a resource may store of each kind (properties, an attribute …), as JSON.
+    :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
     :param creation_settles_s: for how long a creation may still have an effect when its worker is dead, where its type
         does not say so.
     :param max_stuck_threads: as many stuck threads make it unfit to go on; None: as many as it has threads.
@@ -56,6 +57,7 @@ class WorkerOptions:
     max_stuck_threads: int | None = None
     dispatch_window: int = 64
     max_stored_bytes: int = STANDARD.max_stored_bytes
+    max_input_bytes: int | None = None
     creation_settles_s: float = 60.0
 
 
@@ -103,6 +105,7 @@ class WorkerService:
             registry.time_limit,
             registry.can_snapshot,
             lambda name: registry.creation(name, options.creation_settles_s),
+            options.max_input_bytes,
         )
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()

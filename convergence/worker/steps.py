@@ -75,7 +75,7 @@ class Steps:
 
         for _ in range(ROUNDS):
             try:
-                return self._store.transact(OneNode(traversal_id, number), decide)
+                return self._store.transact(OneNode(traversal_id, number, self._worker.max_input_bytes), decide)
             except Heavy as heavy:
                 evaluated = self._assess.evaluate(heavy.view)
         raise Conflict(f'what node {number} of traversal {traversal_id} wants kept changing; it is looked at again')

@@ -3,11 +3,14 @@
 import json
 import os
 import stat
+import time
 
 import pytest
+import requests
 
 from convergence.api.server import HttpServer
 from convergence.cmd import convergence as command
+from convergence.config import ApiSettings
 from tests.api.installation import application, installed, waiting
 
 SIMPLE = """heat_template_version: 2018-08-31
@@ -20,6 +23,12 @@ resources:
 outputs:
   said: {value: {get_attr: [a, output]}}
 """
+PUBLIC = 'http://orchestration.example.org'
+WAITS = """heat_template_version: 2018-08-31
+resources:
+  handle: {type: OS::Heat::WaitConditionHandle}
+  ready: {type: OS::Heat::WaitCondition, properties: {handle: {get_resource: handle}, timeout: 600}}
+"""
 FAILING = """heat_template_version: 2018-08-31
 resources:
   bad: {type: OS::Heat::TestResource, properties: {fail: true}}
@@ -30,7 +39,7 @@ resources:
 @pytest.fixture(scope='module')
 def installation(tmp_path_factory):
     """What the commands are sent to."""
-    with installed(tmp_path_factory.mktemp('served')) as api:
+    with installed(tmp_path_factory.mktemp('served'), api=ApiSettings(public_url=PUBLIC)) as api:
         yield api
 
 
@@ -54,6 +63,7 @@ def run(url, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv('CONVERGENCE_ENDPOINT', url)
     (tmp_path / 'simple.yaml').write_text(SIMPLE)
     (tmp_path / 'failing.yaml').write_text(FAILING)
+    (tmp_path / 'waits.yaml').write_text(WAITS)
     (tmp_path / 'slow.json').write_text(json.dumps(waiting(600)))
 
     def command_line(*arguments):
@@ -165,6 +175,49 @@ def test_what_of_a_stack_cannot_be_read_is_named_with_the_ways_out(run, installa
     assert 'convergence: resource a (data) cannot be read. Put back the key that sealed it;' in err
     assert '--leave a' in err
     assert run('stack', 'delete', 'damaged', '--yes', '--wait', '--leave', 'a')[0] == 0
+
+
+def signalled(url, address):
+    """The status of the answer to a signal at an address, sent to the server that is really there."""
+    assert address.startswith(f'{PUBLIC}/v1/default/signals/')
+    data = json.dumps({'status': 'SUCCESS', 'id': 'a'})
+    sent = requests.put(address.replace(PUBLIC, url), data=data, timeout=60)
+    return sent.status_code
+
+
+def until_it_listens(run, stack, *arguments):
+    """The address that is made as soon as the resource can be signalled."""
+    for _ in range(600):
+        code, out, err = run('stack', 'signal-url', stack, 'handle', '-f', 'json', *arguments)
+        if code == 0:
+            return json.loads(out)
+        assert code == 4, err
+        time.sleep(0.1)
+    raise AssertionError(err)
+
+
+def test_an_address_is_made_at_which_a_resource_can_be_signalled(run, url):
+    assert run('stack', 'create', 'waits', '-t', 'waits.yaml')[0] == 0
+    first = until_it_listens(run, 'waits', '--expires-in', '600')
+    assert first['expires_at'] > time.time()
+    second = json.loads(run('stack', 'signal-url', 'waits', 'handle', '--revoke', '-f', 'json')[1])
+    assert (second['expires_at'], second['revoked']) == (None, True)
+    assert signalled(url, first['signal_url']) == 403
+    assert signalled(url, second['signal_url']) == 200
+    assert run('stack', 'wait', 'waits')[0] == 0
+    _, out, _ = run('stack', 'signal-url', 'waits', 'handle', '-f', 'value', '-c', 'signal_url')
+    assert signalled(url, out.strip()) == 200
+    assert run('stack', 'delete', 'waits', '--yes', '--wait')[0] == 0
+    assert signalled(url, second['signal_url']) == 403
+
+
+def test_an_address_that_cannot_be_made_is_refused(run):
+    assert run('stack', 'create', 'deaf', '-t', 'simple.yaml', '--wait')[0] == 0
+    code, out, err = run('stack', 'signal-url', 'deaf', 'a')
+    assert (code, out) == (4, '') and 'a' in err
+    assert run('stack', 'signal-url', 'deaf', 'nothing')[0] == 3
+    assert run('stack', 'signal-url', 'deaf', 'a', '--expires-in', '0')[0] == 2
+    assert run('stack', 'signal-url', 'deaf', 'a', '--expires-in', 'soon')[0] == 2
 
 
 def test_a_plan_is_carried_out_once(run, tmp_path):

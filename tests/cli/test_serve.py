@@ -4,13 +4,16 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from convergence.cli import local_token, notices
+from convergence.cmd.serve import PORT_FILE, open_port
 from convergence.errors import ConfigurationError
 from tests.api.installation import waiting
 
@@ -69,6 +72,26 @@ def test_it_is_found_and_serves_its_data_alone(environment, tmp_path, served):
     gone = run(environment, tmp_path, 'stack', 'list')
     assert gone.returncode == 5 and 'convergence serve' in gone.stderr
     assert list((tmp_path / 'state' / 'convergence' / 'servers').iterdir()) == []
+
+
+def test_a_directory_is_served_at_the_same_port_as_before_where_that_is_left_open(environment, tmp_path, served):
+    """Signal addresses that were handed out stay good; a port that is taken by then is not insisted on."""
+    server, _ = served
+    data = tmp_path / 'convergence-data'
+    before = urlsplit(notices.alive(data).url).port
+    server.send_signal(signal.SIGINT)
+    assert server.wait(LONG_S) == 0
+    with subprocess.Popen(
+        [*COMMAND, 'serve', '--port', '0'], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as again:
+        assert again.stdout.readline().rstrip().endswith(f':{before}')
+        again.send_signal(signal.SIGINT)
+        assert again.wait(LONG_S) == 0
+    assert open_port(data, '127.0.0.1', 8004) == before
+    with socket.create_server(('127.0.0.1', before)):
+        assert open_port(data, '127.0.0.1', 0) == 0
+    (data / PORT_FILE).write_text('none')
+    assert open_port(data, '127.0.0.1', 0) == 0
 
 
 def test_the_notice_of_a_server_that_died_is_not_believed(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from convergence import errors, template
 from convergence.core.model import Output
 from convergence.template.limits import STANDARD, Budget, Limits
-from tests.harness import hot
+from tests.harness import Harness, database, hot
 from tests.template.build import IDENTITY
 
 VALUE = 'OS::Heat::Value'
@@ -143,3 +144,35 @@ def test_items_are_counted_and_not_their_characters_alone(name):
     with pytest.raises(errors.RequestLimitExceeded, match='max_expanded_bytes'):
         template.resolve(asked, inputs, budget=Budget(Limits(max_expanded_bytes=1_000_000)))
     assert template.resolve(asked, inputs)
+
+
+def handing_on(count: int, size: int) -> dict[str, Any]:
+    """Resources that each hand on much, and one that takes from all of them."""
+    resources = {f'v{number}': value('x' * size) for number in range(count)}
+    taken = [{'get_attr': [name, 'value']} for name in resources]
+    return {'heat_template_version': 'wallaby', 'resources': {**resources, 'sum': value({'list_join': ['', taken]})}}
+
+
+def takes_no_more_than_it_may(harness: Harness) -> None:
+    identity = harness.stacks.create_stack(harness.context, 's', handing_on(9, 12_000))
+    harness.run()
+    stack = identity['stack_id']
+    assert harness.state(stack) == 'CREATE_FAILED'
+    told = r'resources\.sum: what it takes from other resources has 1\d{5} bytes; the limit \[limits\] max_input_bytes is 100000'
+    assert re.search(told, harness.stack(stack).status_reason), harness.stack(stack).status_reason
+    harness.stacks.update_stack(harness.context, {'stack_id': stack}, handing_on(7, 12_000))
+    harness.run()
+    assert harness.state(stack) == 'UPDATE_COMPLETE', harness.stack(stack).status_reason
+
+
+def test_what_one_resource_takes_from_many_is_bounded_before_it_leaves_the_database(database_url):
+    """Each of them stores no more than it may; all together would be more than a worker can hold."""
+    engine = database(database_url)
+    try:
+        takes_no_more_than_it_may(Harness(engine, max_input_bytes=100_000))
+    finally:
+        engine.dispose()
+
+
+def test_what_one_resource_takes_from_many_is_bounded_in_memory_too():
+    takes_no_more_than_it_may(Harness(None, max_input_bytes=100_000))

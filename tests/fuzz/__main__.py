@@ -53,8 +53,8 @@ def runs(name: str, arguments: argparse.Namespace) -> Any:
         return
     for role in arguments.role or (requests.ROLES if name == 'api' else ['member']):
         figures = Figures(f'{name} as {role} on {arguments.store}')
-        with requests.empty(arguments.store) as database:
-            requests.run(name, role, Mutator(arguments.seed), figures, bound(figures, arguments), database)
+        database = requests.empty(arguments.store)
+        requests.run(name, role, Mutator(arguments.seed), figures, bound(figures, arguments), database)
         yield figures
 
 

@@ -168,13 +168,14 @@ def judge(figures: Figures, role: str, method: str, path: str, answer: Any, sent
     status, text = answer.status_code, answer.text
     figures.executions += 1
     figures.outcomes['501' if status == 501 else f'{status // 100}xx'] += 1
-    example = f'{role} {method} {path} {_short(sent)} -> {status} {text[:600]}'
+    request = f'{method} {path} {_short(sent)}'
+    example = f'{role} {request} -> {status} {text[:600]}'
     plain = re.sub(r'[0-9a-f]{8}[0-9a-f-]{20,}|\d+', 'N', path)
     if status == 500 or status == 503:
         figures.found_one(f'{status} {method} {plain}', example)
     elif status >= 400 and not text.strip() and method != 'HEAD':
         figures.found_one(f'{status} without a text {method} {plain}', example)
-    elif status >= 400 and any(word in text for word in INSIDE):
+    elif status >= 400 and any(word in text and word not in request for word in INSIDE):
         figures.found_one(f'{status} that shows the inside {method} {plain}', example)
     if status < 400 and role in ('none', 'stranger'):
         figures.found_one(f'{role} is let in: {method} {plain}', example)
@@ -311,18 +312,17 @@ STEPS = {'patch': patch, 'create': create, 'adopt': adopt}
 STORES = ('sqlite', 'postgresql', 'mariadb')
 
 
-@contextmanager
-def empty(store: str) -> Iterator[str]:
-    """The URL of an empty database of some kind, for as long as it is needed; for SQLite none."""
+def empty(store: str) -> str:
+    """The URL of an empty database of some kind; for SQLite none.
+
+    It is kept until this process ends: a thread that has been told to stop may still look into it.
+    """
     if store == 'sqlite':
-        yield ''
-        return
-    server = SERVICES.get(store)
-    url = server.create()
-    try:
-        yield url
-    finally:
-        server.drop(urlsplit(url).path.strip('/'))
+        return ''
+    server: Any = SERVICES.get(store)
+    url: str = server.create()
+    atexit.register(server.drop, urlsplit(url).path.strip('/'))
+    return url
 
 
 def run(

@@ -7,6 +7,7 @@ transaction writes becomes visible at its commit, all at once. Without a `pause`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -210,7 +211,11 @@ def _one_node(store: MemoryStore, lock: Lock, scope: OneNode) -> NodeView:
     if node.phase is Phase.CLEANUP and resource is not None:
         chosen = any(other.phase is Phase.UPDATE and other.resource_id == resource.id for other in nodes.values())
         chosen_id = resource.id if chosen else None
-    return NodeView(store.clock(), node, traversal, stack, resource, inputs, chosen_id=chosen_id)
+    size = 0
+    if scope.max_input_bytes is not None:
+        size = sum(len(json.dumps(output.document())) for output in inputs.values())
+        inputs = {} if size > scope.max_input_bytes else inputs
+    return NodeView(store.clock(), node, traversal, stack, resource, inputs, size, chosen_id=chosen_id)
 
 
 def _one_replacement(store: MemoryStore, lock: Lock, scope: OneReplacement) -> NodeView:

@@ -17,6 +17,9 @@ from convergence.db.statements.store import Store
 
 R = TypeVar('R')
 
+AT_ONCE = 50
+"""Rows that are held at once where most of them are only looked at."""
+
 State = tuple[Action | None, Status | None]
 """A wanted state; None stands for any action, or any status."""
 
@@ -171,8 +174,13 @@ class Inspector:
 
     def damaged(self, stack_id: str) -> list[Resource]:
         """The rows of a stack in which something cannot be read, by name."""
-        rows = self._many(resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id))
-        return sorted((row for row in rows if row.damaged), key=lambda row: (row.name, row.created_at))
+        found: list[Resource] = []
+        with self._store.reading() as connection:
+            keys = connection.execute(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == stack_id)).scalars().all()
+            for some in chunks(keys, AT_ONCE):
+                rows = connection.execute(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id.in_(some)))
+                found += [row for row in (resource_of(*values) for values in rows) if row.damaged]
+        return sorted(found, key=lambda row: (row.name, row.created_at))
 
     def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
         """The signals that some rows have received, oldest first, each with the name of the resource."""

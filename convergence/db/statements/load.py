@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, Table, and_, bindparam, func, literal, select, update
+from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
@@ -36,6 +36,7 @@ RowT = TypeVar('RowT', Node, Resource)
 
 CHUNK = 500
 """Members of one IN list."""
+_NO_LIMIT = 2**62
 
 
 def columns(table: Table, kind: type[Any]) -> list[Any]:
@@ -132,7 +133,11 @@ READ_HELD: Select[Any] = (
     )
     .where(STACK.c.id == bindparam('stack'))
 )
-READ_INPUTS = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(
+_INPUT_BYTES = func.coalesce(func.sum(func.length(SYNC_POINT.c.output, type_=Integer)).over(), 0)
+# What is more than a thread can hold does not leave the database.
+READ_INPUTS = select(
+    SYNC_POINT.c.name, case((bindparam('most') >= _INPUT_BYTES, SYNC_POINT.c.output)), _INPUT_BYTES
+).where(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
     SYNC_POINT.c.status == NodeStatus.DONE,
@@ -195,17 +200,24 @@ def _node(connection: Connection, traversal_id: str, number: int) -> tuple[Node,
     return node_of(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
 
 
-def _inputs(connection: Connection, node: Node) -> tuple[dict[str, Output], tuple[str, ...]]:
-    """What a node is given, by name; and the names of those whose output cannot be read."""
+def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[str, Output], int, tuple[str, ...]]:
+    """What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
     inputs: dict[str, Output] = {}
     unread: list[str] = []
+    total = 0
     for numbers in chunks(node.requires):
-        for name, output in connection.execute(READ_INPUTS, {'traversal': node.traversal_id, 'numbers': list(numbers)}):
+        left = _NO_LIMIT if most is None else most - total
+        asked = {'traversal': node.traversal_id, 'numbers': list(numbers), 'most': left}
+        found = connection.execute(READ_INPUTS, asked).all()
+        for name, output, _ in found:
             if output is UNREADABLE:
                 unread.append(name)
             else:
                 inputs[name] = output
-    return inputs, tuple(sorted(unread))
+        total += int(found[0][2]) if found else 0
+        if most is not None and total > most:
+            return {}, total, ()
+    return inputs, total, tuple(sorted(unread))
 
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
@@ -226,8 +238,8 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     if node.phase is Phase.CLEANUP and resource is not None:
         found = connection.execute(IS_CHOSEN, {'traversal': scope.traversal_id, 'resource': resource.id}).first()
         chosen_id = resource.id if found else None
-    inputs, unread = _inputs(connection, node) if node.requires else ({}, ())
-    return NodeView(now, node, traversal, stack, resource, inputs, unread, chosen_id)
+    inputs, size, unread = _inputs(connection, node, scope.max_input_bytes) if node.requires else ({}, 0, ())
+    return NodeView(now, node, traversal, stack, resource, inputs, size, unread, chosen_id)
 
 
 def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
