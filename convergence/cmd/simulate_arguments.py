@@ -71,6 +71,7 @@ class SimulateOptions:
             '--freeze': (faults.freeze, 0.0),
             '--no-answer': (faults.database, 0.0),
             '--outage': (faults.outage, 0.0),
+            '--lag': (faults.lag, 0.0),
             '--most-crashes': (faults.most_crashes, usual.faults.most_crashes),
         }
         differing = {name: value for name, (value, usually) in given.items() if value != usually}
@@ -96,11 +97,8 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
     _require_server(parser, given)
     explore = bool(given.explore)
     grain = Grain(given.grain or (Grain.TRANSACTION if explore else Grain.STEP))
-    faults = Faults(
-        given.drop, given.double, given.crash, given.most_crashes, given.freeze, given.no_answer, given.outage
-    )
     plan = RunPlan(
-        faults=faults,
+        faults=_faults(given),
         engines=given.engines or (1 if explore else RunPlan().engines),
         workers=given.workers or (2 if explore else RunPlan().workers),
         threads=given.threads,
@@ -132,13 +130,26 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
     )
 
 
+def _faults(given: argparse.Namespace) -> Faults:
+    return Faults(
+        given.drop,
+        given.double,
+        given.crash,
+        given.most_crashes,
+        given.freeze,
+        given.no_answer,
+        given.outage,
+        given.lag,
+    )
+
+
 def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """On a server there is no order, and nothing that is simulated can be taken away but messages and processes."""
     if given.store not in SERVERS:
         return
     if not given.database_url:
         parser.error(f'--store {given.store} needs --database-url, or {URL_VARIABLE} in the environment')
-    for option in ('order', 'explore', 'schedule', 'real', 'no_answer', 'outage', 'story', 'grain'):
+    for option in ('order', 'explore', 'schedule', 'real', 'no_answer', 'outage', 'lag', 'story', 'grain'):
         if getattr(given, option):
             parser.error(f'--{option.replace("_", "-")} cannot be had on a server: use --store memory or sqlite')
 
@@ -184,6 +195,18 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         help='others may go on at every step (default), or only between transactions (default of --explore)',
     )
     group.add_argument('--threads', type=_positive, default=RunPlan().threads, metavar='N', help='of each worker (8)')
+    _add_faults(group)
+    group.add_argument('--alternate', action='store_true', help='every other seed (the even ones) without faults')
+    group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
+    group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
+    group.add_argument('--story', choices=[form.value for form in Form], help='tell what happened, in this form')
+    group.add_argument('--states', type=_positive, default=20_000, metavar='N', help='bound of --explore')
+    group.add_argument(
+        '--choices', type=_positive, default=10_000, metavar='N', help='explore departures at the first N choices only'
+    )
+
+
+def _add_faults(group: argparse._ArgumentGroup) -> None:
     group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='of messages that are lost, 0 to 1')
     group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
     group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')
@@ -197,19 +220,18 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         '--outage', type=_rate, default=0.0, metavar='RATE', help='of sweeps in which broker or database go away'
     )
     group.add_argument(
+        '--lag',
+        type=_rate,
+        default=0.0,
+        metavar='RATE',
+        help='of transactions and questions that are shown the rows as they were some commits ago',
+    )
+    group.add_argument(
         '--most-crashes',
         type=_natural,
         default=Faults().most_crashes,
         metavar='N',
         help='in one run; as many standstills, and as many outages (3)',
-    )
-    group.add_argument('--alternate', action='store_true', help='every other seed (the even ones) without faults')
-    group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
-    group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
-    group.add_argument('--story', choices=[form.value for form in Form], help='tell what happened, in this form')
-    group.add_argument('--states', type=_positive, default=20_000, metavar='N', help='bound of --explore')
-    group.add_argument(
-        '--choices', type=_positive, default=10_000, metavar='N', help='explore departures at the first N choices only'
     )
 
 

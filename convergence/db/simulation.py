@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import event, select
 
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
-from convergence.db.memory.store import Tables
+from convergence.db.memory.look import Tables
 from convergence.db.schema.columns import OWN_CLOCK
 from convergence.db.schema.models import DUTY, EVENT, METADATA, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.statements.connection import Database

@@ -59,7 +59,8 @@ def load(path: Path) -> Scenario:
 
 
 COUNTS = (
-    *('runs', 'steps', 'lost', 'doubled', 'crashed', 'froze', 'unanswered', 'outages', 'left_out', 'simulated_s'),
+    *('runs', 'steps', 'lost', 'doubled', 'crashed', 'froze', 'unanswered', 'outages', 'lagged', 'left_out'),
+    'simulated_s',
 )
 """What tallies are added up by."""
 
@@ -69,7 +70,7 @@ class Tally:
     """What some runs amounted to.
 
     :ivar froze: how many processes stood still; `unanswered`: transactions that ended without an answer; `outages`: how
-        often broker or database went away.
+        often broker or database went away; `lagged`: how often somebody was shown the rows as they were before.
     :ivar left_out: how many checks of scenarios were not made, as their moment was none of rest.
     :ivar schedules: fingerprints of the different orders of events that were seen.
     :ivar simulated_s: seconds that passed on the simulated clocks.
@@ -83,6 +84,7 @@ class Tally:
     froze: int = 0
     unanswered: int = 0
     outages: int = 0
+    lagged: int = 0
     left_out: int = 0
     simulated_s: float = 0.0
     schedules: set[int] = field(default_factory=set)
@@ -144,6 +146,7 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
         froze=world.trouble.freezes,
         unanswered=world.trouble.failures,
         outages=world.trouble.outages,
+        lagged=world.trouble.lags,
         left_out=verdict.left_out,
         simulated_s=world.kernel.now - world.kernel.begun_at,
         schedules={fingerprint(verdict.scenario, verdict.choices)},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from convergence.db.memory.look import UP_TO_DATE, Lag
 from convergence.errors import DatabaseUnavailable
 from convergence.simulator.kernel import Crashed, Fiber
 
@@ -22,6 +24,8 @@ IN_TRANSACTIONS = frozenset({'begin', 'commit', 'committed'})
 """Points at which a database can go away. Before ``commit`` nothing is stored; after ``committed`` all is, but nobody
 is told."""
 IN_DATABASE = IN_TRANSACTIONS | {'read'}
+LAGS = (1, 2, 4, 12)
+"""By how many commits a server of the database lags behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Faults:
     :param freeze: of the points at which a process could stand still for a while, within its lease or beyond.
     :param database: of the transactions that end without an answer: some were carried out, some not.
     :param outage: of the sweep intervals in which the broker or the database goes away for a while.
+    :param lag: of the transactions and questions of a process that come to a server of the database which lags behind
+        the others: it shows the rows as they were some commits ago.
     :param most_crashes: after so many nothing crashes any more, so that every run comes to an end. As many standstills
         and as many outages there are at most.
     """
@@ -45,11 +51,12 @@ class Faults:
     freeze: float = 0.0
     database: float = 0.0
     outage: float = 0.0
+    lag: float = 0.0
 
     @property
     def any(self) -> bool:
         """Whether anything may go wrong at all."""
-        return bool(self.drop or self.double or self.at_points or self.outage)
+        return bool(self.drop or self.double or self.at_points or self.outage or self.lag)
 
     @property
     def at_points(self) -> bool:
@@ -69,7 +76,7 @@ class Trouble:
     :ivar excuses: whether anybody may have lost a row without having died: he was kept from his heartbeat, or told to
         stop and could not, or the clock was set.
     :ivar freezes: how many processes have stood still by chance; `failures`: how many transactions ended without an
-        answer; `outages`: how often broker or database went away.
+        answer; `outages`: how often broker or database went away; `lags`: how often an older state was shown.
     """
 
     def __init__(self, world: World, faults: Faults) -> None:
@@ -78,7 +85,8 @@ class Trouble:
         self.broker_until = self.database_until = 0.0
         self.last_at = 0.0
         self.excuses = False
-        self.freezes = self.failures = self.outages = 0
+        self.freezes = self.failures = self.outages = self.lags = 0
+        self._asked: weakref.WeakKeyDictionary[Fiber, int] = weakref.WeakKeyDictionary()
         if faults.at_points:
             world.kernel.at_point = self._at_point
 
@@ -149,6 +157,29 @@ class Trouble:
             self.happened()
             world.watch.story('rows', 'do not answer', '')
             raise DatabaseUnavailable('the simulated database does not answer')
+
+    def asked(self, fiber: Fiber) -> None:
+        """A user waits for the answer of a fiber; the user knows what has been committed so far."""
+        self._asked[fiber] = self._world.commits
+
+    def lag(self) -> Lag:
+        """Somebody looks at the rows: does he come to a server that lags behind?
+
+        Whoever answers a user has seen all that users have been told: a server that answers waits for what others have
+        committed (`convergence.db.statements.connection.WAITS_FOR_THE_OTHERS`).
+        """
+        faults, world, fiber = self._faults, self._world, self._world.kernel.current
+        if fiber is None or not world.choices.happens(faults.lag):
+            return UP_TO_DATE
+        commits = LAGS[world.choices.pick(len(LAGS))]
+        if fiber in self._asked:
+            commits = min(commits, world.commits - self._asked[fiber])
+        if not commits:
+            return UP_TO_DATE
+        self.lags += 1
+        self.happened()
+        world.watch.story('rows', f'show what they were {commits} commits ago', fiber.process.name)
+        return Lag(commits, catches_up=bool(world.choices.pick(2)))
 
     def at_sweep(self) -> None:
         """A sweep interval begins: does the broker or the database go away in it?"""

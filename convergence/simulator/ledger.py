@@ -15,7 +15,7 @@ from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
 from convergence.core.model import NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node, Stack, Traversal
-from convergence.db.memory.store import Tables
+from convergence.db.memory.look import Tables
 from convergence.simulator.verification import Violation
 
 

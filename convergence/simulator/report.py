@@ -124,6 +124,7 @@ def totals(tally: Tally, scenarios: int, seconds: float) -> str:
         f'{_count(tally.froze, "standstill")}': tally.froze,
         f'{_count(tally.unanswered, "transaction")} without an answer': tally.unanswered,
         f'{_count(tally.outages, "outage")} of broker or database': tally.outages,
+        f'{_count(tally.lagged, "look")} at an older state': tally.lagged,
     }
     more = ''.join(f', {text}' for text, count in further.items() if count)
     lines = (

@@ -16,7 +16,13 @@ from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 if TYPE_CHECKING:
     from convergence.simulator.user import User
 
-TOO_LATE = (errors.NotSupported, errors.EntityNotFound, errors.Invalid, errors.InvalidBreakPointHook)
+TOO_LATE = (
+    errors.NotSupported,
+    errors.EntityNotFound,
+    errors.Invalid,
+    errors.InvalidBreakPointHook,
+    errors.ResourceNotAvailable,
+)
 """What an engine answers where the stack has moved on."""
 
 

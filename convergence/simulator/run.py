@@ -317,6 +317,7 @@ class Run:
         world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)
         self._asked = call
         self._asking = world.kernel.spawn(engine.process, call.verb, lambda: self.user.ask(engine, call))
+        world.trouble.asked(self._asking)
         if self._plan.mode is Mode.ORDER:
             self._finish_fibers()
 

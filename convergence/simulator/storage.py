@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from convergence.core.effects import Decision
+from convergence.db.memory.look import Lag, Tables
 from convergence.db.memory.queries import MemoryRoster, MemorySweeps
 from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.snapshots import MemorySnapshots
-from convergence.db.memory.store import MemoryStore, Tables
+from convergence.db.memory.store import MemoryStore
 from convergence.db.ports import Ports
 from convergence.db.transaction import Transactions
 
@@ -25,6 +26,10 @@ class SimulatedStore(Transactions, Protocol):
     block: Callable[[], None]
     released: Callable[[], None]
     committed: Callable[[Decision[Any]], None]
+    lag: Callable[[], Lag]
+
+    def spread(self, commits: int) -> None:
+        """From now on there are several servers, which may be so many commits behind."""
 
     @property
     def tables(self) -> Tables:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from convergence.core import effects
 from convergence.core.effects import Decision, Effect
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
-from convergence.db.memory.store import Tables
+from convergence.db.memory.look import Tables
 
 RowT = TypeVar('RowT')
 NodeKey = tuple[str, int]

@@ -24,7 +24,7 @@ from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.simulator.checker import InvariantChecker
 from convergence.simulator.choices import Choices
-from convergence.simulator.faults import LEASE_S, NONE, SWEEP_S, Faults, Trouble
+from convergence.simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
@@ -103,7 +103,7 @@ class World(Passing):
     :ivar trouble: what goes wrong by chance, and what is away.
     :ivar checker: looks over everything that happens.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
-    :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`: as it says.
+    :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`, `commits`: as it says.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class World(Passing):
         self.bag: list[MessageInFlight] = []
         self.timers: list[tuple[float, MessageInFlight]] = []
         self.lost = False
-        self.crashes = self.dropped = self.doubled = 0
+        self.crashes = self.dropped = self.doubled = self.commits = 0
         self._ids = 0
         self._shape = shape
         self.alarms: list[Alarm] = []
@@ -150,6 +150,9 @@ class World(Passing):
         self.reality.changed = self.checker.happened
         if isinstance(self.store, MemoryStore):
             self.store.rest = self._rest
+        if self.faults.lag:
+            self.store.spread(max(LAGS))
+            self.store.lag = self.trouble.lag
 
     def close(self) -> None:
         """The world ends: everybody in it, and its database."""
@@ -304,6 +307,7 @@ class World(Passing):
         self.kernel.spawn(process, name, attempt)
 
     def _committed(self, decision: Decision[Any]) -> None:
+        self.commits += 1
         self.checker.committed(self, decision)
         for watcher in self.watch.commits:
             watcher(self, decision)

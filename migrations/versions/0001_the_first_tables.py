@@ -142,6 +142,7 @@ def upgrade() -> None:
         sa.Column('tags', LONG_TEXT, nullable=False),
         sa.Column('request_key', sa.String(length=255), nullable=True),
         sa.Column('request_digest', sa.String(length=64), nullable=True),
+        sa.Column('planned', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
         sa.UniqueConstraint('project_id', 'request_key', name=op.f('uq_stack_project_id_request_key')),

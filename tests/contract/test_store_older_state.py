@@ -31,15 +31,15 @@ LOOKS = {
 
 
 @contextmanager
-def older(engine: Any, part: str) -> Iterator[list[str]]:
-    """Each statement with this part finds nothing, as if what it looks for had not been replicated yet.
+def older(engine: Any, part: str, times: int | None = None) -> Iterator[list[str]]:
+    """Each statement with this part (or the first ones) finds nothing, as if what it looks for was not replicated yet.
 
     The statements after it, in the same transaction, see everything.
     """
     seen: list[str] = []
 
     def look(connection: Any, cursor: Any, text: str, parameters: Any, context: Any, many: bool) -> tuple[str, Any]:
-        if part in text:
+        if part in text and (times is None or len(seen) < times):
             seen.append(text)
             text = text.replace('WHERE', 'WHERE 1 = 0 AND', 1)
         return text, parameters
@@ -114,6 +114,23 @@ def test_nothing_is_decided_by_a_row_that_is_older_than_its_holder_knows_it(engi
     assert len(decided) == 1
 
 
+def test_a_result_is_stored_although_its_row_is_not_seen_at_first(engine: Any) -> None:
+    """The row of a replacement is new, and so is the claim of whoever makes its object."""
+    harness = Harness(engine)
+    stack = harness.created({'a': 'x'})
+    row = harness.row(stack, 'a')
+    seen: list[Any] = []
+
+    def look(view: Any) -> Decision[None]:
+        seen.append(view.resource)
+        return Decision(None)
+
+    with older(engine, 'WHERE resource.id', times=1) as looks:
+        harness.store.transact(HeldResource(row.id, fence=row.fence), look)
+    assert len(looks) == 1
+    assert [each.id for each in seen] == [row.id]
+
+
 def test_a_plan_writes_the_rows_that_it_locks_where_a_lock_ends_at_its_server(engine: Any) -> None:
     """In a Galera cluster only what both write keeps a claim on another server from passing a plan unseen."""
     harness = Harness(engine)
@@ -121,8 +138,8 @@ def test_a_plan_writes_the_rows_that_it_locks_where_a_lock_ends_at_its_server(en
     written: list[str] = []
 
     def note(connection: Any, cursor: Any, text: str, *rest: Any) -> None:
-        if text.startswith('UPDATE resource SET planned'):
-            written.append(text)
+        if text.startswith(('UPDATE stack SET planned', 'UPDATE resource SET planned')):
+            written.append(text.split()[1])
 
     event.listen(engine, 'before_cursor_execute', note)
     try:
@@ -131,7 +148,7 @@ def test_a_plan_writes_the_rows_that_it_locks_where_a_lock_ends_at_its_server(en
         engine.dispose()
         event.listen(engine, 'connect', _as_in_a_cluster)
         harness.store.transact(WholeStack(stack), lambda view: Decision(None))
-        assert len(written) == 1
+        assert written == ['stack', 'resource']
     finally:
         event.remove(engine, 'before_cursor_execute', note)
         if event.contains(engine, 'connect', _as_in_a_cluster):

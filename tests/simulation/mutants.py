@@ -66,7 +66,8 @@ class Mutant:
 CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory.store'
 VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory.effects'
-LOAD = 'convergence.db.statements.load'
+LOAD, LOOKING = 'convergence.db.statements.load', 'convergence.db.looking'
+MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
 
@@ -370,21 +371,21 @@ MUTANTS = (
     ),
     Mutant(
         'plan without the locks of the rows',
-        (Edit(f'{STORE}:_whole_stack', "lock(('resource', row.id))", 'pass'),),
+        (Edit(f'{MEMORY_LOAD}:_whole_stack', "look.lock('resource', row.id)", 'pass'),),
         ('update_add_concurrent', 'five_updates_in_a_row'),
+    ),
+    Mutant(
+        'a signal locks rows in another order than a plan',
+        (Edit(f'{MEMORY_LOAD}:_signalled', 'for key in rows:', 'for key in reversed(rows):'),),
+        ('signal_comes_while_a_way_back_is_planned',),
     ),
     Mutant(
         'read the traversal before the row is locked',
         (
             Edit(
-                f'{STORE}:_one_node',
-                'seen = store.node(scope.traversal_id, scope.number)[0].resource_id',
-                'node, traversal, stack = store.node(scope.traversal_id, scope.number); seen = node.resource_id',
-            ),
-            Edit(
-                f'{STORE}:_one_node',
-                'node, traversal, stack = store.node(scope.traversal_id, scope.number)\n    res',
-                'res',
+                f'{MEMORY_LOAD}:_one_node',
+                'resource, (node, traversal, stack, now) = row_and_node(',
+                'node, traversal, stack, now = look.node(scope.traversal_id, scope.number)\n    resource, _ = row_and_node(',
             ),
         ),
         ('update_add_concurrent', 'five_updates_in_a_row'),
@@ -590,6 +591,37 @@ MUTANTS = (
         ),
         ('update_replace',),
         storage=in_sqlite,
+    ),
+    Mutant(
+        'what a server that lags does not show is gone',
+        (Edit(f'{MEMORY_LOAD}:_one_node', 'partial(_lock_row, look)', 'lambda resource_id: None'),),
+        ('basic_update_delete', 'update_remove'),
+        Faults(lag=0.2),
+    ),
+    Mutant(
+        'SQL: what a server that lags does not show is gone',
+        (Edit(f'{LOAD}:_one_node', 'partial(_lock_row, connection)', 'lambda resource_id: None'),),
+        ('basic_update_delete', 'update_remove'),
+        Faults(lag=0.2),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'who plans writes nothing of what it has locked, where a lock ends at its server',
+        (Edit(f'{STORE}:MemoryStore._commit', 'look.held if isinstance(scope, WholeStack) else ()', '()'),),
+        ('failed_create_is_rolled_back', 'nothing_wanted_at_all'),
+        Faults(lag=0.2),
+    ),
+    Mutant(
+        'a stack that a server that lags does not show cannot be rolled back',
+        (
+            Edit(
+                f'{TRAVERSALS}.roll_back',
+                "raise Overtaken(f'stack {stack.name} is not seen any more') from None",
+                'raise',
+            ),
+        ),
+        ('failed_create_is_rolled_back',),
+        Faults(lag=0.3),
     ),
     Mutant(
         'judge by times whether a replaced row has a cleanup node',

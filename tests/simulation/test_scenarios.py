@@ -21,7 +21,8 @@ FAULTS = {
     'deadly': (RunPlan(faults=Faults(drop=0.05, double=0.05, crash=0.01)), 15),
     'frozen': (RunPlan(faults=Faults(freeze=0.004)), 5),
     'away': (RunPlan(faults=Faults(database=0.02, outage=0.2)), 5),
-    'everything': (RunPlan(faults=Faults(0.03, 0.05, 0.003, freeze=0.003, database=0.01, outage=0.1)), 5),
+    'lagging': (RunPlan(faults=Faults(lag=0.1)), 3),
+    'everything': (RunPlan(faults=Faults(0.03, 0.05, 0.003, 3, 0.003, 0.01, 0.1, lag=0.005)), 5),
 }
 """What goes wrong (or narrow: that nodes are told one by one), and under how many seeds."""
 
@@ -44,6 +45,7 @@ def run(scenario: Scenario, plan: RunPlan, seed: int) -> Run:
         error.add_note(
             f'repeat: convergence-simulate --seed {seed} --drop {faults.drop} --double {faults.double} '
             f'--crash {faults.crash} --freeze {faults.freeze} --no-answer {faults.database} --outage {faults.outage} '
+            f'--lag {faults.lag} '
             f'tests/scenarios/{scenario.name}.py'
         )
         raise

@@ -2,108 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
-from functools import cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from convergence.core import effects
-from convergence.core.changes import NodeChange, ResourceChange, StackChange
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack
+from convergence.core.rows import Node, Resource, Stack
+from convergence.db.memory.draft import GONE, Draft, changed
+from convergence.db.memory.look import Tables
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists
 
-if TYPE_CHECKING:
-    from convergence.db.memory.store import Tables
 
-RowT = TypeVar('RowT')
-
-GONE: Any = object()
-"""Kept aside in place of a row that is to be removed."""
-
-
-class Draft:
-    """The writes of one transaction, over the rows as they are."""
-
-    def __init__(self, tables: Tables, now: float) -> None:
-        self.tables = tables
-        self.now = now
-        self.ready: Ready = []
-        self._rows: dict[tuple[str, Any], Any] = {}
-        self._nodes: dict[tuple[str, int], Node] = {}
-        self._cast: set[tuple[str, int]] = set()
-        self.events: list[Event] = []
-        self.signals: list[ReceivedSignal] = []
-        self.forgotten: set[str] = set()
-
-    def get(self, table: str, key: Any) -> Any:
-        """A row as this transaction sees it; None where there is none."""
-        row = self._rows.get((table, key))
-        if row is None:
-            row = getattr(self.tables, table).get(key)
-        return None if row is GONE else row
-
-    def put(self, table: str, key: Any, row: Any) -> None:
-        """Write a row, or `GONE`."""
-        self._rows[table, key] = row
-
-    def node(self, traversal_id: str, number: int) -> Node | None:
-        """A node as this transaction sees it."""
-        return self._nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
-
-    def nodes(self, traversal_id: str) -> list[Node]:
-        """All nodes of a traversal as this transaction sees them, by number."""
-        numbers = {*self.tables.node.get(traversal_id, {}), *(key[1] for key in self._nodes if key[0] == traversal_id)}
-        return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
-
-    def put_node(self, node: Node) -> None:
-        """Write a node; the time at which it becomes ready is noted."""
-        before = self.node(node.traversal_id, node.number)
-        if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
-            self._cast.add((node.traversal_id, node.number))
-        self._nodes[node.traversal_id, node.number] = node
-
-    def tell(self, traversal_id: str, number: int) -> None:
-        """Somebody is told now that a node is ready."""
-        self._cast.add((traversal_id, number))
-
-    def hide(self, traversal_id: str, number: int) -> None:
-        """A node is ready, but its turn to be told of has not come."""
-        self._cast.discard((traversal_id, number))
-
-    def become_true(self) -> None:
-        """Make everything visible."""
-        for (table, key), row in self._rows.items():
-            rows = getattr(self.tables, table)
-            if row is GONE:
-                rows.pop(key, None)
-            else:
-                rows[key] = row
-        for (traversal_id, number), node in self._nodes.items():
-            self.tables.node.setdefault(traversal_id, {})[number] = node
-        for key in self._cast:
-            self.tables.notified_at[key] = self.now
-        for event in self.events:
-            self.tables.event.append(changed(event, {'sequence': len(self.tables.event) + 1}))
-        if self.forgotten:
-            self.tables.signal[:] = [each for each in self.tables.signal if each.resource_id not in self.forgotten]
-        for signal in self.signals:
-            place = max((each.sequence or 0 for each in self.tables.signal), default=0) + 1
-            self.tables.signal.append(changed(signal, {'sequence': place}))
-
-
-def apply(tables: Tables, decided: Iterable[effects.Effect], now: float) -> Ready:
+def apply(
+    committed: Tables,
+    decided: Iterable[effects.Effect],
+    now: float,
+    *,
+    seen: Tables | None = None,
+    written: Iterable[tuple[str, str]] = (),
+) -> Ready:
     """Carry out effects in their order, all or none.
 
+    :param committed: the rows as they are.
+    :param seen: the rows as this transaction sees them, where its server may lag.
+    :param written: tables and keys of rows that are written in any case.
     :returns: the nodes that became ready and are to be attended to.
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
-    draft = Draft(tables, now)
+    draft = Draft(seen or committed, committed, now)
     for effect in decided:
         APPLIERS[type(effect)](draft, effect)
+    for table, key in written:
+        row = draft.get(table, key)
+        if row is not None:
+            draft.put(table, key, replace(row))
+    if draft.tables is not committed:
+        draft.require_unwritten()
     draft.become_true()
     return draft.ready
 
@@ -115,7 +52,7 @@ def _expect(condition: bool, what: str) -> None:
 
 def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
     stack = effect.stack
-    for other in draft.tables.stack.values():
+    for other in draft.committed.stack.values():
         if other.deleted_at is None and (other.project_id, other.name) == (stack.project_id, stack.name):
             raise StackExists(f'The Stack ({stack.name}) already exists.')
         same_key = (other.project_id, other.request_key) == (stack.project_id, stack.request_key)
@@ -223,42 +160,6 @@ def _held(draft: Draft, effect: effects.UpdateResource | effects.DeleteResource)
 
 def _update_resource(draft: Draft, effect: effects.UpdateResource) -> None:
     draft.put('resource', effect.resource_id, changed(_held(draft, effect), effect.changes))
-
-
-@cache
-def _shape(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
-    names = [each.name for each in fields(kind)]
-    return attrgetter(*names), {name: place for place, name in enumerate(names)}
-
-
-class _Numbered(TypedDict):
-    """What is given its place when it is stored."""
-
-    sequence: int
-
-
-@overload
-def changed(row: Stack, changes: StackChange) -> Stack: ...
-@overload
-def changed(row: Resource, changes: ResourceChange) -> Resource: ...
-@overload
-def changed(row: Node, changes: NodeChange) -> Node: ...
-@overload
-def changed(row: Event, changes: _Numbered) -> Event: ...
-@overload
-def changed(row: ReceivedSignal, changes: _Numbered) -> ReceivedSignal: ...
-def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
-    """A copy of a row with some columns changed: `dataclasses.replace`, several times as fast.
-
-    :raises KeyError: there is no such column.
-    """
-    kind: Any = type(row)
-    read, places = _shape(kind)
-    values = list(read(row))
-    for name, value in changes.items():
-        values[places[name]] = value
-    copy: RowT = kind(*values)
-    return copy
 
 
 def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:

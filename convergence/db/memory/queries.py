@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from convergence.core.model import Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
+from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
@@ -49,7 +50,7 @@ class MemoryRoster(Roster):
     @override
     def remove_dead(self) -> int:
         """Forget the processes whose lease has run out and who hold nothing any more."""
-        holders = {row.owner for row in self._memory.tables.resource.values()}
+        holders = {row.owner for row in self._memory.seen().resource.values()}
         dead = [each.id for each in self.services() if not each.is_up and each.id not in holders]
         for service_id in dead:
             del self._services[service_id]
@@ -58,7 +59,7 @@ class MemoryRoster(Roster):
     @override
     def held_by(self, service_id: str) -> list[Resource]:
         """The resource rows that a worker holds."""
-        return [row for row in self._memory.tables.resource.values() if row.owner == service_id]
+        return [row for row in self._memory.seen().resource.values() if row.owner == service_id]
 
     def alive(self) -> set[str]:
         """The ids of the processes whose lease still runs."""
@@ -71,6 +72,27 @@ def _held(row: Resource) -> HeldRow:
 
 def _longest_ready(found: tuple[float, ReadyNode]) -> tuple[float, int]:
     return found[0], found[1].number
+
+
+def _is_free(tables: Tables, node: Node, now: float) -> bool:
+    if node.phase not in (Phase.UPDATE, Phase.CLEANUP):
+        return True
+    row = tables.resource.get(node.resource_id or '')
+    if row is None:
+        return True
+    if row.waits_at(node.traversal_id):
+        return False
+    return row.owner is None and (row.wake_at is None or row.wake_at <= now or row.events != row.heard)
+
+
+def _left(tables: Tables) -> list[Resource]:
+    return [
+        row
+        for row in tables.resource.values()
+        if row.status is Status.IN_PROGRESS
+        and row.owner is None
+        and tables.stack[row.stack_id].status is not Status.IN_PROGRESS
+    ]
 
 
 class MemorySweeps(Sweeps):
@@ -94,15 +116,15 @@ class MemorySweeps(Sweeps):
     @override
     def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
-        tables, now = self._memory.tables, self._memory.clock()
+        tables, now = self._memory.seen(), self._memory.clock()
         found: list[tuple[float, ReadyNode]] = []
         for traversal in tables.traversal.values():
             if traversal.status is not TraversalStatus.RUNNING:
                 continue
             of_traversal: list[tuple[float, ReadyNode]] = []
-            for node in self._memory.nodes(traversal.id).values():
+            for node in tables.nodes_of(traversal.id).values():
                 since = tables.notified_at.get((traversal.id, node.number), now)
-                if node.status is NodeStatus.READY and since < now - older_than_s and self._is_free(node, now):
+                if node.status is NodeStatus.READY and since < now - older_than_s and _is_free(tables, node, now):
                     ready = ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)
                     of_traversal.append((since, ready))
             found += sorted(of_traversal, key=_longest_ready)[:window]
@@ -111,22 +133,12 @@ class MemorySweeps(Sweeps):
             tables.notified_at[node_found.traversal_id, node_found.number] = now
         return oldest
 
-    def _is_free(self, node: Node, now: float) -> bool:
-        if node.phase not in (Phase.UPDATE, Phase.CLEANUP):
-            return True
-        row = self._memory.tables.resource.get(node.resource_id or '')
-        if row is None:
-            return True
-        if row.waits_at(node.traversal_id):
-            return False
-        return row.owner is None and (row.wake_at is None or row.wake_at <= now or row.events != row.heard)
-
     @override
     def orphaned(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
         alive = self._roster.alive()
         silent = {service.id: service.age_s - service.lease_s / 2 for service in self._roster.services()}
-        held = [row for row in self._memory.tables.resource.values() if row.owner and row.owner not in alive]
+        held = [row for row in self._memory.seen().resource.values() if row.owner and row.owner not in alive]
         return [replace(_held(row), silent_s=silent.get(row.owner or '', 0.0)) for row in held[:limit]]
 
     @override
@@ -135,44 +147,34 @@ class MemorySweeps(Sweeps):
         latest = self._memory.clock() - slack_s
         return [
             _held(row)
-            for row in self._memory.tables.resource.values()
+            for row in self._memory.seen().resource.values()
             if row.status is Status.IN_PROGRESS and row.owner and row.deadline is not None and row.deadline < latest
         ][:limit]
 
     @override
     def to_be_told(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
-        return [_held(row) for row in self._left() if row.progress is not None][:limit]
+        return [_held(row) for row in _left(self._memory.seen()) if row.progress is not None][:limit]
 
     @override
     def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
         """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
-        tables, latest = self._memory.tables, self._memory.clock() - older_than_s
+        tables, latest = self._memory.seen(), self._memory.clock() - older_than_s
 
         def is_due(row: Resource) -> bool:
             stack = tables.stack[row.stack_id]
             rests_since = stack.created_at if stack.updated_at is None else stack.updated_at
             return row.progress is None or rests_since <= latest
 
-        return [_held(row) for row in self._left() if is_due(row)][:limit]
-
-    def _left(self) -> list[Resource]:
-        tables = self._memory.tables
-        return [
-            row
-            for row in tables.resource.values()
-            if row.status is Status.IN_PROGRESS
-            and row.owner is None
-            and tables.stack[row.stack_id].status is not Status.IN_PROGRESS
-        ]
+        return [_held(row) for row in _left(tables) if is_due(row)][:limit]
 
     @override
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet."""
         return [
             EndedTraversal(stack.id, traversal.id)
-            for stack in self._memory.tables.stack.values()
-            if (traversal := self._memory.tables.traversal.get(stack.traversal_id or '')) is not None
+            for stack in self._memory.seen().stack.values()
+            if (traversal := self._memory.seen().traversal.get(stack.traversal_id or '')) is not None
             and traversal.status is TraversalStatus.FAILED
             and stack.status is Status.IN_PROGRESS
         ][:limit]
@@ -183,14 +185,14 @@ class MemorySweeps(Sweeps):
         now = self._memory.clock()
         return [
             EndedTraversal(each.stack_id, each.id)
-            for each in self._memory.tables.traversal.values()
+            for each in self._memory.seen().traversal.values()
             if each.status is TraversalStatus.RUNNING and each.deadline < now
         ][:limit]
 
     @override
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
         """Deleted stacks of which rows are left that name an object, or may stand for one."""
-        tables, latest = self._memory.tables, self._memory.clock() - again_s
+        tables, latest = self._memory.seen(), self._memory.clock() - again_s
 
         def is_due(stack: Stack) -> bool:
             failed_then = stack.status is Status.FAILED and (stack.updated_at or 0.0) < latest
@@ -224,7 +226,7 @@ class MemorySweeps(Sweeps):
 
         Nodes have no times here; an operation makes progress when an action of it begins or ends.
         """
-        tables, now = self._memory.tables, self._memory.clock()
+        tables, now = self._memory.seen(), self._memory.clock()
         found: list[Standing] = []
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')

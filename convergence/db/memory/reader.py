@@ -45,12 +45,12 @@ class MemoryInspector(StackReader):
     @override
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
         """All rows of some resources of a stack: also replaced ones, and those that are being removed."""
-        return [row for row in self._memory.tables.resources_of(stack_id) if row.name in names]
+        return [row for row in self._memory.seen().resources_of(stack_id) if row.name in names]
 
     @override
     def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
         """The signals that some rows have received, oldest first, each with the name of the resource."""
-        tables = self._memory.tables
+        tables = self._memory.seen()
         return [
             (tables.resource[each.resource_id].name, each)
             for each in tables.signal
@@ -60,17 +60,17 @@ class MemoryInspector(StackReader):
     @override
     def count_signals(self, resource_id: str) -> int:
         """How many signals a row has received."""
-        return sum(each.resource_id == resource_id for each in self._memory.tables.signal)
+        return sum(each.resource_id == resource_id for each in self._memory.seen().signal)
 
     @override
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
-        return self._memory.tables.resource.get(resource_id)
+        return self._memory.seen().resource.get(resource_id)
 
     @override
     def unfinished(self, stack_id: str, limit: int) -> list[Resource]:
         """Rows of a stack that failed, or were never begun, by name."""
-        rows = self._memory.tables.resources_of(stack_id)
+        rows = self._memory.seen().resources_of(stack_id)
         left = [row for row in rows if row.status is Status.FAILED or row.action is Action.INIT]
         return sorted(left, key=lambda row: row.name)[:limit]
 
@@ -102,8 +102,8 @@ class MemoryInspector(StackReader):
     def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
         """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
         known = {each.id: each for each in self._roster.services()} if self._roster is not None else {}
-        ready = [(node, self._memory.tables.resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
-        notified_at = self._memory.tables.notified_at
+        ready = [(node, self._memory.seen().resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
+        notified_at = self._memory.seen().notified_at
 
         def place(each: tuple[Node, Resource | None]) -> tuple[bool, float, int]:
             node, row = each
@@ -114,7 +114,7 @@ class MemoryInspector(StackReader):
     @override
     def frontier_counts(self, traversal_id: str) -> FrontierCounts:
         """Who attends to the ready nodes of a traversal."""
-        rows = [self._memory.tables.resource.get(node.resource_id or '') for node in self._ready(traversal_id)]
+        rows = [self._memory.seen().resource.get(node.resource_id or '') for node in self._ready(traversal_id)]
         claimed = sum(row is not None and row.owner is not None for row in rows)
         waiting = sum(row is not None and (_is_parked(row) or bool(row.waits_at(traversal_id))) for row in rows)
         return FrontierCounts(claimed, waiting)
@@ -125,11 +125,11 @@ class MemoryInspector(StackReader):
         return self._memory.clock()
 
     def _ready(self, traversal_id: str) -> list[Node]:
-        return [node for node in self._memory.nodes(traversal_id).values() if node.status is NodeStatus.READY]
+        return [node for node in self._memory.seen().nodes_of(traversal_id).values() if node.status is NodeStatus.READY]
 
     def _frontier_node(self, node: Node, row: Resource | None, known: dict[str, Service]) -> FrontierNode:
         now = self._memory.clock()
-        notified_at = self._memory.tables.notified_at.get((node.traversal_id, node.number))
+        notified_at = self._memory.seen().notified_at.get((node.traversal_id, node.number))
         age_s = None if notified_at is None else now - notified_at
         if row is None:
             return FrontierNode(
@@ -182,13 +182,13 @@ class MemoryReader(MemoryInspector):
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
         self._memory.pause('read')
-        return self._memory.tables.stack.get(stack_id)
+        return self._memory.seen().stack.get(stack_id)
 
     @override
     def stack_named(self, project_id: str, name: str) -> Stack | None:
         """A living stack by its name."""
         self._memory.pause('read')
-        for stack in self._memory.tables.stack.values():
+        for stack in self._memory.seen().stack.values():
             if stack.deleted_at is None and (stack.project_id, stack.name) == (project_id, name):
                 return stack
         return None
@@ -197,7 +197,7 @@ class MemoryReader(MemoryInspector):
     def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
         """The stack that was made for a request."""
         self._memory.pause('read')
-        for stack in self._memory.tables.stack.values():
+        for stack in self._memory.seen().stack.values():
             if (stack.project_id, stack.request_key) == (project_id, request_key):
                 return stack
         return None
@@ -208,7 +208,7 @@ class MemoryReader(MemoryInspector):
         keys = [_STACK_KEYS[key] for key in query.sort_keys] or ['created_at']
         found = [
             each
-            for each in self._memory.tables.stack.values()
+            for each in self._memory.seen().stack.values()
             if _matches(each, query) or (each.id == query.marker and each.project_id == query.project_id)
         ]
         found.sort(key=lambda each: (*(_ordered(getattr(each, key)) for key in keys), each.id))
@@ -222,51 +222,51 @@ class MemoryReader(MemoryInspector):
     @override
     def count_stacks(self, query: StackFilter) -> int:
         """How many stacks a query asks for, whatever its page."""
-        return sum(_matches(each, query) for each in self._memory.tables.stack.values())
+        return sum(_matches(each, query) for each in self._memory.seen().stack.values())
 
     @override
     def template(self, template_id: str) -> Template | None:
         """A template."""
         self._memory.pause('read')
-        return self._memory.tables.template.get(template_id)
+        return self._memory.seen().template.get(template_id)
 
     @override
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack."""
-        rows = self._memory.tables.resources_of(stack_id)
+        rows = self._memory.seen().resources_of(stack_id)
         return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
 
     @override
     def events(self, stack_id: str) -> list[Event]:
         """What happened to a stack and its resources, oldest first."""
-        return [event for event in self._memory.tables.event if event.stack_id == stack_id]
+        return [event for event in self._memory.seen().event if event.stack_id == stack_id]
 
     @override
     def traversal(self, traversal_id: str) -> Traversal | None:
         """One operation."""
         self._memory.pause('read')
-        return self._memory.tables.traversal.get(traversal_id)
+        return self._memory.seen().traversal.get(traversal_id)
 
     @override
     def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
         """The operations on a stack, oldest first."""
-        found = [each for each in self._memory.tables.traversal.values() if each.stack_id == stack_id]
+        found = [each for each in self._memory.seen().traversal.values() if each.stack_id == stack_id]
         return sorted(found, key=lambda each: (each.started_at, each.id))[-newest if newest else None :]
 
     @override
     def node_counts(self, traversal_id: str) -> dict[str, int]:
         """How many nodes of a traversal are in each status."""
-        return dict(Counter(str(node.status) for node in self._memory.nodes(traversal_id).values()))
+        return dict(Counter(str(node.status) for node in self._memory.seen().nodes_of(traversal_id).values()))
 
     @override
     def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
         """The nodes of a traversal, in order."""
-        return [node for _, node in sorted(self._memory.nodes(traversal_id).items())][:limit]
+        return [node for _, node in sorted(self._memory.seen().nodes_of(traversal_id).items())][:limit]
 
     @override
     def chosen(self, traversal_id: str) -> dict[str, str]:
         """The row that is in service, or will be, for each name that a traversal visits."""
-        nodes = self._memory.nodes(traversal_id).values()
+        nodes = self._memory.seen().nodes_of(traversal_id).values()
         return {node.name or '': node.resource_id or '' for node in nodes if node.phase is Phase.UPDATE}
 
 

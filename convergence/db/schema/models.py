@@ -47,6 +47,7 @@ STACK = Table(
     Column('tags', Series, nullable=False),
     Column('request_key', NAME),
     Column('request_digest', String(64)),
+    Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
     Index('ix_stack_project_id_created_at', 'project_id', 'created_at'),

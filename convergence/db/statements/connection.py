@@ -21,7 +21,7 @@ import sqlalchemy
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
 from sqlalchemy import event
-from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from convergence import errors
 from convergence.db.statements import failures
@@ -30,6 +30,8 @@ LOG = logging.getLogger(__name__)
 
 Database: TypeAlias = Engine
 """What `connect` gives, for those who only hand it on."""
+Connected: TypeAlias = Connection
+"""What a database gives whoever wants to ask it something, for those who only hand it on."""
 
 DRIVERS = {
     'postgresql': 'postgresql+psycopg2',

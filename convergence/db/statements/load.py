@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal, select, update
@@ -13,6 +14,7 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import NodeStatus, Output, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
+from convergence.db.looking import held_row, require_lock, row_and_node
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.scopes import (
@@ -103,7 +105,9 @@ LOCK_RESOURCE = (
 )
 # In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
 # whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
-# the goal before, and change what the plan takes for settled.
+# the goal before, and change what the plan takes for settled. And who finds, on a server that lags, no row for what it
+# has made would store another one: two rows of one object, of which the one would be removed with the other's.
+WRITE_STACK = update(STACK).where(STACK.c.id == bindparam('stack_id')).values(planned=STACK.c.planned + 1)
 WRITE_RESOURCES = (
     update(RESOURCE)
     .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
@@ -200,6 +204,15 @@ def _node(connection: Connection, traversal_id: str, number: int) -> tuple[Node,
     return node_of(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
 
 
+def _locked_row(connection: Connection, statement: Select[Any], key: Mapping[str, Any]) -> Resource | None:
+    row = connection.execute(statement, key).first()
+    return resource_of(*row) if row is not None else None
+
+
+def _lock_row(connection: Connection, resource_id: str) -> Resource | None:
+    return _locked_row(connection, LOCK_RESOURCE, {'resource': resource_id})
+
+
 def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[str, Output], int, tuple[str, ...]]:
     """What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
     inputs: dict[str, Output] = {}
@@ -222,18 +235,11 @@ def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    locked = connection.execute(LOCK_RESOURCE_OF_NODE, key).first()
-    # Only now, under the lock: a join with the locking read would answer with an older state of these rows.
-    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
-    if locked is None and node.resource_id is not None:
-        # Not seen is not gone: the first statement may have looked before the plan with this node was there, as on a
-        # database server that lags behind the one where it was committed. The node is seen now, so its row is, too,
-        # unless it is gone. What depends on the lock is read again under it.
-        locked = connection.execute(LOCK_RESOURCE, {'resource': node.resource_id}).first()
-        node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
-    resource = resource_of(*locked) if locked else None
-    if resource is not None and node.resource_id != resource.id:
-        raise Conflict(f'node {scope.number} of {scope.traversal_id} works on another row by now')
+    resource, (node, traversal, stack, now) = row_and_node(
+        lambda: _locked_row(connection, LOCK_RESOURCE_OF_NODE, key),
+        partial(_lock_row, connection),
+        lambda: _node(connection, scope.traversal_id, scope.number),
+    )
     chosen_id = None
     if node.phase is Phase.CLEANUP and resource is not None:
         found = connection.execute(IS_CHOSEN, {'traversal': scope.traversal_id, 'resource': resource.id}).first()
@@ -244,10 +250,10 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
 
 def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
     held = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
-    locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
+    locked = _lock_row(connection, scope.resource_id)
     node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
-    _require_lock(held, stack)
-    resource = resource_of(*locked) if locked and node.resource_id == scope.resource_id else None
+    require_lock(held, stack)
+    resource = locked if node.resource_id == scope.resource_id else None
     key = {'traversal': scope.traversal_id, 'resource': scope.resource_id}
     has_cleanup = connection.execute(HAS_CLEANUP, key).first() is not None
     return NodeView(now, node, traversal, stack, resource, has_cleanup=has_cleanup)
@@ -256,23 +262,14 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     held = connection.execute(LOCK_STACK_OF_TRAVERSAL, {'traversal': scope.traversal_id}).first()
     node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
-    _require_lock(held, stack)
+    require_lock(held, stack)
     return NodeView(now, node, traversal, stack)
 
 
-def _require_lock(held: object | None, stack: Stack) -> None:
-    """A stack that is read now, but was not there to be locked: the lock was looked for in an older state."""
-    if held is None:
-        raise Conflict(f'stack {stack.id} was not there when it was to be locked')
-
-
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
-    locked = connection.execute(LOCK_RESOURCE, {'resource': scope.resource_id}).first()
-    if locked is None:
+    resource = held_row(partial(_lock_row, connection), scope)
+    if resource is None:
         return FinishView(0.0, None, None, None, None)
-    resource = resource_of(*locked)
-    if resource.fence < scope.fence:
-        raise Conflict(f'resource {resource.id} is read in an older state than it is known to have had')
     key = {'traversal': scope.traversal_id, 'node': scope.number, 'stack': resource.stack_id}
     row = connection.execute(READ_HELD, key).first()
     if row is None:
@@ -343,6 +340,7 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
     keys = connection.execute(READ_RESOURCE_IDS, {'stack': scope.stack_id}).scalars().all()
     resources = tuple(row for some in chunks(keys) for row in _locked(connection, some))
     if connection.info.get(GALERA):
+        connection.execute(WRITE_STACK, {'stack_id': scope.stack_id})
         for some in chunks(keys):
             connection.execute(WRITE_RESOURCES, {'resources': list(some)})
     # Read again: a worker may have failed the traversal while we waited for its rows.

@@ -180,19 +180,21 @@ class Traversals:
             if not same or now is None or now.status.value != 'IN_PROGRESS':
                 raise Overtaken(f'stack {stack.name} has moved on')
 
-        return self.start(
-            stack,
-            Request(
-                Action.ROLLBACK,
-                goal,
-                guard,
-                template=row,
-                request_id=request_id or failed.request_id,
-                cancels=cancels,
-                retains=failed.action is Action.ADOPT,
-                cause=failed.reason if failed.status is TraversalStatus.FAILED else f'{failed.action} cancelled',
-            ),
+        operation = Request(
+            Action.ROLLBACK,
+            goal,
+            guard,
+            template=row,
+            request_id=request_id or failed.request_id,
+            cancels=cancels,
+            retains=failed.action is Action.ADOPT,
+            cause=failed.reason if failed.status is TraversalStatus.FAILED else f'{failed.action} cancelled',
         )
+        try:
+            return self.start(stack, operation)
+        except errors.EntityNotFound:
+            # It was there a moment ago: a server of the database that lags behind does not show it yet.
+            raise Overtaken(f'stack {stack.name} is not seen any more') from None
 
     def _last_good(self, stack: Stack, template_id: str, failed: Traversal) -> tuple[Template, Goal]:
         try:

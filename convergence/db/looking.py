@@ -1,0 +1,65 @@
+"""How every store makes sure that nothing is decided by rows that were looked for in an older state of the database.
+
+A server that lags behind the one on which somebody has committed shows rows as they were, and does not show new ones;
+between two statements of one transaction it may catch up. Not seen is not gone, then, and not held is not free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.db.scopes import HeldResource
+from convergence.errors import Conflict
+
+SeenNode = tuple[Node, Traversal, Stack, float]
+"""A node with its traversal and stack, and the time of the database."""
+
+
+def row_and_node(
+    lock_row_of_node: Callable[[], Resource | None],
+    lock_row: Callable[[str], Resource | None],
+    read_node: Callable[[], SeenNode],
+) -> tuple[Resource | None, SeenNode]:
+    """A node, and the row that it works on, locked; None only where the row is gone.
+
+    :param lock_row_of_node: locks the row that the node names, whatever that is, and reads it, in one look.
+    :param lock_row: the same for one row, by its id.
+    :param read_node: each of them looks anew.
+    :raises Conflict: the node has got another row in between.
+    """
+    resource = lock_row_of_node()
+    # Only now, under the lock: a join with the locking read would answer with an older state of these rows.
+    seen = read_node()
+    resource_id = seen[0].resource_id
+    if resource is None and resource_id is not None:
+        # Not seen is not gone: the first look may have come before the plan with this node was there. The node is seen
+        # now, so its row is, too, unless it is gone. What depends on the lock is read again under it.
+        resource = lock_row(resource_id)
+        seen = read_node()
+    if resource is not None and seen[0].resource_id != resource.id:
+        raise Conflict(f'node {seen[0].number} of {seen[1].id} works on another row by now')
+    return resource, seen
+
+
+def require_lock(held: object | None, stack: Stack) -> None:
+    """See that a stack that is read now was there when it was to be locked.
+
+    :raises Conflict: it was not: the lock was looked for in an older state.
+    """
+    if held is None:
+        raise Conflict(f'stack {stack.id} was not there when it was to be locked')
+
+
+def held_row(lock_row: Callable[[str], Resource | None], scope: HeldResource) -> Resource | None:
+    """The row of somebody who holds it, or has held it, locked; None only where it is gone.
+
+    :param lock_row: locks one row, by its id, and reads it. It looks anew each time.
+    :raises Conflict: the row is older than its holder knows it to be: its fence is smaller than it has been.
+    """
+    resource = lock_row(scope.resource_id)
+    if resource is None:
+        resource = lock_row(scope.resource_id)  # not seen is not gone
+    if resource is not None and resource.fence < scope.fence:
+        raise Conflict(f'resource {resource.id} is read in an older state than it is known to have had')
+    return resource

@@ -1,0 +1,178 @@
+"""Lock and read rows in memory, one function per scope: as `convergence.db.statements.load` on a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from convergence.core.model import NodeStatus, Phase
+from convergence.core.rows import Resource, Stack
+from convergence.core.views import FinishView, NodeView, PlanView, SignalView
+from convergence.db.looking import held_row, require_lock, row_and_node
+from convergence.db.memory.look import Look
+from convergence.db.scopes import (
+    UNDONE,
+    HeldResource,
+    LastNode,
+    NewStack,
+    OneNode,
+    OneReplacement,
+    Scope,
+    SignalledResource,
+    StackAlone,
+    WholeStack,
+)
+from convergence.db.transaction import Missing
+from convergence.errors import Conflict
+
+
+def load(look: Look, scope: Scope[Any]) -> Any:
+    """Lock and read what the scope says.
+
+    :returns: the scope's view.
+    :raises Missing: what the scope names is not there.
+    :raises Conflict: it changed between the look and the lock.
+    """
+    return _LOADERS[type(scope)](look, scope)
+
+
+def _lock_row(look: Look, resource_id: str) -> Resource | None:
+    """One statement."""
+    row: Resource | None = look.lock('resource', resource_id)
+    look.over()
+    return row
+
+
+def _new_stack(look: Look, scope: NewStack) -> PlanView:
+    look.lock_project(scope.project_id)
+    look.over()
+    living = [row for row in look.tables.stack.values() if row.deleted_at is None]
+    return PlanView(look.now(), None, stack_count=sum(row.project_id == scope.project_id for row in living))
+
+
+def _stack_alone(look: Look, scope: StackAlone | WholeStack) -> PlanView:
+    stack = look.lock('stack', scope.stack_id)
+    look.over()
+    if stack is None:
+        raise Missing
+    traversal = look.tables.traversal.get(stack.traversal_id or '')
+    return PlanView(look.now(), stack, traversal)
+
+
+def _whole_stack(look: Look, scope: WholeStack) -> PlanView:
+    alone = _stack_alone(look, scope)
+    for row in look.tables.resources_of(scope.stack_id):
+        look.lock('resource', row.id)
+    assert alone.stack is not None
+    traversal = look.tables.traversal.get(alone.stack.traversal_id or '')
+    return replace(alone, traversal=traversal, resources=tuple(look.tables.resources_of(scope.stack_id)))
+
+
+def _one_node(look: Look, scope: OneNode) -> NodeView:
+    def lock_row_of_node() -> Resource | None:
+        seen = look.nodes(scope.traversal_id).get(scope.number)
+        return _lock_row(look, seen.resource_id or '' if seen is not None else '')
+
+    resource, (node, traversal, stack, now) = row_and_node(
+        lock_row_of_node, partial(_lock_row, look), lambda: look.node(scope.traversal_id, scope.number)
+    )
+    nodes = look.nodes(scope.traversal_id)
+    required = [nodes[number] for number in node.requires]
+    inputs = {other.name: other.output for other in required if other.name and other.output}
+    chosen_id = None
+    if node.phase is Phase.CLEANUP and resource is not None:
+        chosen = any(other.phase is Phase.UPDATE and other.resource_id == resource.id for other in nodes.values())
+        chosen_id = resource.id if chosen else None
+    size = 0
+    if scope.max_input_bytes is not None:
+        size = sum(len(json.dumps(output.document())) for output in inputs.values())
+        inputs = {} if size > scope.max_input_bytes else inputs
+    return NodeView(now, node, traversal, stack, resource, inputs, size, chosen_id=chosen_id)
+
+
+def _one_replacement(look: Look, scope: OneReplacement) -> NodeView:
+    held = look.lock('stack', scope.stack_id)
+    look.over()
+    locked = look.lock('resource', scope.resource_id)
+    node, traversal, stack, now = look.node(scope.traversal_id, scope.number)
+    require_lock(held, stack)
+    resource = locked if node.resource_id == scope.resource_id else None
+    has_cleanup = any(
+        other.phase is Phase.CLEANUP and other.resource_id == scope.resource_id
+        for other in look.nodes(scope.traversal_id).values()
+    )
+    return NodeView(now, node, traversal, stack, resource, has_cleanup=has_cleanup)
+
+
+def _last_node(look: Look, scope: LastNode) -> NodeView:
+    traversal_seen = look.tables.traversal.get(scope.traversal_id)
+    held = look.lock('stack', traversal_seen.stack_id) if traversal_seen is not None else None
+    look.over()
+    node, traversal, stack, now = look.node(scope.traversal_id, scope.number)
+    require_lock(held, stack)
+    return NodeView(now, node, traversal, stack)
+
+
+def _held_resource(look: Look, scope: HeldResource) -> FinishView:
+    resource = held_row(partial(_lock_row, look), scope)
+    if resource is None:
+        return FinishView(look.now(), None, None, None, None)
+    stack = look.tables.stack[resource.stack_id]
+    traversal = look.tables.traversal.get(scope.traversal_id or '')
+    node = look.nodes(scope.traversal_id or '').get(-1 if scope.number is None else scope.number)
+    waiting: tuple[tuple[str, int], ...] = ()
+    if stack.traversal_id is not None and stack.traversal_id != scope.traversal_id:
+        waiting = tuple(
+            (other.traversal_id, number)
+            for number, other in sorted(look.nodes(stack.traversal_id).items())
+            if other.resource_id == resource.id and other.status is NodeStatus.READY
+        )
+    return FinishView(look.now(), resource, node, traversal, stack, waiting)
+
+
+def _signalled(look: Look, scope: SignalledResource) -> SignalView:
+    def dependents(stack: Stack) -> set[str]:
+        nodes = look.nodes(stack.traversal_id or '')
+        told = {
+            number
+            for node in nodes.values()
+            for number in node.required_by
+            if node.phase is Phase.UPDATE and node.resource_id == scope.resource_id
+        }
+        reading = [nodes[number] for number in told if number in nodes and nodes[number].phase is Phase.UPDATE]
+        return {each.resource_id for each in reading if each.resource_id and each.status in UNDONE}
+
+    seen = look.tables.stack.get(scope.stack_id)
+    if seen is None:
+        raise Missing
+    built_on = dependents(seen)
+    look.over()
+    rows = sorted({scope.resource_id, *built_on})
+    for key in rows:
+        look.lock('resource', key)
+    stack = look.tables.stack[scope.stack_id]
+    if stack.traversal_id != seen.traversal_id:
+        raise Conflict(f'stack {scope.stack_id} has got another traversal')
+    ready = tuple(
+        (node.traversal_id, number, node.resource_id)
+        for number, node in sorted(look.nodes(stack.traversal_id or '').items())
+        if node.status is NodeStatus.READY and node.resource_id in rows
+    )
+    resource = look.tables.resource.get(scope.resource_id)
+    traversal = look.tables.traversal.get(stack.traversal_id or '')
+    return SignalView(look.now(), stack, resource, traversal, tuple(sorted(built_on)), ready)
+
+
+_LOADERS: dict[type, Callable[[Look, Any], Any]] = {
+    NewStack: _new_stack,
+    StackAlone: _stack_alone,
+    WholeStack: _whole_stack,
+    OneNode: _one_node,
+    OneReplacement: _one_replacement,
+    LastNode: _last_node,
+    HeldResource: _held_resource,
+    SignalledResource: _signalled,
+}

@@ -1,0 +1,97 @@
+"""A server of the database that lags behind: rows as they were some commits ago, in memory and in SQLite."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from convergence.core.effects import Decision, InsertStack
+from convergence.core.model import Action, Status
+from convergence.core.rows import Stack
+from convergence.db.memory.look import Lag
+from convergence.db.memory.reader import MemoryReader
+from convergence.db.memory.store import MemoryStore
+from convergence.db.scopes import NewStack, StackAlone
+from convergence.simulator.choices import Choices
+from convergence.simulator.faults import Faults
+from convergence.simulator.language import Scenario
+from convergence.simulator.run import Run, RunPlan
+from convergence.simulator.sqlstore import in_sqlite
+
+SCENARIOS = Path(__file__).parents[1] / 'scenarios'
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Nobody reads what thousands of simulated processes log."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def executed(name: str, seed: int, **settings: object) -> Run:
+    plan = RunPlan(faults=Faults(lag=0.15), **settings)  # type: ignore[arg-type]
+    run = Run(Scenario.load(SCENARIOS / f'{name}.py'), plan, Choices(seed))
+    try:
+        run.execute()
+    finally:
+        run.world.close()
+    return run
+
+
+@pytest.mark.parametrize('name', ['update_replace', 'basic_update_delete'])
+def test_the_sql_of_production_holds_on_servers_that_lag(name):
+    runs = [executed(name, seed, storage=in_sqlite) for seed in range(2)]
+    assert all(run.world.trouble.lags for run in runs)
+
+
+def test_an_object_gets_no_second_row_where_its_own_is_not_seen():
+    """Whoever had made it did not see the row it was made for, and stored another one; its removal took the object."""
+    for seed in range(12):
+        assert executed('failed_create_is_rolled_back', seed).world.trouble.lags
+
+
+def test_a_seed_tells_the_same_story():
+    made = [executed('update_replace', 3)._choices.made for _ in range(2)]
+    assert made[0] == made[1]
+
+
+def test_a_question_is_answered_with_what_was_there_before():
+    store = MemoryStore(lambda: 1.0)
+    store.spread(4)
+    stored(store, 'S1')
+    stored(store, 'S2')
+    reader = MemoryReader(store)
+    store.lag = lambda: Lag(1)
+    assert reader.stack('S1') is not None
+    assert reader.stack('S2') is None
+    store.lag = Lag
+    assert reader.stack('S2') is not None
+
+
+@pytest.mark.parametrize('catches_up', [False, True])
+def test_a_stack_that_is_not_seen_is_not_there(catches_up):
+    store = MemoryStore(lambda: 1.0)
+    store.spread(4)
+    stored(store, 'S1')
+    store.lag = lambda: Lag(1, catches_up=catches_up)
+    assert store.transact(StackAlone('S1'), lambda view: Decision(None)) is None
+
+
+def stored(store: MemoryStore, key: str) -> None:
+    """Store a stack in a commit of its own."""
+    row = Stack(
+        id=key,
+        name=key,
+        project_id='P',
+        action=Action.CREATE,
+        status=Status.COMPLETE,
+        status_reason='',
+        template_id=None,
+        last_good_template_id=None,
+        traversal_id=None,
+        timeout_mins=60,
+        disable_rollback=True,
+        created_at=1.0,
+    )
+    store.transact(NewStack('P'), lambda view: Decision(None, (InsertStack(row),)))
