@@ -53,7 +53,7 @@ demo: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.demo $(ARGUMENTS)
 
 bench: $(VENV)/installed
-	@$(VENV)/bin/python -m convergence.cmd.bench $(ARGUMENTS)
+	@$(VENV)/bin/python -m tests.bench $(ARGUMENTS)
 
 # Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
 simulate: $(VENV)/installed

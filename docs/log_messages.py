@@ -19,7 +19,7 @@ from sphinx.application import Sphinx
 LEVELS = {'warning': 'WARNING', 'error': 'ERROR', 'exception': 'ERROR, with a traceback', 'critical': 'CRITICAL'}
 ORDER = ('engine', 'worker', 'api', 'cmd', 'rpc', 'db', 'resources', 'concurrency')
 """Packages, those first that operators meet most."""
-LEFT_OUT = ('simulator', 'testing', 'migrations', 'cmd/benchmark')
+LEFT_OUT = ('simulator', 'testing', 'migrations')
 """Not run by an installation."""
 
 

@@ -31,10 +31,10 @@ from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, wire_engine
 from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.registry import Registry
-from convergence.simulator.groups import InlineGroups
 from convergence.simulator.storage import ports as memory_ports
 from convergence.worker.attempt import Pace
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from tests.inline_groups import InlineGroups
 from tests.reality import EnforcedThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)

@@ -9,7 +9,6 @@ from typing import Self
 from oslo_config import cfg
 
 from convergence import __version__, template
-from convergence.cmd import failpoints
 from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
 from convergence.cmd.local_provider import local_provider
@@ -103,12 +102,8 @@ class Parts:
         :raises DatabaseUnavailable: the schema is not the one that this version needs.
         """
         require_newest(database)
-        points = failpoints.from_environment()
-        if points is not None:
-            transport.around_send = points.send
-        store = Store(database, around_commit=points.commit if points is not None else None)
         api = ApiAddress.of(settings)
-        return cls(settings, store, transport, types or registry(settings, api), api)
+        return cls(settings, Store(database), transport, types or registry(settings, api), api)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from convergence.cmd.program import Program, ProgramService, require_broker, run
 from convergence.config import Settings
+
+if TYPE_CHECKING:
+    from convergence.cmd.assembly import Parts
 
 NAME = 'convergence-engine'
 STOP_S = 10.0
 """Seconds that requests in hand are given when the engine is told to stop."""
 
 
-def build(settings: Settings) -> ProgramService:
+def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = None) -> ProgramService:
     """An engine, connected.
 
+    :param open_parts: see `main`.
     :raises OperatorError: database or broker cannot be used.
     """
     require_broker(settings, NAME)
     from convergence.cmd.assembly import EngineProcess, Parts
 
-    return EngineProcess(Parts.open(settings), stop_s=STOP_S)
+    return EngineProcess((open_parts or Parts.open)(settings), stop_s=STOP_S)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the exit code."""
-    program = Program(NAME, build, stop_s=lambda settings: STOP_S, processes=lambda settings: settings.engine.workers)
+def main(argv: Sequence[str] | None = None, open_parts: Callable[[Settings], Parts] | None = None) -> int:
+    """Run it; the exit code.
+
+    :param open_parts: connects to database and broker in place of `Parts.open`, for a process that is watched.
+    """
+    program = Program(
+        NAME,
+        lambda settings: build(settings, open_parts),
+        stop_s=lambda settings: STOP_S,
+        processes=lambda settings: settings.engine.workers,
+    )
     return run(program, argv, count_option='Engine processes to start; instead of [engine] workers.')
 
 

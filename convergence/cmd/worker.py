@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from convergence.cmd.program import Program, ProgramService, require_broker, run
 from convergence.config import Settings
 
+if TYPE_CHECKING:
+    from convergence.cmd.assembly import Parts
+
 NAME = 'convergence-worker'
 
 
-def build(settings: Settings) -> ProgramService:
+def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = None) -> ProgramService:
     """A worker, connected.
 
+    :param open_parts: see `main`.
     :raises OperatorError: database or broker cannot be used.
     """
     require_broker(settings, NAME)
     from convergence.cmd.assembly import Parts, WorkerProcess
 
-    return WorkerProcess(Parts.open(settings))
+    return WorkerProcess((open_parts or Parts.open)(settings))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the exit code."""
+def main(argv: Sequence[str] | None = None, open_parts: Callable[[Settings], Parts] | None = None) -> int:
+    """Run it; the exit code.
+
+    :param open_parts: connects to database and broker in place of `Parts.open`, for a process that is watched.
+    """
     program = Program(
         NAME,
-        build,
+        lambda settings: build(settings, open_parts),
         stop_s=lambda settings: settings.worker.drain_timeout_s,
         processes=lambda settings: settings.worker.workers,
         ailment=lambda worker: worker.ailment(),

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import psycopg2
 
+from convergence.cmd.launcher import LaunchedProcess
 from tests.chaos.cluster_servers import Galera, galera, pair
 from tests.chaos.goals import Goal, changed, differences, template, twelve
 from tests.chaos.installation import Broken, Installation, until
 from tests.chaos.rabbit_cluster import RabbitNode, Rabbits, rabbits
-from tests.functional.cluster import Process
 from tests.services import SERVICES
 
 ROUNDS = 3
@@ -56,14 +56,15 @@ def spread(installation: Installation, urls: Sequence[str], own: str) -> None:
     written = installation.cluster.configuration.read_text()
     assert own in written
     numbers = itertools.count()
+    cluster = installation.cluster
+    as_usual = cluster.launch
 
-    def launch(module: str, *arguments: str) -> Process:
-        path = installation.cluster.directory / f'convergence-{next(numbers)}.conf'
+    def launch(module: str, *arguments: str) -> LaunchedProcess:
+        path = cluster.directory / f'convergence-{next(numbers)}.conf'
         path.write_text(written.replace(own, next(turn)))
-        cluster = installation.cluster
-        return Process(module, ['--config-file', str(path), *arguments], cluster.directory, cluster.environment)
+        return as_usual(module, *arguments, configuration=path)
 
-    installation.cluster.launch = launch  # type: ignore[method-assign]
+    cluster.launch = launch  # type: ignore[method-assign]
 
 
 def over_galera(directory: Path, say: Say) -> Found:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from convergence.cmd.failpoints import Do, Rule
+from tests.chaos.failpoints import Do, Rule
 from tests.chaos.goals import differences, template, twelve
 from tests.chaos.installation import Broken, Installation
 from tests.chaos.operations import OPERATIONS, REQUIRED, Operation

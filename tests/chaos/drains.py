@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from convergence.cmd.launcher import LaunchedProcess
 from tests.chaos.installation import Broken, Installation, until
 from tests.chaos.kinds import KINDS
 from tests.chaos.ledger import Ledger, Wanted, amiss, template
-from tests.functional.cluster import Process
 
 SIZE = 40
 TAKES_S = 1.5
@@ -94,7 +94,7 @@ def _in_hand(ledger: Ledger, pid: int) -> int:
     return sum(counts[each] for each in BEGINNINGS) - sum(counts[each] for each in ENDINGS)
 
 
-def _stop(ledger: Ledger, worker: Process, found: Found) -> None:
+def _stop(ledger: Ledger, worker: LaunchedProcess, found: Found) -> None:
     began = time.monotonic()
     worker.send(signal.SIGTERM)
     code = worker.wait()

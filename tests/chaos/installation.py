@@ -17,13 +17,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from convergence import errors
-from convergence.cmd.failpoints import VARIABLE, Rule
+from convergence.cmd.launcher import LaunchedProcess
 from convergence.core.rows import Resource
 from convergence.core.rows import Stack as Row
 from convergence.db.queries.stacks import StackReader
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
-from tests.functional.cluster import Cluster, Process
+from tests.chaos.failpoints import VARIABLE, Rule
+from tests.functional.cluster import Cluster
 from tests.services import SERVICES, unique_name
 
 PATIENCE_S = 180.0
@@ -144,7 +145,12 @@ class Supervised:
         exchange = unique_name()
         database_url, rabbit_url = urls
         self.cluster = Cluster(
-            directory, database_url=database_url, rabbit_url=rabbit_url, exchange=exchange, **{**SHORT, **options}
+            directory,
+            database_url=database_url,
+            rabbit_url=rabbit_url,
+            exchange=exchange,
+            special='tests.chaos.process',
+            **{**SHORT, **options},
         )
         self.points = Points(directory / 'failpoints')
         self.cluster.environment[VARIABLE] = str(self.points.directory)
@@ -171,26 +177,26 @@ class Supervised:
         self._supervisor.start()
         self.complete()
 
-    def add_worker(self) -> Process:
+    def add_worker(self) -> LaunchedProcess:
         """One worker more, at work."""
         with self._lock:
             process = self.cluster.launch('worker')
             self.cluster.workers.append(process)
             self._counts['worker'] += 1
-        until(lambda: 'is at work' in process.text(), 'the worker is at work', STARTS_S)
+        until(process.is_ready, 'the worker is at work', STARTS_S)
         return process
 
-    def processes(self) -> list[Process]:
+    def processes(self) -> list[LaunchedProcess]:
         """Those that run now."""
         with self._lock:
-            return [each for each in (*self.cluster.engines, *self.cluster.workers) if each.running()]
+            return self.cluster.running()
 
     def complete(self) -> None:
         """Wait until as many processes as there should be are at work."""
 
         def look() -> bool:
             running = self.processes()
-            return len(running) == sum(self._counts.values()) and all('is at work' in each.text() for each in running)
+            return len(running) == sum(self._counts.values()) and all(each.is_ready() for each in running)
 
         until(look, 'all processes are at work', STARTS_S)
 
@@ -199,14 +205,7 @@ class Supervised:
         self._stopping.set()
         if self._supervisor.is_alive():
             self._supervisor.join()
-        for process in self.processes():
-            process.send(signal.SIGCONT)
-            process.send(signal.SIGTERM)
-        for process in self.processes():
-            with contextlib.suppress(Exception):
-                process.popen.wait(10)
-            if process.running():
-                process.end(signal.SIGKILL)
+        self.cluster.stop(10.0)
         self.cluster.close()
         self._store.engine.dispose()
 

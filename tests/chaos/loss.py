@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from convergence.cmd.failpoints import Do, Rule
+from tests.chaos.failpoints import Do, Rule
 from tests.chaos.goals import Goal, differences, template
 from tests.chaos.installation import Broken, Installation
 

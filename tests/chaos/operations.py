@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from convergence.cmd.failpoints import Do, Rule
+from tests.chaos.failpoints import Do, Rule
 from tests.chaos.goals import Goal, changed, template, twelve
 from tests.chaos.installation import Installation, until
 

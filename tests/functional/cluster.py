@@ -6,9 +6,6 @@ import contextlib
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +15,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 
+from convergence.cmd.launcher import QUICK, LaunchedProcess, Launcher, merged
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import connect
 
@@ -25,33 +23,6 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = Path(__file__).parent / 'plugin'
 LONG_S = 90.0
 """Longer than any of this takes, even on a machine that is busy with something else."""
-
-CONFIGURATION = """
-[DEFAULT]
-executor = {executor}
-control_exchange = {exchange}
-host = functional
-[database]
-connection = {database_url}
-max_retries = 1
-retry_interval = 1
-[transport]
-url = {rabbit_url}
-[api]
-port = 0
-[engine]
-sweep_interval_s = 0.5
-heartbeat_interval_s = {heartbeat_interval_s}
-lease_s = {lease_s}
-creation_settles_s = {creation_settles_s}
-[worker]
-threads = {threads}
-poll_interval_min_s = 0.05
-poll_interval_max_s = 0.5
-park_after_s = {park_after_s}
-cancel_grace_s = {cancel_grace_s}
-drain_timeout_s = 20
-"""
 
 DEFAULTS = {
     'executor': 'threading',
@@ -126,59 +97,6 @@ class Reality:
         return found
 
 
-class Process:
-    """One program, its output in a file."""
-
-    def __init__(self, module: str, arguments: list[str], directory: Path, environment: dict[str, str]) -> None:
-        self.log = directory / f'{module}-{time.monotonic_ns()}.log'
-        with self.log.open('wb') as output:
-            self.popen = subprocess.Popen(
-                [sys.executable, '-m', f'convergence.cmd.{module}', *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=directory,
-                env=environment,
-            )
-        self.module = module
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self.popen.pid
-
-    def text(self) -> str:
-        """What it has said so far."""
-        return self.log.read_text(errors='replace')
-
-    def running(self) -> bool:
-        """Whether it has not ended."""
-        return self.popen.poll() is None
-
-    def ready(self, times: int = 1) -> None:
-        """Wait until it is at work."""
-
-        def look() -> bool:
-            at_work = self.text().count('is at work') >= times
-            assert at_work or self.running(), f'{self.module} has ended:\n{self.text()}'
-            return at_work
-
-        eventually(look, f'{self.module} is at work')
-
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
-        self.popen.send_signal(number)
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send it a signal and wait; its exit code."""
-        self.send(number)
-        return self.wait()
-
-    def wait(self) -> int:
-        """Wait for its end; its exit code."""
-        return self.popen.wait(LONG_S)
-
-
 def environment(directory: Path, reality: Path) -> dict[str, str]:
     """The environment of the programs: the types of the tests look installed, and nothing of this user's is read."""
     installed = directory / 'installed' / 'recorded_type-1.dist-info'
@@ -189,7 +107,7 @@ def environment(directory: Path, reality: Path) -> dict[str, str]:
         + ''.join(f'Kind::{name} = kinds_type:{of}\n' for name, of in KINDS.items())
     )
     paths = [str(installed.parent), str(PLUGIN), str(ROOT)]
-    return os.environ | {
+    return {
         'PYTHONPATH': os.pathsep.join(paths),
         'HOME': str(directory),
         'XDG_CACHE_HOME': str(directory / 'cache'),
@@ -197,81 +115,48 @@ def environment(directory: Path, reality: Path) -> dict[str, str]:
     }
 
 
-class Cluster:
+class Cluster(Launcher):
     """Engines and workers that share a database and a broker.
 
     :param options: `database_url`, `rabbit_url`, `exchange`; optionally what stands in
-        `DEFAULTS`, and `call_timeout_s`: for how long a client waits for an answer.
+        `DEFAULTS`, `special` as for `Launcher`, and `call_timeout_s`: for how long a client waits for an answer.
     """
 
     def __init__(self, directory: Path, **options: Any) -> None:
-        self.directory = directory
         self.reality = Reality(directory / 'reality')
-        self.environment = environment(directory, self.reality.root)
-        self.configuration = directory / 'convergence.conf'
-        self.configuration.write_text(CONFIGURATION.format(**{**DEFAULTS, **options}))
+        given = {**DEFAULTS, **options}
+        sections = {
+            'DEFAULT': {'executor': given['executor'], 'control_exchange': given['exchange'], 'host': 'functional'},
+            'database': {'connection': given['database_url']},
+            'transport': {'url': given['rabbit_url']},
+            'api': {'port': 0},
+            'engine': {name: given[name] for name in ('heartbeat_interval_s', 'lease_s', 'creation_settles_s')},
+            'worker': {name: given[name] for name in ('threads', 'park_after_s', 'cancel_grace_s')}
+            | {'drain_timeout_s': 20},
+        }
+        super().__init__(
+            directory,
+            merged(QUICK, sections),
+            environment(directory, self.reality.root),
+            special=options.get('special', ''),
+        )
         limit_s = options.get('call_timeout_s', 60.0)
         self._transport = connect(cfg.CONF, options['rabbit_url'], prefix=options['exchange'], call_timeout_s=limit_s)
         self.client = EngineClient(self._transport)
-        self.engines: list[Process] = []
-        self.workers: list[Process] = []
-        self.gone: list[Process] = []
 
     def context(self) -> RequestContext:
         """Who asks."""
         return RequestContext(user_id='alice', project_id='functional', overwrite=False)
 
-    # --- processes --------------------------------------------------------------------------------------------
-
-    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``convergence-manage``."""
-        command = [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(self.configuration)]
-        return subprocess.run(
-            [*command, *arguments],
-            env=self.environment,
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=LONG_S,
-            check=False,
-        )
-
-    def launch(self, module: str, *arguments: str) -> Process:
-        """Start a program; it is not waited for."""
-        given = ['--config-file', str(self.configuration), *arguments]
-        return Process(module, given, self.directory, self.environment)
-
-    def fill(self, engines: int = 2, workers: int = 3) -> None:
-        """Have that many engines and workers at work, whatever happened to those that there were."""
-        for module, processes, count in (('engine', self.engines, engines), ('worker', self.workers, workers)):
-            self.gone += [each for each in processes if not each.running()]
-            processes[:] = [each for each in processes if each.running()]
-            processes += [self.launch(module) for _ in range(count - len(processes))]
-        for process in (*self.engines, *self.workers):
-            process.ready()
-
-    def worker(self, pid: int) -> Process:
+    def worker(self, pid: int) -> LaunchedProcess:
         """The worker with a process id."""
         return next(each for each in self.workers if each.pid == pid)
 
     def close(self) -> list[tuple[str, int]]:
         """End everything in good order; program and exit code of each process that ran until now."""
-        running = [each for each in (*self.workers, *self.engines) if each.running()]
-        for process in running:
-            process.send(signal.SIGTERM)
-        ended = []
-        for process in running:
-            try:
-                ended.append((process.module, process.wait()))
-            except subprocess.TimeoutExpired:
-                process.end(signal.SIGKILL)
-                ended.append((f'{process.module} did not end:\n{process.text()}', -signal.SIGKILL))
+        ended = self.stop()
         self._transport.close()
         return ended
-
-    def logs(self) -> str:
-        """What all processes have said."""
-        return '\n'.join(each.text() for each in (*self.engines, *self.workers, *self.gone))
 
     # --- stacks -----------------------------------------------------------------------------------------------
 

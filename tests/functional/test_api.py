@@ -10,7 +10,8 @@ import socket
 import pytest
 import requests
 
-from tests.functional.cluster import LONG_S, Cluster, Process, eventually, template
+from convergence.cmd.launcher import LaunchedProcess
+from tests.functional.cluster import LONG_S, Cluster, eventually, template
 
 DATABASE = 'postgresql'
 
@@ -41,7 +42,7 @@ def client(cluster: Cluster):
         yield session
 
 
-def address(process: Process) -> str:
+def address(process: LaunchedProcess) -> str:
     """Where a process listens."""
     found = eventually(lambda: re.search(r'The API listens on (\S+)', process.text()), 'the API listens')
     return f'{found[1]}/v1/functional'

@@ -189,13 +189,13 @@ def test_everything_in_one_process_needs_no_configuration(tmp_path):
 
 
 def test_everything_in_one_process_serves_others_over_a_broker(small, name):
-    """And has the types of the local provider unless told otherwise."""
+    """And leaves out the types of the local provider, for others can ask: nobody has enabled it."""
     process = small.launch('all_in_one')
     small.engines.append(process)
     process.ready()
     stack = small.create(name, template(a={'value': 'x', 'until': name}))
     small.reality.called(name, 'a', 'create')
-    assert 'Convergence::Local::File' in small.client.list_resource_types(small.context())
+    assert 'Convergence::Local::File' not in small.client.list_resource_types(small.context())
     small.reality.open(name)
     assert stack.ended() == 'CREATE_COMPLETE'
     assert process.end(signal.SIGTERM) == 0, process.text()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convergence.cmd.benchmark import installations
 from convergence.concurrency import sleep
 from convergence.errors import ConvergenceError
+from tests.bench import installations
 
 LOOK_S = 0.5
 

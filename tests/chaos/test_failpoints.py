@@ -1,17 +1,15 @@
-"""Failpoints do what the rules of their directory say, and are not there without it."""
+"""Failpoints do what the rules of their directory say."""
 
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import asdict
 
 import pytest
 
-from convergence.cmd import failpoints
-from convergence.cmd.failpoints import Do, Failpoints, Injected, Rule
 from convergence.core.claim import Step, StepDecision
-from convergence.errors import ConfigurationError
+from tests.chaos import failpoints
+from tests.chaos.failpoints import Do, Failpoints, Injected, Rule
 
 
 class Steps:
@@ -41,15 +39,6 @@ def points(tmp_path, deaths):
 def rule(directory, *rules):
     """Write rules."""
     (directory / 'rules.json').write_text(json.dumps([asdict(each) for each in rules]))
-
-
-def test_they_are_off_unless_the_variable_is_set(tmp_path, caplog):
-    assert failpoints.from_environment({}) is None
-    with pytest.raises(ConfigurationError, match='Unset it'):
-        failpoints.from_environment({failpoints.VARIABLE: str(tmp_path / 'nowhere')})
-    with caplog.at_level(logging.WARNING):
-        assert failpoints.from_environment({failpoints.VARIABLE: str(tmp_path)}) is not None
-    assert 'For tests only' in caplog.text
 
 
 def test_each_commit_and_each_send_has_a_place_before_and_after_it(tmp_path, points):

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from convergence import template
-from convergence.cmd.benchmark import shapes
-from convergence.cmd.benchmark.settings import TEMPLATE_LIMIT_BYTES
 from convergence.core.model import Action, Status
 from convergence.core.plan import Planner, Request, plan
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
+from tests.bench import shapes
+from tests.bench.settings import TEMPLATE_LIMIT_BYTES
 
 
 def accept(size: int) -> dict[str, float]:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from convergence.cmd.benchmark.counting import KINDS, difference
-from convergence.cmd.benchmark.shapes import SHAPES, template
 from convergence.errors import ConvergenceError
+from tests.bench.counting import KINDS, difference
+from tests.bench.shapes import SHAPES, template
 
 if TYPE_CHECKING:
-    from convergence.cmd.benchmark.installations import BenchmarkInstallation
+    from tests.bench.installations import BenchmarkInstallation
 
 INTERRUPTED = 130
 LARGE = 4000
@@ -125,7 +125,7 @@ def _installations(transport: str, console: Console) -> list[str]:
 
     :raises OperatorError: a server that was asked for does not answer.
     """
-    from convergence.cmd.benchmark import installations
+    from tests.bench import installations
 
     if transport != 'all':
         return [transport]
@@ -140,7 +140,7 @@ def _installations(transport: str, console: Console) -> list[str]:
 
 
 def _measure(name: str, options: argparse.Namespace, console: Console) -> list[Measurement]:
-    from convergence.cmd.benchmark import installations
+    from tests.bench import installations
 
     url = os.environ.get(*installations.POSTGRESQL)
     engine = {'embedded': installations.versions, 'real': lambda: f'RabbitMQ, {installations.versions(url)}'}[name]()
@@ -189,7 +189,7 @@ def _operations(installation: BenchmarkInstallation, shape: str, size: int) -> l
 
 def _compile(size: int, console: Console) -> dict[str, float]:
     """Seconds for the parts of accepting a template of `size` resources, which happen in one piece."""
-    from convergence.cmd.benchmark.large import accept
+    from tests.bench.large import accept
 
     parts = accept(size)
     console.print(Text(f'\nA template of {size} resources, in this process', 'bold'))
@@ -200,7 +200,7 @@ def _compile(size: int, console: Console) -> dict[str, float]:
 
 def _park(resources: int, each_s: float, console: Console) -> dict[str, float]:
     """How many actions that take their time are under way at once, with 16 threads."""
-    from convergence.cmd.benchmark.parked import wait
+    from tests.bench.parked import wait
 
     console.print(Text(f'\n{resources} resources that take {each_s:g} s each, 2 workers of 8 threads', 'bold'))
     waited = wait(resources, each_s)
@@ -211,7 +211,7 @@ def _park(resources: int, each_s: float, console: Console) -> dict[str, float]:
 
 def _serve(stacks: int, console: Console) -> dict[str, Any]:
     """How fast the API answers with so many stacks."""
-    from convergence.cmd.benchmark.served import CLIENTS, serve
+    from tests.bench.served import CLIENTS, serve
 
     console.print(Text(f'\nThe API with {stacks} stacks, {CLIENTS} clients at once, all in this process', 'bold'))
     answers = serve(stacks)
@@ -225,7 +225,7 @@ def _serve(stacks: int, console: Console) -> dict[str, Any]:
 
 def _simulate(runs: int, console: Console) -> dict[str, float]:
     """Simulated runs per second of one core, of a stack of five resources that is made, updated and deleted."""
-    from convergence.cmd.benchmark.simulated import simulate
+    from tests.bench.simulated import simulate
 
     rates = simulate(runs)
     console.print(Text('\nSimulated runs of a stack of five resources: create, update, delete', 'bold'))

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from oslo_config import cfg
 
 from convergence.cmd.api_process import ApiProcess
-from convergence.cmd.benchmark.settings import settings_for
 from convergence.cmd.embedded import Embedded
 from convergence.concurrency import Group, Lock
 from convergence.config import ApiSettings
 from convergence.errors import ConvergenceError
+from tests.bench.settings import settings_for
 
 PROJECT = 'bench'
 CLIENTS = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from convergence.cmd.launcher import Sections
 from convergence.concurrency import Executor
 from convergence.config import (
     DatabaseSettings,
@@ -38,3 +39,17 @@ def settings_for(directory: Path, database_url: str, broker_url: str) -> Setting
         limits=LimitSettings(max_template_bytes=TEMPLATE_LIMIT_BYTES, max_resources_per_stack=None),
         local_provider=LocalProviderSettings(enabled=False, root=directory / 'local', programs={}),
     )
+
+
+def configured(directory: Path, prefix: str, database_url: str, broker_url: str) -> Sections:
+    """The same, for the configuration file of processes of their own.
+
+    :param prefix: keeps apart those who share a broker.
+    """
+    return {
+        'DEFAULT': {'host': 'localhost', 'state_dir': directory, 'control_exchange': prefix},
+        'database': {'connection': database_url},
+        'transport': {'url': broker_url},
+        'secrets': {'key_file': directory / KEYS},
+        'limits': {'max_template_bytes': TEMPLATE_LIMIT_BYTES, 'max_resources_per_stack': -1},
+    }

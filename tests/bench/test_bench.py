@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from convergence import template
-from convergence.cmd import bench
-from convergence.cmd.benchmark.counting import Counters, counted, difference, total
-from convergence.cmd.benchmark.shapes import SHAPES, layers
-from convergence.cmd.benchmark.shapes import template as template_of
+from tests.bench import __main__ as bench
+from tests.bench.counting import Counters, counted, difference, total
+from tests.bench.shapes import SHAPES, layers
+from tests.bench.shapes import template as template_of
 from tests.services import service
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ def test_every_message_that_is_sent_is_counted_and_sent():
 def run(tmp_path, *arguments, **environment):
     """The program, in a process of its own; what it wrote as JSON."""
     figures = tmp_path / 'figures.json'
-    command = [sys.executable, '-m', 'convergence.cmd.bench', '--json', str(figures), *arguments]
+    command = [sys.executable, '-m', 'tests.bench', '--json', str(figures), *arguments]
     variables = os.environ | {'TMPDIR': str(tmp_path)} | environment
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

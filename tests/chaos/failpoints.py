@@ -1,9 +1,9 @@
-"""Failpoints: places at which the test run has a process die, fail, wait or lose a message. Off in every other run.
+"""Failpoints: places at which the test run has a process die, fail, wait or lose a message.
 
 There is one before and one after each commit and each send of a message. A commit is named after the function that
 decided and what it decided, ``Steps.begin:CREATE``; a send after its method, ``check_resource``.
 
-`VARIABLE` names a directory. Nothing of this exists in a process that is started without it. The directory holds
+`VARIABLE` names a directory for `tests.chaos.process`, which alone has failpoints. The directory holds
 
 * ``rules.json``: what is to happen, read again whenever it changes: a list of `Rule` as objects;
 * ``passed``: one line for each place that was passed, process id and place;
@@ -14,21 +14,17 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import logging
 import os
 import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
 
 from convergence import concurrency
-from convergence.errors import ConfigurationError
-
-LOG = logging.getLogger(__name__)
 
 VARIABLE = 'CONVERGENCE_FAILPOINTS'
 
@@ -66,19 +62,9 @@ class Rule:
     share: float = 1.0
 
 
-def from_environment(environment: Mapping[str, str] | None = None) -> Failpoints | None:
-    """The failpoints of this process; None, and none at all, where the test run has not asked for them.
-
-    :raises ConfigurationError: the variable names no directory.
-    """
-    named = (os.environ if environment is None else environment).get(VARIABLE)
-    if not named:
-        return None
-    directory = Path(named)
-    if not directory.is_dir():
-        raise ConfigurationError(f'{VARIABLE} is for tests and names no directory: {named}. Unset it.')
-    LOG.warning('%s is set: this process dies and loses messages as %s says. For tests only', VARIABLE, directory)
-    return Failpoints(directory)
+def from_environment() -> Failpoints:
+    """Those of the directory that the environment names."""
+    return Failpoints(Path(os.environ[VARIABLE]))
 
 
 class Failpoints:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import mmap
+import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
@@ -14,24 +16,40 @@ if TYPE_CHECKING:
     from convergence.rpc.transport import Transport
 
 KINDS = ('statements', 'commits', 'messages')
+_LAYOUT = struct.Struct(f'{len(KINDS)}q')
 
 
 class Counters:
-    """Counts since the beginning. Safe between threads."""
+    """Counts since the beginning. Safe between threads.
 
-    def __init__(self) -> None:
+    :param path: a file in which other processes see the counts at any time; None: nobody else does.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
         self._lock = Lock()
-        self._counts: Counter[str] = Counter()
+        self._counts: Any = bytearray(_LAYOUT.size)
+        if path is not None:
+            path.write_bytes(self._counts)
+            with path.open('r+b') as file:
+                self._counts = mmap.mmap(file.fileno(), _LAYOUT.size)
 
     def note(self, kind: str) -> None:
         """One more of `kind`, which is one of `KINDS`."""
         with self._lock:
-            self._counts[kind] += 1
+            counts = list(_LAYOUT.unpack_from(self._counts))
+            counts[KINDS.index(kind)] += 1
+            _LAYOUT.pack_into(self._counts, 0, *counts)
 
     def read(self) -> dict[str, int]:
         """The counts."""
         with self._lock:
-            return {kind: self._counts[kind] for kind in KINDS}
+            return dict(zip(KINDS, _LAYOUT.unpack_from(self._counts), strict=True))
+
+
+def counts_in(directory: Path) -> list[dict[str, int]]:
+    """What the processes have counted whose tallies are in a directory."""
+    read = [_LAYOUT.unpack(path.read_bytes()) for path in directory.glob('*.counts')]
+    return [dict(zip(KINDS, each, strict=True)) for each in read]
 
 
 def difference(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:

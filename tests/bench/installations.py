@@ -14,10 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 from oslo_context.context import RequestContext
 
 from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
-from convergence.cmd.benchmark.counting import Counters, counted, total
-from convergence.cmd.benchmark.process import Child, ProcessStart
-from convergence.cmd.benchmark.settings import KEYS, settings_for
 from convergence.cmd.database import open_database
+from convergence.cmd.launcher import Launcher
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackReader
@@ -28,11 +26,15 @@ from convergence.db.statements.counting import count
 from convergence.db.statements.store import Store
 from convergence.errors import ConvergenceError, RetryLater
 from convergence.rpc.client import EngineClient
+from tests.bench.counting import Counters, counted, counts_in, total
+from tests.bench.process import COUNTS
+from tests.bench.settings import KEYS, configured, settings_for
 
 POSTGRESQL = ('CONVERGENCE_TEST_POSTGRESQL_URL', 'postgresql://postgres@127.0.0.1:5432/postgres')
 RABBITMQ = ('CONVERGENCE_TEST_RABBIT_URL', 'rabbit://guest:guest@127.0.0.1:5672/')
 """Environment variable and default of the servers, as for the tests."""
 
+ROOT = Path(__file__).parents[2]
 WORKERS = 2
 OPERATION_LIMIT_S = 1800.0
 LOOK_INTERVAL_S = 0.01
@@ -43,19 +45,19 @@ class BenchmarkInstallation:
     """An engine and workers at work, in this process or in others.
 
     :param tally: what this process has counted, where it does the work itself.
-    :param children: the processes that do the work otherwise.
+    :param counted_in: where the processes keep their counts that do the work otherwise.
     """
 
     name: str
     client: EngineClient
     reader: StackReader
     tally: Counters
-    children: tuple[Child, ...] = ()
+    counted_in: Path | None = None
     context: RequestContext = field(default_factory=lambda: RequestContext(project_id='bench', overwrite=False))
 
     def counts(self) -> dict[str, int]:
         """What engine and workers have asked of the database and said to each other so far."""
-        return total([child.counts() for child in self.children]) if self.children else self.tally.read()
+        return self.tally.read() if self.counted_in is None else total(counts_in(self.counted_in))
 
     def wait(self, identity: dict[str, Any]) -> Stack:
         """The stack when its operation has ended. Asks the database, and is not counted itself.
@@ -112,14 +114,16 @@ def real(directory: Path) -> Iterator[BenchmarkInstallation]:
         stack.callback(looking.dispose)
         migration.sync(looking)
         transport = stack.enter_context(closing(open_transport(settings, prefix)))
-        children = []
-        for role in ('engine', *['worker'] * WORKERS):
-            child = Child(ProcessStart(role, str(directory), database_url, broker_url, prefix))
-            stack.callback(child.stop)
-            children.append(child)
-        yield BenchmarkInstallation(
-            'real', EngineClient(transport), StackReader(Store(looking)), Counters(), tuple(children)
+        sections = configured(directory, prefix, database_url, broker_url)
+        processes = Launcher(
+            directory,
+            sections,
+            {COUNTS: str(directory), 'PYTHONPATH': str(ROOT)},
+            special='tests.bench.process',
         )
+        stack.callback(processes.stop)
+        processes.fill(1, WORKERS)
+        yield BenchmarkInstallation('real', EngineClient(transport), StackReader(Store(looking)), Counters(), directory)
 
 
 @contextmanager

@@ -1,1 +1,0 @@
-"""What ``make bench`` measures, and on what. The program itself is `convergence.cmd.bench`."""

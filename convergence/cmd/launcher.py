@@ -1,0 +1,230 @@
+"""Start engines, workers and APIs as processes of their own, and do to them what befalls processes.
+
+For ``convergence-simulate --real``, for measurements and for tests.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from convergence.errors import MessagingUnavailable
+
+Sections = Mapping[str, Mapping[str, object]]
+
+KINDS = ('engine', 'worker')
+LIMIT_S = 120.0
+"""Longer than a process takes to start or to end, even on a machine that is busy with something else."""
+LOOK_S = 0.05
+
+QUICK: Sections = {
+    'database': {'max_retries': 1, 'retry_interval': 1},
+    'engine': {'sweep_interval_s': 0.5, 'heartbeat_interval_s': 0.5, 'lease_s': 3},
+    'worker': {
+        'poll_interval_min_s': 0.05,
+        'poll_interval_max_s': 0.5,
+        'park_after_s': 0.2,
+        'cancel_grace_s': 2,
+        'drain_timeout_s': 5,
+    },
+}
+"""Settings with which it shows within seconds that a process has died."""
+
+
+def merged(*layers: Sections) -> Sections:
+    """All sections; what later layers say of an option holds."""
+    whole: dict[str, dict[str, object]] = {}
+    for layer in layers:
+        for section, options in layer.items():
+            whole.setdefault(section, {}).update(options)
+    return whole
+
+
+def configuration_text(sections: Sections) -> str:
+    """What stands in a configuration file."""
+    lines: list[str] = []
+    for section, options in sections.items():
+        lines.append(f'[{section}]')
+        # A dollar sign would begin a reference to another option.
+        lines += [f'{name} = {value}'.replace('$', '$$') for name, value in options.items()]
+    return '\n'.join(lines) + '\n'
+
+
+class LaunchedProcess:
+    """One program, with its output in a file of its own.
+
+    :param module: the Python module to run, or the last part of the name of one in ``convergence.cmd``.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+        self.module = module.rpartition('.')[2]
+        self.log = directory / f'{self.module}-{time.monotonic_ns()}.log'
+        whole = module if '.' in module else f'convergence.cmd.{module}'
+        with self.log.open('wb') as output:
+            self.popen = subprocess.Popen(
+                [sys.executable, '-m', whole, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=directory,
+                env=environment,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.popen.pid
+
+    def text(self) -> str:
+        """What it has said so far."""
+        return self.log.read_text(errors='replace')
+
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.popen.poll() is None
+
+    def is_ready(self, times: int = 1) -> bool:
+        """Whether it, or so many processes that it has started, have been at work."""
+        return self.text().count('is at work') >= times
+
+    def ready(self, times: int = 1) -> None:
+        """Wait until it is at work.
+
+        :raises MessagingUnavailable: it has ended instead, or takes too long; the text holds what it said.
+        """
+        ends = time.monotonic() + LIMIT_S
+        while not self.is_ready(times):
+            if not self.running() and not self.is_ready(times):
+                raise MessagingUnavailable(f'{self.module} has ended instead of starting:\n{self.text()}')
+            if time.monotonic() > ends:
+                raise MessagingUnavailable(f'{self.module} is not at work after {LIMIT_S:g} s:\n{self.text()}')
+            time.sleep(LOOK_S)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.popen.send_signal(number)
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send it a signal and wait; its exit code."""
+        self.send(number)
+        return self.wait()
+
+    def wait(self, limit_s: float = LIMIT_S) -> int:
+        """Wait for its end; its exit code."""
+        return self.popen.wait(limit_s)
+
+    def freeze(self, duration_s: float) -> None:
+        """Let it stand still for a while, and then go on as if nothing had been."""
+        self.send(signal.SIGSTOP)
+        time.sleep(duration_s)
+        self.send(signal.SIGCONT)
+
+
+class Launcher:
+    """Engines and workers that share a configuration.
+
+    :param directory: for the configuration, and for what the processes write.
+    :param sections: what the configuration says.
+    :param environment: what the environment of the processes has besides that of this one.
+    :param special: the module to run in place of engines and workers, with ``engine`` or ``worker`` as first argument.
+    :ivar gone: processes that have ended, whoever wanted it.
+    """
+
+    def __init__(
+        self, directory: Path, sections: Sections, environment: Mapping[str, str] | None = None, *, special: str = ''
+    ) -> None:
+        self.directory = directory
+        self.environment = os.environ | (environment or {})
+        self.special = special
+        self.configuration = directory / 'convergence.conf'
+        self.configuration.touch(mode=0o600)  # there are passwords in it
+        self.configuration.write_text(configuration_text(sections))
+        self.engines: list[LaunchedProcess] = []
+        self.workers: list[LaunchedProcess] = []
+        self.gone: list[LaunchedProcess] = []
+
+    def launch(self, module: str, *arguments: str, configuration: Path | None = None) -> LaunchedProcess:
+        """Start a program; it is not waited for.
+
+        :param configuration: a file in place of the common one.
+        """
+        given = ['--config-file', str(configuration or self.configuration), *arguments]
+        if not self.special or module not in KINDS:
+            return LaunchedProcess(module, given, self.directory, self.environment)
+        process = LaunchedProcess(self.special, [module, *given], self.directory, self.environment)
+        process.module = module
+        return process
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run ``convergence-manage``."""
+        command = [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(self.configuration)]
+        return subprocess.run(
+            [*command, *arguments],
+            env=self.environment,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    def of(self, kind: str) -> list[LaunchedProcess]:
+        """The engines, or the workers."""
+        return self.engines if kind == 'engine' else self.workers
+
+    def running(self) -> list[LaunchedProcess]:
+        """Those that have not ended."""
+        return [each for each in (*self.workers, *self.engines) if each.running()]
+
+    def fill(self, engines: int = 2, workers: int = 3) -> None:
+        """Have that many engines and workers at work, whatever happened to those that there were.
+
+        :raises MessagingUnavailable: one of them does not start.
+        """
+        for kind, count in (('engine', engines), ('worker', workers)):
+            processes = self.of(kind)
+            self.gone += [each for each in processes if not each.running()]
+            processes[:] = [each for each in processes if each.running()]
+            processes += [self.launch(kind) for _ in range(count - len(processes))]
+        for process in (*self.engines, *self.workers):
+            process.ready()
+
+    def crash(self, kind: str) -> None:
+        """Kill one process, the oldest, and start another one."""
+        process = self.of(kind).pop(0)
+        process.end(signal.SIGKILL)
+        self.gone.append(process)
+        self.of(kind).append(self.launch(kind))
+
+    def freeze(self, kind: str, duration_s: float) -> None:
+        """Let one process, the oldest, stand still for a while, and then go on as if nothing had been."""
+        self.of(kind)[0].freeze(duration_s)
+
+    def ended(self) -> list[str]:
+        """What has ended although nobody asked it to, with the last line it wrote."""
+        gone = [each for each in (*self.engines, *self.workers) if not each.running()]
+        return [f'{each.module}: {(each.text().splitlines() or ["without a word"])[-1]}' for each in gone]
+
+    def logs(self) -> str:
+        """What all processes have said."""
+        return '\n'.join(each.text() for each in (*self.engines, *self.workers, *self.gone))
+
+    def stop(self, limit_s: float = LIMIT_S) -> list[tuple[str, int]]:
+        """End everything, in good order where that does not take too long; program and exit code of what ran."""
+        running = self.running()
+        for process in running:
+            process.send(signal.SIGCONT)
+            process.send(signal.SIGTERM)
+        ended = []
+        for process in running:
+            try:
+                ended.append((process.module, process.wait(limit_s)))
+            except subprocess.TimeoutExpired:
+                process.end(signal.SIGKILL)
+                ended.append((f'{process.module} did not end:\n{process.text()}', -signal.SIGKILL))
+        return ended
