@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from convergence import errors
 from convergence.engine.operations.traversals import Traversals
@@ -30,7 +29,7 @@ class EngineService:
                     raise errors.ConfigurationError(f'the operation {name} is offered twice')
                 setattr(self, name, getattr(part, name))
 
-    def settle(self, context: Any, stack_id: str, traversal_id: str) -> None:
+    def settle(self, context: object, stack_id: str, traversal_id: str) -> None:
         """A worker says that a traversal has failed."""
         self._traversals.settle(stack_id, traversal_id)
 

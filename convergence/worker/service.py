@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from convergence import logs
 from convergence.concurrency import Event, Task, sleep
@@ -156,7 +155,7 @@ class WorkerService:
 
     # --- messages ---------------------------------------------------------------------------------------------
 
-    def check_resource(self, context: Any, traversal_id: str, node: int, hops: int = 0) -> None:
+    def check_resource(self, context: object, traversal_id: str, node: int, hops: int = 0) -> None:
         """Look at a node, and do what it needs, when a thread is free. Returns at once.
 
         :param hops: how many workers without a free thread have handed it on.
@@ -194,7 +193,7 @@ class WorkerService:
                 if check.node != NO_NODE:
                     self._dispatcher.cast([(check.traversal_id, check.node)])
 
-    def cancel(self, context: Any, stack_id: str, traversal_id: str) -> None:
+    def cancel(self, context: object, stack_id: str, traversal_id: str) -> None:
         """Stop what runs here for a traversal."""
         self._cancelled.append(traversal_id)
         tasks = self._groups.stop(traversal_id, self._options.cancel_grace_s)

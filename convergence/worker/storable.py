@@ -51,7 +51,8 @@ def carried(value: Any, what: str, most_bytes: int = MOST_BYTES) -> Json:
             f'{what}: {size} bytes are more than a resource may store; the limit [limits] max_stored_bytes is '
             f'{most_bytes}'
         )
-    return value  # type: ignore[no-any-return]
+    kept: Json = value
+    return kept
 
 
 def storable_id(value: Any) -> str | None:

@@ -69,7 +69,8 @@ def _metadata(row: Resource) -> Json:
     """What the template says, as far as it may be shown."""
     if row.definition is None:
         return {}
-    return masked_at(row.definition.metadata, within(row.definition.concealed, METADATA))  # type: ignore[no-any-return]
+    shown: Json = masked_at(row.definition.metadata, within(row.definition.concealed, METADATA))
+    return shown
 
 
 class Abandonment(Reading):
@@ -89,7 +90,7 @@ class Abandonment(Reading):
         stack = self._stacks.find(context, dict(stack_identity))
         return self._data(stack, self._reader.resources(stack.id))
 
-    def abandon_stack(self, context: Any, stack_identity: Mapping[str, Any]) -> Document:
+    def abandon_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """Forget a stack and leave what it made; the data from which it can be adopted.
 
         :raises NotSupported: that is not enabled.
@@ -109,7 +110,7 @@ class Abandonment(Reading):
                 continue
         raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
 
-    def _abandon(self, context: Any, stack: Stack) -> Document:
+    def _abandon(self, context: Caller, stack: Stack) -> Document:
         content, left = self._content(stack), Document()
 
         def guard(view: PlanView) -> None:
@@ -123,7 +124,7 @@ class Abandonment(Reading):
             # As it is when it is let go of, under its lock.
             left.update(self._data(now, view.resources, content))
 
-        request_id = str(context.request_id)
+        request_id = context.request_id
         # A stack that has failed may still have actions running beside the one that failed: nobody waits for them.
         request = Request(Action.DELETE, Goal(), guard, request_id=request_id, cancels=True, retains=True)
         self._traversals.start(stack, request)

@@ -137,7 +137,8 @@ def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
         return {}
     try:
         metadata = template.resolve(row.definition.metadata, outputs, evaluator())
-        return masked_at(metadata, within(row.definition.concealed, METADATA))  # type: ignore[no-any-return]
+        shown: Json = masked_at(metadata, within(row.definition.concealed, METADATA))
+        return shown
     except errors.ConvergenceError:
         return {}
 
