@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from convergence.concurrency import Event, Lock, start_thread
 from convergence.core.model import Json
-from convergence.db.queries.roster import Roster
+from convergence.db.ports import RosterPort
 from convergence.db.queries.witness import Witness
 
 LOG = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: RosterPort,
         presence: Presence,
         interval_s: float,
         *,

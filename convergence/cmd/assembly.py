@@ -18,6 +18,7 @@ from convergence.db.ports import Ports
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.purges import DAY_S, Keep
 from convergence.db.queries.software import SoftwareRows
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.statements.connection import Database
@@ -208,7 +209,7 @@ class WorkerProcess:
 
 def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
-    reader, roster, goals = ports.reader, ports.roster, engine.goals
+    reader, roster, goals = StackReader(parts.store), ports.roster, engine.goals
     return (
         StackReads(reader, goals),
         ResourceReads(reader, goals),

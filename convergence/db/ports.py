@@ -1,17 +1,161 @@
-"""The database as engines and workers use it: one object for each thing that is asked of it."""
+"""The database as engines and workers use it: one port for each thing that is asked of it.
+
+`convergence.db.queries` answers from a database, `convergence.db.memory` in a simulation. What only the API shows is
+asked of a database, and stands in no port.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
+from convergence.core.model import Json
+from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.purges import EVERYTHING, Keep
-from convergence.db.queries.roster import Roster
+from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
 from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Transactions
+
+
+class ReaderPort(Protocol):
+    """Answers questions about stacks, from what is committed."""
+
+    def stack(self, stack_id: str) -> Stack | None:
+        """A stack by its id, deleted or not."""
+
+    def stack_named(self, project_id: str, name: str) -> Stack | None:
+        """A living stack by its name."""
+
+    def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
+        """The stack that was made for a request."""
+
+    def template(self, template_id: str) -> Template | None:
+        """A template."""
+
+    def resource(self, resource_id: str) -> Resource | None:
+        """One row, by its id."""
+
+    def resources(self, stack_id: str) -> list[Resource]:
+        """All rows of a stack: also replaced ones, and those that are being removed."""
+
+    def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
+        """All rows of some resources of a stack."""
+
+    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
+        """The signals that some rows have received, oldest first, each with the name of the resource."""
+
+    def count_signals(self, resource_id: str) -> int:
+        """How many signals a row has received."""
+
+    def traversal(self, traversal_id: str) -> Traversal | None:
+        """One operation."""
+
+    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
+        """The operations on a stack, oldest first."""
+
+    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
+        """The nodes of a traversal, in order."""
+
+    def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
+        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
+
+    def now(self) -> float:
+        """The database's clock, in seconds since the epoch."""
+
+
+class RosterPort(Protocol):
+    """Registers processes and tells which of them are alive."""
+
+    def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
+        """A process has started."""
+
+    def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
+        """A process is still there; False: it is not known any more."""
+
+    def leave(self, service_id: str) -> None:
+        """A process ends in good order."""
+
+    def services(self) -> list[Service]:
+        """All registered processes."""
+
+    def remove_dead(self) -> int:
+        """Forget the processes whose lease has run out and who hold nothing any more; how many there were."""
+
+    def held_by(self, service_id: str) -> list[Resource]:
+        """The resource rows that a worker holds."""
+
+
+class SweepsPort(Protocol):
+    """Finds, a limited number at a time, the rows that a sweeper has to attend to."""
+
+    def take_duty(self, name: str, holder: str, for_s: float) -> bool:
+        """Become, or stay, the one process that does something for the next `for_s` seconds."""
+
+    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+        """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
+
+    def orphaned(self, limit: int) -> list[HeldRow]:
+        """Rows whose owner's lease has run out."""
+
+    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+        """Held rows in the middle of an action that should have ended some time ago."""
+
+    def to_be_told(self, limit: int) -> list[HeldRow]:
+        """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
+
+    def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
+        """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
+
+    def unsettled(self, limit: int) -> list[EndedTraversal]:
+        """Failed traversals that are still those of their stacks."""
+
+    def overdue(self, limit: int) -> list[EndedTraversal]:
+        """Running traversals whose deadline is over."""
+
+    def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
+        """Traversals that have left rows of theirs to a later one."""
+
+    def purge_nodes(self, limit: int) -> int:
+        """Remove the nodes of some traversals that are over; how many."""
+
+    def purge_stacks(self, limit: int) -> int:
+        """Remove some stacks that were deleted long ago; how many."""
+
+    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+        """Traversals in which no step has begun or ended for some time."""
+
+
+class SnapshotsPort(Protocol):
+    """Reads snapshots, and removes them when all that was kept for them is gone."""
+
+    def of_stack(self, stack_id: str) -> list[Snapshot]:
+        """The snapshots of a stack, oldest first; also those that are being deleted."""
+
+    def count(self, stack_id: str) -> int:
+        """How many snapshots a stack has that are not being deleted."""
+
+    def one(self, snapshot_id: str) -> Snapshot | None:
+        """A snapshot."""
+
+    def items(self, snapshot_id: str) -> list[SnapshotItem]:
+        """What types keep for a snapshot, by resource name."""
+
+    def take_unwanted(self, limit: int) -> list[SnapshotItem]:
+        """What is kept for snapshots that are being deleted, each handed out to one caller for a while."""
+
+    def forget(self, item: SnapshotItem) -> None:
+        """It is not kept any more."""
+
+    def not_yet(self, item: SnapshotItem, reason: str) -> None:
+        """It could not be deleted; the snapshot says so until it can."""
+
+    def remove_empty(self) -> int:
+        """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +163,13 @@ class Ports:
     """What engines and workers read and write rows through.
 
     :param store: carries decisions out.
-    :param reader: answers questions about stacks.
-    :param roster: knows the processes.
-    :param sweeps: finds work that nobody attends to.
-    :param snapshots: knows what is kept for snapshots.
     """
 
     store: Transactions
-    reader: StackReader
-    roster: Roster
-    sweeps: Sweeps
-    snapshots: SnapshotRows
+    reader: ReaderPort
+    roster: RosterPort
+    sweeps: SweepsPort
+    snapshots: SnapshotsPort
 
     @classmethod
     def of(cls, store: Store, keep: Keep = EVERYTHING) -> Self:

@@ -10,8 +10,7 @@ from convergence import logs
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.interrupt import NO_NODE
 from convergence.core.rows import SnapshotItem
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort, SnapshotsPort
 from convergence.resources.contract import ObjectNotFound
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
@@ -29,7 +28,7 @@ MOST = 10
 class SnapshotRemoval:
     """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker."""
 
-    def __init__(self, rows: SnapshotRows, reader: StackReader, registry: Registry, groups: ThreadGroups) -> None:
+    def __init__(self, rows: SnapshotsPort, reader: ReaderPort, registry: Registry, groups: ThreadGroups) -> None:
         self._rows = rows
         self._reader = reader
         self._registry = registry

@@ -13,14 +13,10 @@ from typing import Any
 
 import pytest
 
-from convergence.db.memory.queries import MemoryRoster, MemorySweeps
-from convergence.db.memory.reader import MemoryReader
-from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import Ports
 from convergence.db.schema.models import DUTY, METADATA
 from convergence.db.statements.store import Store
+from convergence.simulator.storage import in_memory
 from tests.contract.rows import Backend
 from tests.harness import database
 from tests.services import service
@@ -78,12 +74,10 @@ def emptied(engine: Any) -> Any:
 def backend(request: pytest.FixtureRequest, engines: Any) -> Backend:
     """An empty store of each kind."""
     if request.param == 'memory':
-        memory = MemoryStore(time.time)
-        roster = MemoryRoster(memory)
-        return Backend('memory', memory, MemoryReader(memory), roster, MemorySweeps(memory, roster))
+        return Backend.of('memory', in_memory(time.time).ports)
     # Each look at the clock takes a second: what can never be stored is tried some thirty times, not for thirty seconds.
     store = Store(emptied(engines(request.param)), interval_s=0.0, clock=map(float, itertools.count()).__next__)
-    return Backend(request.param, store, StackReader(store), Roster(store), Sweeps(store))
+    return Backend.of(request.param, Ports.of(store))
 
 
 @pytest.fixture(params=DATABASES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from convergence.core.effects import (
     Decision,
@@ -16,6 +16,7 @@ from convergence.core.effects import (
 )
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Pending, Resource, Stack, Template, Traversal
+from convergence.db.ports import Ports
 from convergence.db.scopes import NewStack, OneNode
 
 STACK = Stack(
@@ -107,6 +108,12 @@ class Backend:
     reader: Any
     roster: Any
     sweeps: Any
+    snapshots: Any
+
+    @classmethod
+    def of(cls, kind: str, ports: Ports) -> Self:
+        """One of a kind."""
+        return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, ports.snapshots)
 
     def write(self, *effects: Any, scope: Any = None, wake: Any = ()) -> Any:
         """Carry out effects, whatever is there."""

@@ -15,9 +15,7 @@ from convergence.core.effects import (
 )
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.rows import Snapshot, SnapshotItem
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.statements.store import Store
-from tests.contract.rows import FREE, Backend
+from tests.contract.rows import FREE
 
 SNAPSHOT = Snapshot('V', 'S', None, Status.IN_PROGRESS, '', 1.5, {'template': {'a': [1]}, 'resources': {}})
 OTHER = Snapshot('X', 'T', 'of another stack', Status.COMPLETE, 'done', 2.5)
@@ -26,17 +24,12 @@ ITEM = SnapshotItem('V', 'R', 'S', 'r', 'Type', 'phys', {'p': [1]}, {'d': 1})
 
 def snapshots(backend):
     """The snapshots as they are stored, by id."""
-    if backend.kind == 'memory':
-        return dict(backend.store.tables.snapshot)
-    rows = SnapshotRows(backend.store)
-    return {each.id: each for stack in 'ST' for each in rows.of_stack(stack)}
+    return {each.id: each for stack in 'ST' for each in backend.snapshots.of_stack(stack)}
 
 
 def items(backend):
     """What is kept for the snapshot."""
-    if backend.kind == 'memory':
-        return [item for item in backend.store.tables.snapshot_item.values() if item.snapshot_id == 'V']
-    return SnapshotRows(backend.store).items('V')
+    return backend.snapshots.items('V')
 
 
 def test_snapshots_and_what_is_kept_come_back_as_they_were_written(backend):
@@ -88,17 +81,15 @@ def test_failures_that_a_traversal_goes_on_after_add_up_to_a_bound(backend):
 
 
 @pytest.fixture
-def rows(engine):
+def rows(backend):
     """A snapshot that is being deleted, for which something is kept."""
-    store = Store(engine, interval_s=0.0)
-    backend = Backend('sql', store, None, None, None)
     backend.fill()
     backend.write(InsertSnapshot(replace(SNAPSHOT, status=Status.COMPLETE, deleting=True)), KeepItem(ITEM))
     return backend
 
 
 def test_what_nobody_wants_is_handed_out_once_and_then_forgotten(rows):
-    kept = SnapshotRows(rows.store)
+    kept = rows.snapshots
     assert kept.remove_empty() == 0
     assert kept.take_unwanted(10) == [ITEM]
     assert kept.take_unwanted(10) == []
@@ -110,7 +101,7 @@ def test_what_nobody_wants_is_handed_out_once_and_then_forgotten(rows):
 
 
 def test_while_a_worker_may_add_to_it_nothing_is_deleted(rows):
-    kept = SnapshotRows(rows.store)
+    kept = rows.snapshots
     busy = {'action': Action.SNAPSHOT, 'status': Status.IN_PROGRESS}
     rows.write(UpdateResource(FREE.id, FREE.owner, FREE.fence, busy))
     assert kept.take_unwanted(10) == []
@@ -121,6 +112,6 @@ def test_while_a_worker_may_add_to_it_nothing_is_deleted(rows):
 
 def test_what_is_wanted_is_left_alone(rows):
     rows.write(InsertSnapshot(OTHER), KeepItem(replace(ITEM, snapshot_id='X')))
-    kept = SnapshotRows(rows.store)
+    kept = rows.snapshots
     assert [item.snapshot_id for item in kept.take_unwanted(10)] == ['V']
     assert kept.remove_empty() == 0

@@ -6,9 +6,7 @@ from sqlalchemy import event, func, inspect, select, text
 
 from convergence import errors
 from convergence.core.effects import Decision
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import Ports
 from convergence.db.schema import migration
 from convergence.db.schema.models import DUTY, METADATA, STACK
 from convergence.db.scopes import NewStack, OneNode
@@ -51,7 +49,7 @@ class Trouble:
 def backend_on(engine, patience_s=30.0):
     """A store without pauses."""
     store = Store(engine, interval_s=0.0, patience_s=patience_s)
-    return Backend('sql', store, StackReader(store), Roster(store), Sweeps(store))
+    return Backend.of('sql', Ports.of(store))
 
 
 @pytest.mark.parametrize('effect', GOOD.values(), ids=GOOD)

@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from typing_extensions import override
-
 from convergence.core.model import Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.roster import NO_LOAD, Roster, Service
-from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
+from convergence.db.queries.roster import NO_LOAD, Service
+from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
 
 
-class MemoryRoster(Roster):
+class MemoryRoster:
     """Registers processes and tells which of them are alive."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._memory = store
         self._services: dict[str, Service] = {}
 
-    @override
     def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
         """A process has started."""
         now = self._memory.clock()
         self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, {}, 0.0)
 
-    @override
     def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
         """A process is still there."""
         if service_id not in self._services:
@@ -36,18 +32,15 @@ class MemoryRoster(Roster):
         self._services[service_id] = replace(self._services[service_id], beat_at=self._memory.clock(), load=load)
         return True
 
-    @override
     def leave(self, service_id: str) -> None:
         """A process ends in good order."""
         self._services.pop(service_id, None)
 
-    @override
     def services(self) -> list[Service]:
         """All registered processes."""
         now = self._memory.clock()
         return [replace(service, age_s=now - service.beat_at) for service in self._services.values()]
 
-    @override
     def remove_dead(self) -> int:
         """Forget the processes whose lease has run out and who hold nothing any more."""
         holders = {row.owner for row in self._memory.seen().resource.values()}
@@ -56,7 +49,6 @@ class MemoryRoster(Roster):
             del self._services[service_id]
         return len(dead)
 
-    @override
     def held_by(self, service_id: str) -> list[Resource]:
         """The resource rows that a worker holds."""
         return [row for row in self._memory.seen().resource.values() if row.owner == service_id]
@@ -95,7 +87,7 @@ def _left(tables: Tables) -> list[Resource]:
     ]
 
 
-class MemorySweeps(Sweeps):
+class MemorySweeps:
     """Finds the rows that a sweeper has to attend to."""
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
@@ -103,7 +95,6 @@ class MemorySweeps(Sweeps):
         self._roster = roster
         self._duties: dict[str, tuple[str, float]] = {}
 
-    @override
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
         """Become, or stay, the one process that does something."""
         now = self._memory.clock()
@@ -113,7 +104,6 @@ class MemorySweeps(Sweeps):
         self._duties[name] = (holder, now + for_s)
         return True
 
-    @override
     def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
         tables, now = self._memory.seen(), self._memory.clock()
@@ -133,7 +123,6 @@ class MemorySweeps(Sweeps):
             tables.notified_at[node_found.traversal_id, node_found.number] = now
         return oldest
 
-    @override
     def orphaned(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
         alive = self._roster.alive()
@@ -141,7 +130,6 @@ class MemorySweeps(Sweeps):
         held = [row for row in self._memory.seen().resource.values() if row.owner and row.owner not in alive]
         return [replace(_held(row), silent_s=silent.get(row.owner or '', 0.0)) for row in held[:limit]]
 
-    @override
     def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended some time ago."""
         latest = self._memory.clock() - slack_s
@@ -151,12 +139,10 @@ class MemorySweeps(Sweeps):
             if row.status is Status.IN_PROGRESS and row.owner and row.deadline is not None and row.deadline < latest
         ][:limit]
 
-    @override
     def to_be_told(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
         return [_held(row) for row in _left(self._memory.seen()) if row.progress is not None][:limit]
 
-    @override
     def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
         """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
         tables, latest = self._memory.seen(), self._memory.clock() - older_than_s
@@ -168,7 +154,6 @@ class MemorySweeps(Sweeps):
 
         return [_held(row) for row in _left(tables) if is_due(row)][:limit]
 
-    @override
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet."""
         return [
@@ -179,7 +164,6 @@ class MemorySweeps(Sweeps):
             and stack.status is Status.IN_PROGRESS
         ][:limit]
 
-    @override
     def overdue(self, limit: int) -> list[EndedTraversal]:
         """Running traversals past their deadline."""
         now = self._memory.clock()
@@ -189,7 +173,6 @@ class MemorySweeps(Sweeps):
             if each.status is TraversalStatus.RUNNING and each.deadline < now
         ][:limit]
 
-    @override
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
         """Deleted stacks of which rows are left that name an object, or may stand for one."""
         tables, latest = self._memory.seen(), self._memory.clock() - again_s
@@ -204,7 +187,6 @@ class MemorySweeps(Sweeps):
         due = [stack for stack in tables.stack.values() if stack.id in named and is_due(stack)]
         return [EndedTraversal(stack.id, stack.traversal_id or '') for stack in due[:limit]]
 
-    @override
     def purge_nodes(self, limit: int) -> int:
         """Remove the nodes of traversals that are over."""
         tables, removed = self._memory.tables, 0
@@ -215,12 +197,10 @@ class MemorySweeps(Sweeps):
                 removed += len(tables.node.pop(traversal.id, {}))
         return removed
 
-    @override
     def purge_stacks(self, limit: int) -> int:
         """A simulation is over before anything is old enough."""
         return 0
 
-    @override
     def standing_still(self, limit: int, after_s: float) -> list[Standing]:
         """Current, running traversals that make no progress and are not known for it, or do so again.
 

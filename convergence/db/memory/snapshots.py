@@ -4,39 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from typing_extensions import override
-
 from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.snapshots import AGAIN_S, SnapshotRows
+from convergence.db.queries.snapshots import AGAIN_S
 
 
-class MemorySnapshots(SnapshotRows):
+class MemorySnapshots:
     """Reads snapshots, and removes them when all that was kept for them is gone."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._memory = store
         self._attempted: dict[tuple[str, str], float] = {}
 
-    @override
     def of_stack(self, stack_id: str) -> list[Snapshot]:
         """The snapshots of a stack, oldest first; also those that are being deleted."""
         found = [each for each in self._memory.tables.snapshot.values() if each.stack_id == stack_id]
         return sorted(found, key=lambda each: (each.created_at, each.id))
 
-    @override
     def count(self, stack_id: str) -> int:
         """How many snapshots a stack has that are not being deleted."""
         return sum(not each.deleting for each in self.of_stack(stack_id))
 
-    @override
     def one(self, snapshot_id: str) -> Snapshot | None:
         """A snapshot."""
         self._memory.pause('read')
         return self._memory.tables.snapshot.get(snapshot_id)
 
-    @override
     def items(self, snapshot_id: str) -> list[SnapshotItem]:
         """What types keep for a snapshot, by resource name."""
         found = [each for key, each in self._memory.tables.snapshot_item.items() if key[0] == snapshot_id]
@@ -44,7 +38,6 @@ class MemorySnapshots(SnapshotRows):
 
     # --- deleting ---------------------------------------------------------------------------------------------
 
-    @override
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
         """What is kept for snapshots that are being deleted. Each is handed out to one caller for `AGAIN_S` seconds."""
         tables, now = self._memory.tables, self._memory.clock()
@@ -57,12 +50,10 @@ class MemorySnapshots(SnapshotRows):
                 taken.append(item)
         return taken
 
-    @override
     def forget(self, item: SnapshotItem) -> None:
         """It is not kept any more."""
         self._memory.tables.snapshot_item.pop((item.snapshot_id, item.resource_id), None)
 
-    @override
     def not_yet(self, item: SnapshotItem, reason: str) -> None:
         """It could not be deleted; the snapshot says so until it can."""
         snapshot = self._memory.tables.snapshot.get(item.snapshot_id)
@@ -70,7 +61,6 @@ class MemorySnapshots(SnapshotRows):
             said = replace(snapshot, status=Status.FAILED, status_reason=reason)
             self._memory.tables.snapshot[item.snapshot_id] = said
 
-    @override
     def remove_empty(self) -> int:
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
         tables = self._memory.tables

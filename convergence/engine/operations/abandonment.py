@@ -10,6 +10,7 @@ from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
+from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals, Submission
@@ -73,7 +74,7 @@ def _metadata(row: Resource) -> Json:
     return shown
 
 
-class Abandonment(Reading):
+class Abandonment(Reading[ReaderPort]):
     """Hands out the data of stacks, and lets go of them.
 
     :param enabled: whether stacks may be abandoned.

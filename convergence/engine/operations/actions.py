@@ -11,7 +11,8 @@ from convergence.core.model import Action, Goal, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.ports import ReaderPort
+from convergence.db.queries.stacks import in_service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import Transactions
 from convergence.engine.caller import Caller
@@ -27,7 +28,7 @@ MARKED = 'state changed by resource_mark_unhealthy api'
 class Present:
     """What a stack is now: the goal of its current traversal."""
 
-    def __init__(self, reader: StackReader, goals: Goals) -> None:
+    def __init__(self, reader: ReaderPort, goals: Goals) -> None:
         self._reader = reader
         self._goals = goals
 
@@ -54,7 +55,7 @@ class Actions:
     def __init__(
         self,
         store: Transactions,
-        reader: StackReader,
+        reader: ReaderPort,
         stacks: Stacks,
         present: Present,
         traversals: Traversals,

@@ -8,7 +8,7 @@ from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.core.ways import Answer, Operation
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.engine.operations.refusals import may_cancel
 from convergence.engine.operations.traversals import Overtaken, Traversals
 
@@ -44,7 +44,7 @@ def may_leave(stack: Stack, names: frozenset[str], view: PlanView) -> None:
         )
 
 
-def taken_back(reader: StackReader, traversals: Traversals, stack: Stack, request_id: str) -> bool:
+def taken_back(reader: ReaderPort, traversals: Traversals, stack: Stack, request_id: str) -> bool:
     """Stop what is in progress and go back. False: the stack has moved on since it was read.
 
     :raises NotSupported: everything wanted is in service already.

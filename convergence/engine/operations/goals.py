@@ -12,7 +12,7 @@ from convergence import errors, logs, template
 from convergence.concurrency import Lock
 from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack, Template
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.engine.operations.permits import Permits
 from convergence.expressions import evaluator
 from convergence.resources.custom import installed_checks
@@ -63,7 +63,7 @@ class Goals:
     :param limits: what a template may hold.
     """
 
-    def __init__(self, reader: StackReader, registry: Registry, limits: template.Limits, *, kept: int = 64) -> None:
+    def __init__(self, reader: ReaderPort, registry: Registry, limits: template.Limits, *, kept: int = 64) -> None:
         self._reader = reader
         self._registry = self.types = registry
         self._limits = limits

@@ -15,7 +15,7 @@ from convergence.core.model import Action, Json
 from convergence.core.rows import Resource, Stack
 from convergence.core.signals import revoke
 from convergence.core.views import SignalView
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.engine.caller import Caller
@@ -45,7 +45,7 @@ class SignalAddresses:
     def __init__(
         self,
         store: Transactions,
-        reader: StackReader,
+        reader: ReaderPort,
         signals: Signals,
         new_id: Callable[[], str],
         api: Callable[[], str | None],

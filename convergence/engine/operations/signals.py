@@ -15,7 +15,8 @@ from convergence.core.model import Action, Hook, Json
 from convergence.core.rows import Resource, Stack
 from convergence.core.signals import clear, receive
 from convergence.core.views import SignalView
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.ports import ReaderPort
+from convergence.db.queries.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
@@ -55,7 +56,7 @@ class Signals:
     def __init__(
         self,
         store: Transactions,
-        reader: StackReader,
+        reader: ReaderPort,
         stacks: Finder,
         types: Registry,
         dispatcher: Dispatcher,

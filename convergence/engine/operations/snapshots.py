@@ -12,7 +12,7 @@ from convergence.core.model import Action, Goal, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Snapshot, Stack, Template
 from convergence.core.views import PlanView
-from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
 from convergence.engine.operations.abandonment import data_of
@@ -40,7 +40,7 @@ class Snapshots:
         stacks: Stacks,
         goals: Goals,
         traversals: Traversals,
-        rows: SnapshotRows,
+        rows: SnapshotsPort,
         new_id: Callable[[], str],
         *,
         most: int | None = 32,

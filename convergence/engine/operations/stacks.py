@@ -14,7 +14,7 @@ from convergence.core.plan import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.core.ways import Answer, Operation
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.engine.caller import Caller
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
@@ -49,7 +49,7 @@ class Stacks:
 
     def __init__(
         self,
-        reader: StackReader,
+        reader: ReaderPort,
         goals: Goals,
         traversals: Traversals,
         limits: StackLimits,

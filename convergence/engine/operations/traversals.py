@@ -14,7 +14,7 @@ from convergence.core.model import Action, Goal, TraversalStatus
 from convergence.core.plan import Planned, Planner, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
@@ -44,7 +44,7 @@ class Traversals:
     def __init__(
         self,
         store: Transactions,
-        reader: StackReader,
+        reader: ReaderPort,
         goals: Goals,
         dispatcher: Dispatcher,
         new_id: Callable[[], str],

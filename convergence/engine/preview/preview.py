@@ -10,7 +10,8 @@ from convergence import errors, template
 from convergence.core.decide import was_never_made
 from convergence.core.model import Action, Definition, DeletionPolicy, Json, Path, Status
 from convergence.core.rows import Resource, Stack
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.ports import ReaderPort
+from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.stacks import Stacks
@@ -36,7 +37,7 @@ UNKNOWN_TEXT = '(known after apply)'
 class Previews:
     """Offers the preview as an operation."""
 
-    def __init__(self, reader: StackReader, registry: Registry, stacks: Stacks) -> None:
+    def __init__(self, reader: ReaderPort, registry: Registry, stacks: Stacks) -> None:
         self._reader = reader
         self._registry = registry
         self._stacks = stacks

@@ -8,6 +8,7 @@ from typing import Any
 from convergence.core.model import Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.queries.inspection import FrontierNode
+from convergence.db.queries.stacks import StackReader
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.formats import Document
@@ -17,7 +18,7 @@ FRONTIER = 100
 """Nodes shown. Who has more than that to wait for needs the counts, not a longer list."""
 
 
-class ExplainReads(Reading):
+class ExplainReads(Reading[StackReader]):
     """Explains the current traversal of a stack."""
 
     def stack_explain(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:

@@ -7,8 +7,8 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.rows import Resource
+from convergence.db.ports import ReaderPort, RosterPort
 from convergence.db.queries.overview import Overview
-from convergence.db.queries.roster import Roster
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
@@ -20,7 +20,7 @@ NEWEST = 100
 """Operations shown where the caller sets no limit."""
 
 
-class HistoryReads(Reading):
+class HistoryReads(Reading[ReaderPort]):
     """Questions about the operations on a stack, and about its graph."""
 
     def list_traversals(
@@ -77,7 +77,7 @@ def _node(name: str, kind: str, row: Resource | None) -> Document:
 class ProgressReads:
     """Whether the installation gets on with its work. Concerns no project, and tells nothing of any."""
 
-    def __init__(self, overview: Overview, roster: Roster) -> None:
+    def __init__(self, overview: Overview, roster: RosterPort) -> None:
         self._overview = overview
         self._roster = roster
 

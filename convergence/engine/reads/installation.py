@@ -7,7 +7,7 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.model import Json
-from convergence.db.queries.roster import Roster
+from convergence.db.ports import RosterPort
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
@@ -36,7 +36,7 @@ class InstallationReads:
         self,
         goals: Goals,
         registry: Registry,
-        roster: Roster,
+        roster: RosterPort,
         version: str,
         has_database: Callable[[], bool] = lambda: True,
     ) -> None:

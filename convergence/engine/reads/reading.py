@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from convergence import errors, template
 from convergence.core.model import Json, Output
 from convergence.core.rows import Resource, Stack, Template
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.ports import ReaderPort
+from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.resources.secrets import made_from
@@ -22,10 +23,13 @@ from convergence.template.secrets import Asked, tells_hidden
 LOG = logging.getLogger(__name__)
 
 
-class Reading:
+ReaderT = TypeVar('ReaderT', bound=ReaderPort)
+
+
+class Reading(Generic[ReaderT]):
     """What the operations that read stacks share."""
 
-    def __init__(self, reader: StackReader, goals: Goals) -> None:
+    def __init__(self, reader: ReaderT, goals: Goals) -> None:
         self._reader = reader
         self._goals = goals
 

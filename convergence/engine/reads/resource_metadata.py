@@ -7,7 +7,7 @@ import logging
 from convergence import logs
 from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.resources.invocation import Subject, build_call, heard_by
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
@@ -16,7 +16,7 @@ from convergence.resources.secrets import known_secrets
 LOG = logging.getLogger(__name__)
 
 
-def with_signals(stack: Stack, row: Resource, metadata: Json, reader: StackReader, types: Registry) -> Json:
+def with_signals(stack: Stack, row: Resource, metadata: Json, reader: ReaderPort, types: Registry) -> Json:
     """The metadata as the resource's type shows it: that of the template, and what signals have changed."""
     if row.type not in types or not types.get(row.type).takes_signals:
         return metadata

@@ -8,7 +8,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.model import Json, Output
 from convergence.core.rows import Resource, Stack
-from convergence.db.queries.stacks import in_service
+from convergence.db.queries.stacks import StackReader, in_service
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
@@ -22,7 +22,7 @@ from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
 
 
-class ResourceReads(Reading):
+class ResourceReads(Reading[StackReader]):
     """Questions about single resources and about events."""
 
     def list_stack_resources(

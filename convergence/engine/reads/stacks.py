@@ -7,7 +7,7 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.rows import Stack
-from convergence.db.queries.stacks import StackFilter
+from convergence.db.queries.stacks import StackFilter, StackReader
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Submission
 from convergence.engine.reads import formats
@@ -21,7 +21,7 @@ from convergence.template.limits import STANDARD, Budget
 from convergence.template.secrets import reading
 
 
-class StackReads(Reading):
+class StackReads(Reading[StackReader]):
     """Questions about whole stacks."""
 
     def identify_stack(self, context: Caller, stack_name: str) -> Document:

@@ -10,7 +10,7 @@ from convergence.core.model import Action, Goal, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
-from convergence.db.queries.stacks import StackReader
+from convergence.db.ports import ReaderPort
 from convergence.db.queries.sweeps import EndedTraversal
 from convergence.engine.operations.traversals import Overtaken, Traversals
 
@@ -27,7 +27,7 @@ def may_exist(row: Resource) -> bool:
 class LeftBehind:
     """Gives a deleted stack one more traversal where rows with objects are left. No such row should ever be there."""
 
-    def __init__(self, traversals: Traversals, reader: StackReader, new_id: Callable[[], str]) -> None:
+    def __init__(self, traversals: Traversals, reader: ReaderPort, new_id: Callable[[], str]) -> None:
         self._traversals = traversals
         self._reader = reader
         self._new_id = new_id

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from convergence import errors
 from convergence.core.model import Json
-from convergence.db.queries.roster import NO_LOAD, Roster
+from convergence.db.ports import RosterPort
+from convergence.db.queries.roster import NO_LOAD
 
 KINDS = ('api',)
 """Engines and workers show for themselves that they are alive: their leases guard what they do."""
@@ -15,7 +16,7 @@ KINDS = ('api',)
 class Presences:
     """Registers such processes."""
 
-    def __init__(self, roster: Roster) -> None:
+    def __init__(self, roster: RosterPort) -> None:
         self._roster = roster
 
     def service_beat(

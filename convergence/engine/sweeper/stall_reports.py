@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 
 from convergence.core.stall import moving, stalled
+from convergence.db.ports import ReaderPort
 from convergence.db.queries.inspection import FrontierNode
-from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Standing
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
@@ -22,7 +22,7 @@ NAMED = 5
 class StallReports:
     """Tells of traversals that make no progress, or make some again: event, status reason and log."""
 
-    def __init__(self, store: Transactions, reader: StackReader, new_id: Callable[[], str]) -> None:
+    def __init__(self, store: Transactions, reader: ReaderPort, new_id: Callable[[], str]) -> None:
         self._store = store
         self._reader = reader
         self._new_id = new_id
@@ -45,7 +45,7 @@ class StallReports:
             LOG.info('The stack makes progress again')
 
 
-def waiting_for(reader: StackReader, traversal_id: str) -> str:
+def waiting_for(reader: ReaderPort, traversal_id: str) -> str:
     """The nodes that a traversal waits for, and who holds each."""
     nodes = reader.frontier(traversal_id, NAMED + 1)
     if not nodes:

@@ -9,8 +9,7 @@ import logging
 
 from convergence.concurrency import Event, start_thread
 from convergence.core.claim import Worker
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.ports import RosterPort, SweepsPort
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.traversals import Traversals
@@ -31,8 +30,8 @@ class Sweeper:
     def __init__(
         self,
         store: Transactions,
-        sweeps: Sweeps,
-        roster: Roster,
+        sweeps: SweepsPort,
+        roster: RosterPort,
         dispatcher: Dispatcher,
         traversals: Traversals,
         options: SweepOptions,

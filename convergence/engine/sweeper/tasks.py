@@ -14,8 +14,8 @@ from convergence.core.claim import Worker
 from convergence.core.finish import release
 from convergence.core.interrupt import give_up
 from convergence.db.backoff import Backoff
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.sweeps import EndedTraversal, HeldRow, Standing, Sweeps
+from convergence.db.ports import RosterPort, SweepsPort
+from convergence.db.queries.sweeps import EndedTraversal, HeldRow, Standing
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
@@ -64,8 +64,8 @@ class SweepTasks:
     def __init__(
         self,
         store: Transactions,
-        sweeps: Sweeps,
-        roster: Roster,
+        sweeps: SweepsPort,
+        roster: RosterPort,
         dispatcher: Dispatcher,
         traversals: Traversals,
         options: SweepOptions,
