@@ -236,11 +236,13 @@ class OneTraversal(Invariant):
                 yield f'the event {event.action}_{event.status} of {event.stack_id} is not of its present operation'
 
     def _nodes(self, step: Transition) -> Iterator[str]:
-        # A cleanup whose row is gone already holds no lock that a plan would wait for; it changes nothing either.
+        # A cleanup whose row is gone already holds no lock that a plan would wait for; it changes nothing either. Nor
+        # does one that leaves its row as it is, and where servers lag the lock on that row keeps no plan waiting.
+        locks_hold = not self.world.trouble.lags
         touched = {
             effect.traversal_id
             for effect in step.of_kind(effects.FinishNode)
-            if step.resources or step.stacks or self._has_row(step, effect)
+            if step.resources or step.stacks or (locks_hold and self._has_row(step, effect))
         }
         verdict = step.decision.verdict
         if isinstance(verdict, StepDecision) and verdict.claim is not None:
