@@ -148,7 +148,7 @@ def test_an_update_does_not_wait_for_what_was_given_up_before_anybody_was_told(h
 def test_what_a_lost_creation_may_still_make_is_waited_for_and_said(harness: Harness) -> None:
     """Until when, and by which token a person may look for it."""
     harness.reality.once['create', 'a'] = [fails(ConnectionResetError('by peer'))]
-    stack = harness.create({'a': {'type': 'Test::Plain', 'value': 'x'}})
+    stack = harness.create({'a': {'type': 'Test::Token', 'value': 'x'}})
     harness.deliver()
     token = harness.row(stack, 'a').token
     with harness.store.writing() as connection:
