@@ -70,15 +70,7 @@ def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     }
     if traversal.action is Action.DELETE:
         changes['deleted_at'] = view.now
-    event = Event(
-        id=new_id(),
-        stack_id=stack.id,
-        action=traversal.action,
-        status=Status.COMPLETE,
-        reason=reason,
-        at=view.now,
-        physical_id=stack.id,
-    )
+    event = Event.of_stack(new_id(), stack.id, traversal.action, Status.COMPLETE, reason, view.now)
     keep = {stack.template_id, stack.last_good_template_id, traversal.template_id}
     return Decision(
         True,

@@ -2,6 +2,9 @@
 
 A worker carries the answer out, and a preview tells it to the user; both ask here, and nowhere else. Where a preview
 cannot know the difference yet it asks for every one that is possible: what all answers have in common is certain.
+
+What a preview cannot foretell stands in `convergence.core.check`: that an action has killed too many workers, that what
+a node takes from others is too large or cannot be read, and that a person is asked first, at a hook.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from convergence.core.adoption import is_adopted, is_offered, refusal
+from convergence.core.leaving import described
 from convergence.core.model import Action, Change, Definition, Restriction, Status
 from convergence.core.rows import Resource
 
@@ -76,6 +80,8 @@ def possible(row: Resource | None, goals: Collection[ResourceGoal], changes: Col
 def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
     """What the row alone demands, whatever its properties should be; None where the difference decides."""
     definition = goal.definition
+    if row.damaged:
+        return Ruling(Disposition.REFUSE, unreadable(row))
     if is_adopted(row):
         return _of_others(row, definition)
     if is_asleep(row):
@@ -144,6 +150,15 @@ def difference(row: Resource, definition: Definition, change: Change, template_i
     if definition.restored_from is not None and definition.restored_from != before:
         return Change.IN_PLACE  # the type restores what it has kept for a snapshot, whatever the properties are
     return Change.REPLACE if renewed and row.definition is not None and row.template_id != template_id else change
+
+
+def unreadable(row: Resource) -> str:
+    """Why nothing can be done with the object of a damaged row, and what the user can do."""
+    columns = ', '.join(row.damaged)
+    return (
+        f'what is stored of it cannot be read ({columns}); its object: {described(row)}. Put back the key that '
+        f'sealed it, or delete the stack and leave {row.name} (--leave {row.name}): its object then stays'
+    )
 
 
 def restricted(restriction: Restriction, cause: str = '') -> str:

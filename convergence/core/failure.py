@@ -115,13 +115,5 @@ def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | No
 def stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Callable[[], str]) -> list[Effect]:
     """The stack is in the failed state of its traversal's action from now on."""
     state = states.stack_state(stack, traversal.action, Status.FAILED, reason)
-    event = Event(
-        id=new_id(),
-        stack_id=stack.id,
-        action=traversal.action,
-        status=Status.FAILED,
-        reason=reason,
-        at=now,
-        physical_id=stack.id,
-    )
+    event = Event.of_stack(new_id(), stack.id, traversal.action, Status.FAILED, reason, now)
     return [UpdateStack(stack.id, traversal.id, {**state, 'updated_at': now}), InsertEvents((event,))]

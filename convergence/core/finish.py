@@ -438,14 +438,5 @@ def _event(
     reason: str,
     physical_id: str | None,
 ) -> Event:
-    return Event(
-        id=worker.new_id(),
-        stack_id=resource.stack_id,
-        action=action,
-        status=status,
-        reason=reason,
-        at=view.now,
-        resource_name=resource.name,
-        resource_type=resource.shown_type,
-        physical_id=physical_id or resource.physical_id,
-    )
+    event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
+    return replace(event, physical_id=physical_id or resource.physical_id)

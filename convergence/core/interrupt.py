@@ -57,17 +57,7 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
         'deadline': None,
         'retry': None,
     }
-    event = Event(
-        id=worker.new_id(),
-        stack_id=resource.stack_id,
-        action=resource.action,
-        status=Status.FAILED,
-        reason=reason,
-        at=view.now,
-        resource_name=resource.name,
-        resource_type=resource.type,
-        physical_id=resource.physical_id,
-    )
+    event = Event.of_resource(worker.new_id(), resource, resource.action, Status.FAILED, reason, view.now)
     return Decision(True, (UpdateResource(resource.id, None, fence, changes), InsertEvents((event,))))
 
 

@@ -36,16 +36,8 @@ def leave(left: Sequence[Resource], now: float, new_id: Callable[[], str]) -> li
     """The rows go, whoever holds them, and an event tells of each. What a holder writes late is refused."""
     effects: list[Effect] = [DeleteResource(row.id, row.owner, row.fence) for row in left]
     events = tuple(
-        Event(
-            id=new_id(),
-            stack_id=row.stack_id,
-            action=Action.DELETE,
-            status=Status.COMPLETE,
-            reason=f'left behind, as was asked for: {described(row)}',
-            at=now,
-            resource_name=row.name,
-            resource_type=row.shown_type,
-            physical_id=row.physical_id,
+        Event.of_resource(
+            new_id(), row, Action.DELETE, Status.COMPLETE, f'left behind, as was asked for: {described(row)}', now
         )
         for row in left
     )

@@ -41,16 +41,6 @@ def mark(view: FinishView, unhealthy: bool, reason: str, new_id: Callable[[], st
         return Decision(Marked.DONE)
     status = Status.FAILED if unhealthy else Status.COMPLETE
     changes: ResourceChange = {**states.resource_state(resource, Action.CHECK, status, reason), 'updated_at': view.now}
-    event = Event(
-        id=new_id(),
-        stack_id=resource.stack_id,
-        action=Action.CHECK,
-        status=status,
-        reason=reason,
-        at=view.now,
-        resource_name=resource.name,
-        resource_type=resource.shown_type,
-        physical_id=resource.physical_id,
-    )
+    event = Event.of_resource(new_id(), resource, Action.CHECK, status, reason, view.now)
     update = UpdateResource(resource.id, None, resource.fence, changes)
     return Decision(Marked.DONE, (update, InsertEvents((event,))))

@@ -417,13 +417,5 @@ def _traversal_effects(view: PlanView, traversal: Traversal, nodes: list[Node]) 
 
 
 def _started(stack: Stack, now: float, traversal: Traversal, request: Request, planner: Planner) -> Event:
-    return Event(
-        id=planner.new_id(),
-        stack_id=stack.id,
-        action=request.action,
-        status=Status.IN_PROGRESS,
-        reason=traversal.reason_of('started'),
-        at=now,
-        resource_name=None,
-        physical_id=stack.id,
-    )
+    reason = traversal.reason_of('started')
+    return Event.of_stack(planner.new_id(), stack.id, request.action, Status.IN_PROGRESS, reason, now)

@@ -330,6 +330,17 @@ class Event:
     physical_id: str | None = None
     sequence: int | None = None
 
+    @classmethod
+    def of_stack(cls, event_id: str, stack_id: str, action: Action, status: Status, reason: str, at: float) -> Event:
+        """What happened to a stack as a whole."""
+        return cls(event_id, stack_id, action, status, reason, at, physical_id=stack_id)
+
+    @classmethod
+    def of_resource(cls, event_id: str, row: Resource, action: Action, status: Status, reason: str, at: float) -> Event:
+        """What happened to a resource, which is told under the type that its template has written."""
+        told = (row.name, row.shown_type, row.physical_id)
+        return cls(event_id, row.stack_id, action, status, reason, at, *told)
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

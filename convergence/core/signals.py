@@ -75,14 +75,4 @@ def _woken(view: SignalView, only: Resource | None = None) -> tuple[tuple[str, i
 
 
 def _event(view: SignalView, resource: Resource, action: Action, reason: str, new_id: Callable[[], str]) -> Event:
-    return Event(
-        id=new_id(),
-        stack_id=resource.stack_id,
-        action=action,
-        status=resource.status,
-        reason=reason,
-        at=view.now,
-        resource_name=resource.name,
-        resource_type=resource.shown_type,
-        physical_id=resource.physical_id,
-    )
+    return Event.of_resource(new_id(), resource, action, resource.status, reason, view.now)

@@ -44,15 +44,8 @@ def _tell(
     if traversal.status is not TraversalStatus.RUNNING:
         return Decision(False)
     reason = traversal.reason_of('started') + (f'; no progress since {text}' if text else '')
-    event = Event(
-        id=new_id(),
-        stack_id=stack.id,
-        action=traversal.action,
-        status=Status.IN_PROGRESS,
-        reason=f'No progress since {text}' if text else 'Progress again',
-        at=view.now,
-        physical_id=stack.id,
-    )
+    told = f'No progress since {text}' if text else 'Progress again'
+    event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now)
     return Decision(
         True,
         (

@@ -7,9 +7,8 @@ from dataclasses import replace
 from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
-from convergence.core.decide import was_never_made
+from convergence.core.decide import unreadable, was_never_made
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
-from convergence.core.leaving import described
 from convergence.core.model import Action, Output, Phase, Status
 from convergence.core.rows import Event, Node, Pending, Resource
 from convergence.core.views import NodeView
@@ -122,11 +121,7 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
 def refuse_damaged(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """What is stored of the row cannot be read, so nothing can be done with its object: the node fails."""
     action = Action.DELETE if view.node.phase is Phase.CLEANUP else Action.UPDATE
-    columns = ', '.join(resource.damaged)
-    reason = (
-        f'what is stored of it cannot be read ({columns}); its object: {described(resource)}. Put back the key that '
-        f'sealed it, or delete the stack and leave {resource.name} (--leave {resource.name}): its object then stays'
-    )
+    reason = unreadable(resource)
     event = InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),))
     if failure.goes_on(view.traversal):
         noted = failure.noted(view.traversal, view.traversal.action, resource.name, reason)
@@ -146,17 +141,8 @@ def refuse_unread(view: NodeView, worker: Worker, resource: Resource) -> Decisio
 def event_of(view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str) -> Event:
     """What is told of the row of a node."""
     definition = view.node.definition
-    return Event(
-        id=worker.new_id(),
-        stack_id=resource.stack_id,
-        action=action,
-        status=status,
-        reason=reason,
-        at=view.now,
-        resource_name=resource.name,
-        resource_type=definition.shown_type if definition else resource.type,
-        physical_id=resource.physical_id,
-    )
+    event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
+    return replace(event, resource_type=definition.shown_type) if definition is not None else event
 
 
 def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:

@@ -62,7 +62,9 @@ class Recent:
         """An action has ended, and its result is stored."""
         row = claim.resource
         known = physical_id or row.physical_id
-        self._done.append(FinishedAction(claim.at, claim.stack.id, claim.action, row.name, row.type, row.token, known))
+        self._done.append(
+            FinishedAction(claim.at, claim.stack.id, claim.action, row.name, row.shown_type, row.token, known)
+        )
 
     def tell(self, loss: LostCommits) -> None:
         """The database has lost what was committed in that time. Returns at once; the telling goes on."""

@@ -53,6 +53,7 @@ def rows(draw):
     action, status = draw(st.sampled_from(sorted(states.RESOURCE)))
     if action is Action.INIT:
         return replace(MADE, action=action, status=status, token=None, digest=None, output=None, definition=None)
+    damaged = draw(st.sampled_from([(), (), (), ('data',), ('definition', 'properties')]))
     runs = status is Status.IN_PROGRESS
     never_made = (action, status) == (Action.CREATE, Status.FAILED) and draw(st.booleans())
     token, physical_id = (
@@ -77,6 +78,7 @@ def rows(draw):
         pending=PENDING if runs else None,
         definition=definition,
         template_id=draw(st.sampled_from(['T0', 'T1'])),
+        damaged=damaged,
     )
 
 

@@ -74,14 +74,4 @@ class LeftBehind:
             )
 
     def _event(self, row: Resource, now: float) -> Event:
-        return Event(
-            id=self._new_id(),
-            stack_id=row.stack_id,
-            action=Action.DELETE,
-            status=Status.IN_PROGRESS,
-            reason=REASON,
-            at=now,
-            resource_name=row.name,
-            resource_type=row.type,
-            physical_id=row.physical_id,
-        )
+        return Event.of_resource(self._new_id(), row, Action.DELETE, Status.IN_PROGRESS, REASON, now)
