@@ -14,7 +14,8 @@ from convergence.rpc.operations import OPERATIONS
 class EngineService:
     """All operations of an engine, each carried out by the part that has a method of that name.
 
-    :param parts: objects whose methods are named like operations; no two may offer the same one.
+    :param parts: objects whose methods are named like operations: each operation is offered by one of them.
+    :raises ConfigurationError: two offer the same operation, or nobody offers one.
     """
 
     def __init__(self, parts: Iterable[object], traversals: Traversals, sweeper: Sweeper, heartbeat: Heartbeat) -> None:
@@ -28,6 +29,9 @@ class EngineService:
                 if hasattr(self, name):
                     raise errors.ConfigurationError(f'the operation {name} is offered twice')
                 setattr(self, name, getattr(part, name))
+        missing = sorted(name for name in OPERATIONS if not hasattr(self, name))
+        if missing:
+            raise errors.ConfigurationError(f'no part of the engine offers {", ".join(missing)}')
 
     def settle(self, context: object, stack_id: str, traversal_id: str) -> None:
         """A worker says that a traversal has failed."""

@@ -403,7 +403,7 @@ class EngineApi:
         outputs: Sequence[Mapping[str, Any]] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Keep a software configuration; it."""
+        """Keep a software configuration, and show it."""
 
     @operation
     def delete_software_config(self, context: RequestContext, config_id: str) -> None:
@@ -434,7 +434,7 @@ class EngineApi:
         status_reason: Any = None,
         stack_user_project_id: Any = None,
     ) -> Document:
-        """Keep a software deployment; it."""
+        """Keep a software deployment, and show it."""
 
     @operation
     def update_software_deployment(
@@ -449,7 +449,7 @@ class EngineApi:
         status_reason: Any = None,
         stack_user_project_id: Any = None,
     ) -> Document:
-        """Change a software deployment; it."""
+        """Change a software deployment, and show it."""
 
     @operation
     def delete_software_deployment(self, context: RequestContext, deployment_id: str) -> None:

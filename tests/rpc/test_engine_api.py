@@ -7,6 +7,8 @@ from importlib import import_module
 import pytest
 
 import convergence.engine
+from convergence.engine.service import EngineService
+from convergence.errors import ConfigurationError
 from convergence.rpc.client import EngineClient
 from convergence.rpc.engine_api import EngineApi
 from convergence.rpc.operations import OPERATIONS
@@ -42,8 +44,24 @@ def test_one_part_of_the_engine_carries_it_out_with_the_same_arguments(name):
     assert set(named) <= {each.name for each in declared}
 
 
+def test_an_engine_that_lacks_an_operation_or_has_it_twice_does_not_start():
+    class Whole:
+        """A part with every operation."""
+
+    for name in OPERATIONS:
+        setattr(Whole, name, lambda self, context: None)
+    beside = (None, None, None)
+    assert EngineService([Whole()], *beside).create_stack('who') is None
+    with pytest.raises(ConfigurationError, match='create_stack is offered twice'):
+        EngineService([Whole(), type('Part', (), {'create_stack': None})()], *beside)
+    del Whole.create_stack
+    with pytest.raises(ConfigurationError, match='no part of the engine offers create_stack'):
+        EngineService([Whole()], *beside)
+
+
 def test_every_operation_is_described():
-    assert all(operation.about.endswith('.') for operation in OPERATIONS.values())
+    assert len(OPERATIONS) > 40
+    assert [name for name, operation in OPERATIONS.items() if not operation.about.endswith('.')] == []
 
 
 def test_a_client_asks_by_the_name_of_the_method_with_arguments_by_place_or_name():
@@ -64,4 +82,4 @@ def test_a_client_asks_by_the_name_of_the_method_with_arguments_by_place_or_name
 
 
 def test_the_client_has_every_method():
-    assert all(callable(getattr(EngineClient, name)) for name in OPERATIONS)
+    assert [name for name in OPERATIONS if not callable(getattr(EngineClient, name, None))] == []
