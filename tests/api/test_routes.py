@@ -65,18 +65,6 @@ def test_every_route_asks_for_an_operation_that_exists():
         assert route.summary.endswith('.'), route.path
 
 
-def missing(api) -> list[str]:
-    """The operations that routes ask for and the engine does not have."""
-    engine = api.embedded._open_parts().engine.service
-    return sorted({name for route in ROUTES for name in route.operations if not hasattr(engine, name)})
-
-
-def test_the_documentation_lists_what_is_not_offered_yet(api):
-    text = (ROOT / 'docs/api.rst').read_text()
-    listed = text.partition('.. not-offered-begin')[2].partition('.. not-offered-end')[0]
-    assert sorted(set(re.findall(r'``([a-z_]+)``', listed))) == missing(api)
-
-
 def test_the_documentation_names_every_route():
     text = (ROOT / 'docs/api.rst').read_text()
     for route in ROUTES:
@@ -85,15 +73,9 @@ def test_the_documentation_names_every_route():
 
 
 def test_what_is_not_offered_answers_501(api):
-    path = api.create('not-offered')
-    for route in ROUTES:
-        if set(route.operations) & set(missing(api)) and route.rule != 'actions:action':
-            parts = dict(zip(('stack_name', 'stack_id'), path.split('/')[1:], strict=True))
-            parts.update({name: 'x' for name in route.variables if name not in parts})
-            body = {'template': TEMPLATE, 'mark_unhealthy': True, 'server_id': 'x', 'stack_name': 'x'}
-            body = {key: value for key, value in body.items() if key in route.schema.get('properties', {})}
-            answer = api.ask(route.method, f'/v1/p{route.path.format(**parts)}', json=body)
-            assert answer.status_code == 501, f'{route.method} {route.path}: {answer.text}'
+    for asked in ({'template_url': 'http://127.0.0.1/t'}, {'template': TEMPLATE, 'files_container': 'c'}):
+        answer = api.ask('POST', '/v1/p/stacks', json={'stack_name': 'not-offered', **asked})
+        assert answer.status_code == 501, answer.text
 
 
 def test_the_sample_of_the_policy_is_current(tmp_path):

@@ -317,7 +317,7 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         Step.CANCEL: (node_view(CLEANUP, PARKED, traversal=CANCELLING), never),
         Step.DELETE: (node_view(CLEANUP), never),
     }
-    # That one is not for a node: see test_patience.
+    # That one is not for a node: see test_retries_and_limits.
     assert set(views) == set(Step) - {Step.INTERRUPT}
     for wanted, (view, assess) in views.items():
         decision = begin(view, worker(), assess)
