@@ -2,7 +2,7 @@
 
 An address names a resource and carries a signature: an HMAC of what it may be used for, under a key that belongs to
 that resource alone, is stored with it, and goes with it. Nothing is stored for a single address. What a signature
-covers: project, resource, how often the addresses of the resource have been revoked, and when the address expires.
+covers: project, resource, a text made by chance at the last revocation, and when the address expires.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class Grant:
     """What an address allows.
 
     :param resource_id: the row of the resource that may be signalled.
-    :param revocations: how often the addresses of that row had been revoked when this one was made.
+    :param revocation: the text made by chance when the addresses of that row were revoked last; empty: never. Without
+        it nobody makes a new address, not even who has got hold of the key before.
     :param expires_at: seconds since the epoch, whole; None: as long as the resource lives.
     """
 
     project_id: str
     resource_id: str
-    revocations: int = 0
+    revocation: str = ''
     expires_at: int | None = None
 
     def signature(self, key: str) -> str:
@@ -50,7 +51,7 @@ class Grant:
         :param key: of the resource.
         """
         expires = '' if self.expires_at is None else str(self.expires_at)
-        parts = ('convergence-signal', self.project_id, self.resource_id, str(self.revocations), expires)
+        parts = ('convergence-signal', self.project_id, self.resource_id, self.revocation, expires)
         # Each part with its length: no two grants have the same text.
         text = ''.join(f'{len(part)}:{part}' for part in parts)
         made = hmac.new(key.encode(), text.encode(), hashlib.sha256).digest()

@@ -248,6 +248,7 @@ def _options(settings: Settings) -> EngineOptions:
             lease_s=engine.lease_s,
         ),
         window=engine.dispatch_window,
+        max_signal_bytes=limits.max_signal_bytes,
         max_snapshots=limits.max_snapshots_per_stack,
         may_abandon=engine.enable_stack_abandon,
     )

@@ -36,6 +36,13 @@ OPTIONS: list[cfg.Opt] = [
         help='Largest size in bytes, as it is stored, of what one resource may take from others in all: the attributes '
         'that they hand on. A thread of a worker holds all of it at once, in some ten times as much memory.',
     ),
+    cfg.IntOpt(
+        'max_signal_bytes',
+        default=1048576,
+        min=1024,
+        help='Largest size in bytes, as it is stored, of what all signals say that one resource receives; what comes '
+        'after that is refused. Whoever shows the metadata of the resource, or waits for its signals, reads all of it.',
+    ),
     cfg.IntOpt('max_snapshots_per_stack', default=32, min=-1, help='Most snapshots of one stack. -1: no limit.'),
     cfg.IntOpt(
         'deleted_stacks_days',
@@ -66,3 +73,4 @@ class LimitSettings:
     stack_timeout_mins: int = 60
     max_stored_bytes: int = 1048576
     max_input_bytes: int = 33554432
+    max_signal_bytes: int = 1048576

@@ -134,6 +134,7 @@ class RevokeAddresses:
     """No signal address of a resource is valid any more. Whoever holds the row is not disturbed."""
 
     resource_id: str
+    revocation: str
 
 
 @dataclass(frozen=True, slots=True)

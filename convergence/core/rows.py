@@ -242,8 +242,8 @@ class Resource:
     :param events: how many things have happened, to it or to what it waits for, since it was made.
     :param heard: how many of them were known when it was last polled; while there are more it does not sleep.
     :param hook: where the row was last paused, and `hook_traversal_id` the traversal for which.
-    :param revocations: how often its signal addresses have been revoked. Whoever revokes them writes this and nothing
-        else.
+    :param revocation: a text made by chance when its signal addresses were revoked last; empty where they never were.
+        Whoever revokes them writes this and nothing else.
     :param cleared: the hook that a person has cleared last, and `cleared_traversal_id` the traversal in which. Who
         clears a hook writes these and nothing else.
     :param damaged: the columns that could not be read, and are as if nothing were stored there.
@@ -286,7 +286,7 @@ class Resource:
     hook_traversal_id: str | None = None
     cleared: Hook | None = None
     cleared_traversal_id: str | None = None
-    revocations: int = 0
+    revocation: str = ''
     nothing_made: bool = False
     damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
 

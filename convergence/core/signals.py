@@ -40,16 +40,17 @@ def receive(view: SignalView, signal_id: str, details: Json, reason: str, new_id
     return Decision(True, effects, _woken(view))
 
 
-def revoke(view: SignalView, new_id: Callable[[], str]) -> Decision[int | None]:
+def revoke(view: SignalView, revocation: str, new_id: Callable[[], str]) -> Decision[bool]:
     """Make every signal address void that there is for a row, whoever holds it.
 
-    :returns: as the verdict, how often that has been done now; None: the row is gone.
+    :param revocation: what those sign that are made from now on; nobody can know it before.
+    :returns: as the verdict, whether the row is still there.
     """
     resource = view.resource
     if resource is None:
-        return Decision(None)
+        return Decision(False)
     event = _event(view, resource, Action.SIGNAL, 'All signal addresses are revoked', new_id)
-    return Decision(resource.revocations + 1, (RevokeAddresses(resource.id), InsertEvents((event,))))
+    return Decision(True, (RevokeAddresses(resource.id, revocation), InsertEvents((event,))))
 
 
 def clear(view: SignalView, hook: Hook, new_id: Callable[[], str]) -> Decision[bool]:

@@ -99,6 +99,7 @@ class SignalView:
     :param traversal: the stack's current one.
     :param dependents: the rows that require it in that traversal and whose nodes are not done.
     :param ready: the nodes of that traversal that are ready and work on any of these rows: traversal, number, row.
+    :param received_bytes: what the signals say that the row has received, as it is stored.
     """
 
     now: float
@@ -107,3 +108,4 @@ class SignalView:
     traversal: Traversal | None
     dependents: tuple[str, ...] = ()
     ready: tuple[tuple[str, int, str], ...] = ()
+    received_bytes: int = 0

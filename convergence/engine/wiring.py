@@ -11,7 +11,7 @@ from convergence.dispatch import Dispatcher, Messenger
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.signals import Signals
+from convergence.engine.operations.signals import MOST_BYTES, Signals
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import StackLimits, Stacks
 from convergence.engine.operations.traversals import Traversals
@@ -26,6 +26,7 @@ class EngineOptions:
 
     :param window: how many nodes of a stack are cast at once.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
+    :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
     :param may_abandon: whether a stack may be forgotten while its objects stay.
     """
 
@@ -34,6 +35,7 @@ class EngineOptions:
     sweep: SweepOptions = field(default_factory=SweepOptions)
     window: int = 64
     max_snapshots: int | None = None
+    max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
 
 
@@ -80,6 +82,6 @@ def wire_engine(
         Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
-        Signals(store, reader, stacks, types, dispatcher, new_id),
+        Signals(store, reader, stacks, types, dispatcher, new_id, most_bytes=options.max_signal_bytes),
         sweeper_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself),
     )

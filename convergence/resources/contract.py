@@ -136,6 +136,11 @@ def no_signals() -> Signals:
     return {}
 
 
+def none_yet() -> int:
+    """The default of `Call.signal_count`."""
+    return 0
+
+
 def no_time() -> float:
     """The default of `Call.age_s`."""
     return 0.0
@@ -155,7 +160,10 @@ class Call(Generic[P]):
         brought back to that; None otherwise.
     :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
     :param signals: reads the signals that this resource has received so far, and the resources that it requires.
-    :param revocations: how often the signal addresses of the resource have been revoked; see `convergence.signing`.
+    :param signal_count: counts the signals that this resource has received itself, and reads none of them. For
+        `signal`, which is called with each of them.
+    :param revocation: what signal addresses of the resource sign since all earlier ones were revoked; see
+        `convergence.signing`.
     :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
     """
 
@@ -173,8 +181,9 @@ class Call(Generic[P]):
     restored_from: Mapping[str, Json] | None = None
     cancelled: Callable[[], bool] = never_cancelled
     signals: Callable[[], Signals] = no_signals
+    signal_count: Callable[[], int] = none_yet
     age_s: Callable[[], float] = no_time
-    revocations: int = 0
+    revocation: str = ''
 
 
 class OptionalActions(Generic[P]):

@@ -28,7 +28,7 @@ class Subject:
     data: Mapping[str, Json] = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     restored_from: Json = None
-    revocations: int = 0
+    revocation: str = ''
 
 
 def build_call(
@@ -65,7 +65,7 @@ def build_call(
         restored_from=subject.restored_from if isinstance(subject.restored_from, dict) else None,
         cancelled=cancelled,
         signals=signals,
-        revocations=subject.revocations,
+        revocation=subject.revocation,
     )
 
 
@@ -77,10 +77,10 @@ def heard_by(
     :param read: the signals of some rows, oldest first, each with the name of the resource.
     """
     rows = {resource.id, *resource.requires, *(pending.requires if pending is not None else ())}
-    found: dict[str, tuple[Signal, ...]] = {}
+    found: dict[str, list[Signal]] = {}
     for name, each in read(sorted(rows)):
-        found[name] = (*found.get(name, ()), Signal(each.details, each.at, each.resource_id))
-    return found
+        found.setdefault(name, []).append(Signal(each.details, each.at, each.resource_id))
+    return {name: tuple(heard) for name, heard in found.items()}
 
 
 def _as_well_as_possible(schema: PropertySchema, previous: Mapping[str, Json]) -> Any:

@@ -148,7 +148,7 @@ class Runner:
             data=resource.data,
             metadata=claim.pending.metadata if claim.pending is not None else {},
             restored_from=claim.pending.definition.restored_from if claim.pending is not None else None,
-            revocations=resource.revocations,
+            revocation=resource.revocation,
         )
         pending = claim.pending
         if pending is None and resource.is_lost:

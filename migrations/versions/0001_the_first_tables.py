@@ -95,7 +95,7 @@ def upgrade() -> None:
         sa.Column('cleared', sa.String(length=16)),
         sa.Column('cleared_traversal_id', sa.String(length=36)),
         sa.Column('nothing_made', sa.Boolean(), nullable=False),
-        sa.Column('revocations', sa.Integer(), nullable=False),
+        sa.Column('revocation', sa.String(length=64), nullable=False),
         sa.Column('planned', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
         mysql_charset='utf8mb4',

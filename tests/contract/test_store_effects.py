@@ -248,7 +248,7 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'created_at',
         'replaces',
         'damaged',  # no column: what could not be read
-        'revocations',  # counted by an effect of its own
+        'revocation',  # counted by an effect of its own
     }
     backend.write(DeleteResource('R', None, 8))
     assert backend.resource() is None

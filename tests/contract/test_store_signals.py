@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from convergence.core.effects import ClearHook, CountEvent, DeleteResource, InsertSignal, UpdateStack
+from convergence.core.effects import ClearHook, CountEvent, DeleteResource, InsertSignal, RevokeAddresses, UpdateStack
 from convergence.core.model import Hook, NodeStatus
 from convergence.core.rows import ReceivedSignal
 from convergence.db.scopes import SignalledResource
@@ -56,6 +56,22 @@ def test_signals_keep_their_order_and_change_nothing_of_a_held_row(backend):
         ('z', 'I9', None),
     ]
     assert [each.id for _, each in backend.reader.signals(['Z'])] == ['I9']
+
+
+def test_what_a_row_has_received_is_counted_without_being_read(backend):
+    backend.fill(resources=(RESOURCE, replace(FREE, id='Z', name='z')))
+    assert backend.look(SignalledResource('S', 'R')).received_bytes == 0
+    backend.write(InsertSignal(signal(1)), InsertSignal(signal(2, 'Z', 'x' * 100)))
+    assert backend.look(SignalledResource('S', 'R')).received_bytes == 0
+    assert backend.look(SignalledResource('S', 'Z')).received_bytes >= 100
+    assert backend.reader.has_signal('R', 'I1')
+    assert not backend.reader.has_signal('R', 'I2')
+
+
+def test_revoking_writes_its_mark_and_nothing_else(backend):
+    backend.fill(resources=(RESOURCE,))
+    backend.write(RevokeAddresses('R', 'by chance'))
+    assert backend.resource() == replace(RESOURCE, revocation='by chance')
 
 
 def test_signals_go_with_their_row(backend):

@@ -198,7 +198,7 @@ def test_the_end_of_an_address_holds_and_cannot_be_moved(harness):
     for moved in (None, str(address['expires_at'] + 1), 'never', '-1', '9' * 40):
         refused(harness, address['signal_url'], expires=moved)
     row = harness.row(stack, 'handle')
-    over = signing.Grant('p', row.id, 0, int(harness.reader.now()) - 1).address(API, row.data['signal_key'])
+    over = signing.Grant('p', row.id, '', int(harness.reader.now()) - 1).address(API, row.data['signal_key'])
     refused(harness, over)
     refused(harness, told(harness, stack), expires='99999999999')
     send(harness, address['signal_url'])
@@ -233,7 +233,78 @@ def test_to_revoke_disturbs_nobody_who_holds_the_row(harness):
         connection.execute(RESOURCE.update().where(RESOURCE.c.id == before.id).values(owner='somebody'))
         connection.commit()
     made(harness, stack, revoke=True)
-    assert harness.row(stack, 'handle') == replace(before, owner='somebody', revocations=1)
+    after = harness.row(stack, 'handle')
+    assert after.revocation
+    assert after == replace(before, owner='somebody', revocation=after.revocation)
+
+
+def test_who_has_seen_the_key_makes_no_address_after_the_next_revocation(harness):
+    stack = create(harness)
+    row = harness.row(stack, 'handle')
+    made(harness, stack, revoke=True)
+    for guess in ('', '1', '2', row.revocation):
+        refused(harness, signing.Grant('p', row.id, guess).address(API, row.data['signal_key']))
+    first = harness.row(stack, 'handle').revocation
+    made(harness, stack, revoke=True)
+    assert harness.row(stack, 'handle').revocation not in ('', first)
+
+
+@pytest.mark.parametrize('way', ['export_stack', 'abandon_stack'])
+def test_no_key_is_handed_out_with_a_stack_and_an_adoption_makes_a_new_one(harness, way):
+    stack = create(harness)
+    send(harness, told(harness, stack))
+    harness.run()
+    row = harness.row(stack, 'handle')
+    data = getattr(harness.abandonment, way)(harness.context, {'stack_id': stack})
+    harness.run()
+    assert row.data['signal_key'] not in json.dumps(data)
+    adopted = harness.stacks.create_stack(
+        harness.context, 'again', None, None, args={'adopt_stack_data': json.dumps(data)}
+    )['stack_id']
+    harness.run()
+    new = harness.row(adopted, 'handle')
+    assert new.data['signal_key'] not in (row.data['signal_key'], '******')
+    refused(harness, signing.Grant('p', new.id).address(API, '******'))
+    send(harness, told(harness, adopted))
+    assert harness.reader.count_signals(new.id) == 1
+
+
+def test_a_key_in_the_data_of_an_adoption_is_not_used(harness):
+    known = {'resource_id': 'x', 'resource_data': {'signal_key': 'known', 'more': 1}}
+    whole = {'heat_template_version': '2018-08-31', 'resources': {'handle': HANDLE}}
+    data = {'template': whole, 'resources': {'handle': known}}
+    stack = harness.stacks.create_stack(harness.context, 's', None, None, args={'adopt_stack_data': data})['stack_id']
+    harness.run()
+    row = harness.row(stack, 'handle')
+    assert (row.data['more'], row.data['signal_key'] == 'known') == (1, False)
+    refused(harness, signing.Grant('p', row.id).address(API, 'known'))
+
+
+def test_what_all_signals_of_a_resource_say_has_a_limit_whoever_sends_them(harness):
+    stack = create(harness, ready={**WAIT, 'properties': {**WAIT['properties'], 'count': 99}})
+    harness.signals._most_bytes = 10_000
+    address, details = told(harness, stack), {'data': 'x' * 4000}
+    send(harness, address, details)
+    send(harness, address, details)
+    with pytest.raises(errors.Invalid, match=r'\[limits\] max_signal_bytes is 10000'):
+        send(harness, address, details)
+    with pytest.raises(errors.Invalid, match='max_signal_bytes'):
+        harness.signals.resource_signal(harness.context, {'stack_id': stack}, 'handle', details)
+    send(harness, address, {'data': 'little'})
+    assert harness.reader.count_signals(harness.row(stack, 'handle').id) == 3
+
+
+def test_a_signal_reads_none_of_those_before_it(harness, monkeypatch):
+    stack = create(harness, ready={**WAIT, 'properties': {**WAIT['properties'], 'count': 99}})
+    address = told(harness, stack)
+    send(harness, address)
+
+    def read(resource_ids):
+        raise AssertionError('all signals were read')
+
+    monkeypatch.setattr(type(harness.reader), 'signals', lambda self, resource_ids: read(resource_ids))
+    send(harness, address, {'id': 'x', 'status': 'SUCCESS'})
+    assert harness.reader.events(stack)[-1].reason == 'Signal: status:SUCCESS reason:Signal 2 received'
 
 
 def test_a_signal_that_is_being_let_in_when_the_addresses_are_revoked_is_not_stored(harness, monkeypatch):

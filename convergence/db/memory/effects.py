@@ -256,7 +256,7 @@ def _clear_hook(draft: Draft, effect: effects.ClearHook) -> None:
 def _revoke_addresses(draft: Draft, effect: effects.RevokeAddresses) -> None:
     row = draft.get('resource', effect.resource_id)
     if row is not None:
-        draft.put('resource', effect.resource_id, replace(row, revocations=row.revocations + 1))
+        draft.put('resource', effect.resource_id, replace(row, revocation=effect.revocation))
 
 
 def _insert_events(draft: Draft, effect: effects.InsertEvents) -> None:

@@ -163,7 +163,12 @@ def _signalled(look: Look, scope: SignalledResource) -> SignalView:
     )
     resource = look.tables.resource.get(scope.resource_id)
     traversal = look.tables.traversal.get(stack.traversal_id or '')
-    return SignalView(look.now(), stack, resource, traversal, tuple(sorted(built_on)), ready)
+    received = sum(
+        len(json.dumps(each.details))
+        for each in look.tables.signal
+        if each.resource_id == scope.resource_id and each.details is not None
+    )
+    return SignalView(look.now(), stack, resource, traversal, tuple(sorted(built_on)), ready, received)
 
 
 _LOADERS: dict[type, Callable[[Look, Any], Any]] = {

@@ -39,6 +39,10 @@ class MemoryInspector:
             if each.resource_id in resource_ids and each.resource_id in tables.resource
         ]
 
+    def has_signal(self, resource_id: str, signal_id: str) -> bool:
+        """Whether a row has received a signal."""
+        return any((each.resource_id, each.id) == (resource_id, signal_id) for each in self._memory.seen().signal)
+
     def count_signals(self, resource_id: str) -> int:
         """How many signals a row has received."""
         return sum(each.resource_id == resource_id for each in self._memory.seen().signal)

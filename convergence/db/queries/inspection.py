@@ -191,6 +191,12 @@ class Inspector:
                 found += [(name, ReceivedSignal(*row)) for name, *row in connection.execute(statement)]
         return sorted(found, key=lambda each: each[1].sequence or 0)
 
+    def has_signal(self, resource_id: str, signal_id: str) -> bool:
+        """Whether a row has received a signal."""
+        statement = select(SIGNAL.c.id).where(SIGNAL.c.id == signal_id, SIGNAL.c.resource_id == resource_id)
+        with self._store.reading() as connection:
+            return connection.execute(statement).first() is not None
+
     def count_signals(self, resource_id: str) -> int:
         """How many signals a row has received."""
         statement = select(func.count()).select_from(SIGNAL).where(SIGNAL.c.resource_id == resource_id)

@@ -161,7 +161,7 @@ RESOURCE = Table(
     Column('cleared', Word(Hook)),
     Column('cleared_traversal_id', ID),
     Column('nothing_made', Boolean, nullable=False),
-    Column('revocations', Integer, nullable=False),
+    Column('revocation', String(64), nullable=False),
     Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),

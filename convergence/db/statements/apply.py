@@ -134,7 +134,7 @@ CLEAR_HOOK = (
 REVOKE_ADDRESSES = (
     by_key(update(RESOURCE), RESOURCE)
     .where(RESOURCE.c.id == bindparam('key'))
-    .values(revocations=RESOURCE.c.revocations + 1)
+    .values(revocation=bindparam('revoked_by'))
 )
 FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
 COUNT_EVENT = (
@@ -245,7 +245,7 @@ def _clear_hook(connection: Connection, effect: effects.ClearHook, ready: Ready)
 
 
 def _revoke_addresses(connection: Connection, effect: effects.RevokeAddresses, ready: Ready) -> None:
-    connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id})
+    connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id, 'revoked_by': effect.revocation})
 
 
 def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:

@@ -16,7 +16,7 @@ from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import held_row, require_lock, row_and_node
 from convergence.db.schema.columns import UNREADABLE, database_now
-from convergence.db.schema.models import PROJECT, RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.scopes import (
     UNDONE,
     HeldResource,
@@ -185,6 +185,9 @@ READ_READY = (
 )
 READ_STACK = select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack'))
 READ_NOW = select(database_now())
+READ_RECEIVED = select(func.sum(func.length(SIGNAL.c.details, type_=Integer))).where(
+    SIGNAL.c.resource_id == bindparam('resource')
+)
 COUNT_STACKS = select(func.count()).where(STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None))
 
 
@@ -317,6 +320,7 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
         Traversal(*traversal) if traversal else None,
         tuple(sorted(built_on)),
         tuple(ready),
+        int(connection.execute(READ_RECEIVED, {'resource': scope.resource_id}).scalar_one() or 0),
     )
 
 

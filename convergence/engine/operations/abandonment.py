@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from convergence import errors, template
+from convergence import errors, signing, template
 from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack
@@ -19,7 +19,7 @@ from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 from convergence.engine.reads.reading import Reading
-from convergence.secrecy import masked_at, without
+from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import METADATA, within
 
 Document = dict[str, Any]
@@ -62,8 +62,13 @@ def _resource(row: Resource) -> Document:
         'action': row.action.value,
         'status': row.status.value,
         'metadata': _metadata(row),
-        'resource_data': dict(row.data),
+        'resource_data': _data(row),
     }
+
+
+def _data(row: Resource) -> Document:
+    """What the type has stored. Whoever knew the key of signal addresses could make more of them."""
+    return {name: MASK if name == signing.KEY else value for name, value in row.data.items()}
 
 
 def _metadata(row: Resource) -> Json:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from convergence import documents, errors
+from convergence import documents, errors, signing
 from convergence.core.model import Json
 from convergence.core.plan import Offer
 from convergence.engine.operations.goals import Submission
@@ -87,4 +88,9 @@ def _offer(name: str, document: Mapping[str, Any]) -> Offer | None:
         return None
     if not isinstance(physical_id, str):
         raise errors.Invalid(f'adopt_stack_data: the resource_id of {name} must be a text')
-    return Offer(physical_id, _map(document, 'resource_data'))
+    return Offer(physical_id, _renewed(_map(document, 'resource_data')))
+
+
+def _renewed(data: dict[str, Any]) -> dict[str, Any]:
+    """Private data with a new key for signal addresses, where there is one: what stands there others have seen."""
+    return {**data, signing.KEY: secrets.token_urlsafe(32)} if signing.KEY in data else data

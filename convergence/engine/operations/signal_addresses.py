@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 from collections.abc import Callable
 
 from convergence import errors, signing
@@ -72,7 +73,7 @@ class SignalAddresses:
         stack = self._reader.stack(row.stack_id) if row is not None else None
         key = signing.key_in(row.data) if row is not None else None
         grant = signing.Grant(
-            context.project_id or '', str(resource_id), row.revocations if row is not None else 0, _moment(expires)
+            context.project_id or '', str(resource_id), row.revocation if row is not None else '', _moment(expires)
         )
         # Who asks for something that is not there waits as long as others.
         proven = grant.is_proven_by(key or _NO_KEY, str(proof))
@@ -83,10 +84,10 @@ class SignalAddresses:
             raise errors.Forbidden(REFUSED)
         if self._reader.count_signals(row.id) >= MOST_SIGNALS:
             raise errors.Invalid(f'{row.name} has received {MOST_SIGNALS} signals and takes no more by this address.')
-        revocations = row.revocations
+        revocation = row.revocation
 
         def may(present: Resource) -> None:
-            if present.revocations != revocations:
+            if present.revocation != revocation:
                 raise errors.Forbidden(REFUSED)
 
         self._signals.receive(stack, row, details, may)
@@ -119,8 +120,8 @@ class SignalAddresses:
             raise errors.Invalid(
                 'Nobody knows where a signal address should lead to: set [api] public_url for all engines and workers.'
             )
-        revocations = self._revoke(stack, row) if revoke else row.revocations
-        grant = signing.Grant(stack.project_id, row.id, revocations, expires_at)
+        revocation = self._revoke(stack, row) if revoke else row.revocation
+        grant = signing.Grant(stack.project_id, row.id, revocation, expires_at)
         return {
             'signal_url': None if api is None else grant.address(api, key),
             'expires_at': expires_at,
@@ -135,15 +136,17 @@ class SignalAddresses:
             raise errors.Invalid(f'expires_in_s must be a number of seconds, more than 0 and at most {LONGEST_S}')
         return math.ceil(self._reader.now() + expires_in_s)
 
-    def _revoke(self, stack: Stack, row: Resource) -> int:
-        def decide(view: SignalView) -> Decision[int | None]:
-            return revoke(view, self._new_id)
+    def _revoke(self, stack: Stack, row: Resource) -> str:
+        revocation = secrets.token_urlsafe(32)
+
+        def decide(view: SignalView) -> Decision[bool]:
+            return revoke(view, revocation, self._new_id)
 
         committed = self._store.transact(SignalledResource(stack.id, row.id), decide)
-        if committed is None or committed.verdict is None:
+        if committed is None or not committed.verdict:
             raise errors.ResourceNotFound(f'The Resource ({row.name}) could not be found in Stack {stack.name}.')
         LOG.info('All signal addresses of %s are revoked', row.name)
-        return committed.verdict
+        return revocation
 
 
 def _moment(expires: Json) -> int | None:

@@ -5,8 +5,10 @@ Whoever holds the resource is not disturbed, and nothing that it writes is touch
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from convergence import errors, logs
@@ -32,6 +34,8 @@ from convergence.resources.secrets import known_secrets
 LOG = logging.getLogger(__name__)
 
 UNSET_HOOK = 'unset_hook'
+MOST_BYTES = 1_048_576
+"""What the signals of one resource say in all, where nothing else is configured."""
 _DEAF = frozenset({Action.SUSPEND, Action.DELETE})
 """Actions in which, and after which, a resource takes no signals."""
 
@@ -51,7 +55,10 @@ class Finder(Protocol):
 
 
 class Signals:
-    """Takes signals. What was taken is in the database before a method returns."""
+    """Takes signals. What was taken is in the database before a method returns.
+
+    :param most_bytes: what the signals of one resource may say in all, as it is stored.
+    """
 
     def __init__(
         self,
@@ -61,7 +68,10 @@ class Signals:
         types: Registry,
         dispatcher: Dispatcher,
         new_id: Callable[[], str],
+        *,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
+        self._most_bytes = most_bytes
         self._store = store
         self._reader = reader
         self._stacks = stacks
@@ -145,6 +155,7 @@ class Signals:
             strictness=Strictness.LENIENT,
             signals=lambda: heard_by(row, row.pending, self._reader.signals),
         )
+        call = replace(call, signal_count=lambda: self._reader.count_signals(row.id))
         with logs.concealing(known_secrets(row, self._types)):
             try:
                 return logs.concealed(str(kind.signal(call, details)))
@@ -159,16 +170,29 @@ class Signals:
 
         def decide(view: SignalView) -> Decision[bool]:
             nonlocal tried
-            if tried and any(each.id == signal_id for _, each in self._reader.signals([row.id])):
+            if tried and self._reader.has_signal(row.id, signal_id):
                 return Decision(True)  # the answer to the commit was lost
             if view.resource is not None:
                 self.listening(view.resource)
                 may(view.resource)
+                self._require_room(view, row, details)
             tried = True
             return receive(view, signal_id, details, reason, self._new_id)
 
         if not self._decide(stack, row, decide):
             raise errors.ResourceNotFound(f'The Resource ({row.name}) could not be found in Stack {stack.name}.')
+
+    def _require_room(self, view: SignalView, row: Resource, details: Json) -> None:
+        """Refuse what a resource has no room for: whoever looks at its signals reads all of them at once.
+
+        :raises Invalid: it has received enough.
+        """
+        said = 0 if details is None else len(json.dumps(details))
+        if view.received_bytes + said > self._most_bytes:
+            raise errors.Invalid(
+                f'{row.name} has received {view.received_bytes} bytes with its signals, and takes no more; the limit '
+                f'[limits] max_signal_bytes is {self._most_bytes}'
+            )
 
     def _decide(self, stack: Stack, row: Resource, decide: Callable[[SignalView], Decision[bool]]) -> bool:
         committed = self._store.transact(SignalledResource(stack.id, row.id), decide)

@@ -48,5 +48,5 @@ def subject_of(stack: Stack, row: Resource, metadata: Json = None) -> Subject:
         physical_id=row.physical_id,
         data=row.data,
         metadata=metadata,
-        revocations=row.revocations,
+        revocation=row.revocation,
     )

@@ -112,9 +112,8 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
         What CloudFormation's programs send is understood too: ``Status``, ``Reason``, ``Data``, ``UniqueId``.
         """
         checked = _checked(details)
-        told = received([*own_signals(call), Signal(checked, 0.0, call.resource_id)])
-        latest = str(checked.get('id', len(told)))
-        return f'Signal: status:{told[latest]["status"]} reason:{told[latest]["reason"]}'
+        reason = checked['reason'] if 'reason' in checked else f'Signal {call.signal_count() + 1} received'
+        return f'Signal: status:{checked.get("status", SUCCESS)} reason:{reason}'
 
     @override
     def metadata(self, call: Call[HandleProperties]) -> Json:
@@ -158,7 +157,7 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
 
 
 def _grant(call: Call[Any]) -> signing.Grant:
-    return signing.Grant(call.project_id, call.resource_id, call.revocations)
+    return signing.Grant(call.project_id, call.resource_id, call.revocation)
 
 
 def _key(call: Call[Any]) -> str:
