@@ -12,6 +12,7 @@ from convergence.core import states
 from convergence.core.adoption import is_adopted, is_offered
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
+from convergence.core.creation import Made, made
 from convergence.core.decide import (
     Disposition,
     ResourceGoal,
@@ -19,7 +20,6 @@ from convergence.core.decide import (
     after_comparing,
     before_comparing,
     difference,
-    may_exist,
     was_never_made,
 )
 from convergence.core.digest import digest
@@ -106,7 +106,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
         else {
             **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
             'progress': None,
-            'nothing_made': resource.nothing_made or not may_exist(resource),
+            'nothing_made': made(resource) is Made.NOTHING,
         }
     )
     step = Step.RESUME if resuming else Step.DELETE

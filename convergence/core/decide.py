@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from convergence.core.adoption import is_adopted, is_offered, refusal
+from convergence.core.creation import Made, is_put_off, made
 from convergence.core.leaving import described
 from convergence.core.model import Action, Change, Definition, Restriction, Status
 from convergence.core.rows import Resource
@@ -116,7 +117,8 @@ def after_comparing(row: Resource, definition: Definition, change: Change) -> Ru
     """
     if is_offered(row):
         return Ruling(Disposition.ADOPT)
-    if row.action is Action.INIT or not may_exist(row):
+    if row.action is Action.INIT or was_never_made(row) or is_put_off(row):
+        # Of what has failed its type is asked once more, even where it has promised that nothing was made.
         return Ruling(Disposition.CREATE)
     if row.type != definition.type:
         return _restricted(row, definition, Ruling(Disposition.REPLACE, f'its type was {row.type}'))
@@ -178,7 +180,7 @@ def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
     :param recreated: see `ResourceGoal`. Then a creation that failed is repeated, unless it has certainly made nothing.
     """
     failed = row.action is Action.CREATE and row.status is Status.FAILED
-    if recreated and failed and row.is_lost and not row.nothing_made:
+    if recreated and failed and made(row) is Made.PERHAPS:
         return True
     return row.progress is not None or (row.status is Status.IN_PROGRESS and row.retry is not None)
 
@@ -199,22 +201,15 @@ def was_never_made(row: Resource) -> bool:
     return row.token is None and row.physical_id is None
 
 
-def may_exist(row: Resource) -> bool:
-    """Whether anything may have been made for the row."""
-    if row.physical_id is not None:
-        return True
-    retry = row.retry
-    never_made = row.action is Action.CREATE and row.progress is None and retry is not None and retry.clean
-    return row.token is not None and not never_made
-
-
 def may_replace(row: Resource, definition: Definition) -> bool:
     """Whether the environment lets a row be replaced.
 
     What it protects is what people use. A row whose creation has never come to its end, and of which no object is
     known, is nothing of that kind.
     """
-    return Restriction.REPLACE not in definition.restrictions or (row.action is Action.CREATE and row.is_lost)
+    return Restriction.REPLACE not in definition.restrictions or (
+        row.action is Action.CREATE and made(row) is not Made.OBJECT
+    )
 
 
 def _restricted(row: Resource, definition: Definition, ruling: Ruling) -> Ruling:

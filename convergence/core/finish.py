@@ -344,7 +344,7 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
         'heard': claim.resource.events,
         'crash_count': 0,
     }
-    changes |= _again(claim, result) if isinstance(result, Postponed) else {'retry': None}
+    changes |= _again(resource, claim, result) if isinstance(result, Postponed) else {'retry': None}
     effects: list[Effect] = [
         UpdateResource(resource.id, resource.owner, resource.fence, changes),
         *_kept(claim, result),
@@ -368,10 +368,13 @@ def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBe
     return Decision(End.RELEASED, effects, again if view.is_current else view.waiting)
 
 
-def _again(claim: Claim, result: Postponed) -> ResourceChange:
-    # Of a creation that was taken over nobody knows how it began, whatever has been tried since.
-    creating, from_the_start = claim.action is Action.CREATE, claim.step in (Step.CREATE, Step.ADOPT) or claim.clean
-    retry = Retry(result.attempts, result.reason, clean=from_the_start or not creating)
+def _again(resource: Resource, claim: Claim, result: Postponed) -> ResourceChange:
+    # It is the row that was being created, whatever the claim was for: who looks at it in order to repair it knows no
+    # more than before. Of a creation that was taken over, or that has once answered, nobody promises anything.
+    from_the_start = claim.step is Step.CREATE or (claim.action is Action.CREATE and claim.clean)
+    promised = from_the_start and result.progress is None and result.physical_id is None
+    creating = resource.action is Action.CREATE and claim.step is not Step.ADOPT
+    retry = Retry(result.attempts, result.reason, clean=promised or not creating)
     return {'retry': retry, 'status_reason': f'attempt {result.attempts} failed, it is repeated: {result.reason}'}
 
 

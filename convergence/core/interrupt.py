@@ -7,6 +7,7 @@ from dataclasses import replace
 from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, Worker
+from convergence.core.creation import Made, made
 from convergence.core.effects import Decision, InsertEvents, UpdateResource
 from convergence.core.model import NodeStatus, Phase, Status
 from convergence.core.rows import Event, Node
@@ -56,6 +57,7 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
         'wake_at': None,
         'deadline': None,
         'retry': None,
+        'nothing_made': made(resource) is Made.NOTHING,
     }
     event = Event.of_resource(worker.new_id(), resource, resource.action, Status.FAILED, reason, view.now)
     return Decision(True, (UpdateResource(resource.id, None, fence, changes), InsertEvents((event,))))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
+from convergence.core.creation import Made, made
 from convergence.core.decide import unreadable, was_never_made
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
 from convergence.core.model import Action, Output, Phase, Status
@@ -109,7 +110,12 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
     )
     changes: ResourceChange = {'crash_count': 0}
     if not doing:
-        changes |= {**states.resource_state(resource, action, Status.FAILED, reason), 'deadline': None}
+        changes |= {
+            **states.resource_state(resource, action, Status.FAILED, reason),
+            'deadline': None,
+            'retry': None,
+            'nothing_made': made(resource) is Made.NOTHING,
+        }
     effects: list[Effect] = [
         UpdateResource(resource.id, None, resource.fence, changes),
         InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),)),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence.core.claim import Claim, Step
+from convergence.core.creation import Made, made
 from convergence.core.finish import Parked, Succeeded
 from convergence.core.model import Action, Json
 from convergence.resources.contract import Answer, FinalFailure, InProgress, ObjectNotFound, TransientFailure
@@ -80,17 +81,18 @@ class CreationRecovery:
         begun = _creation_in(attempt.progress)
         if begun is not None:
             return self._create(attempt, lambda: kind.poll(attempt.call, Action.CREATE, begun))
-        if attempt.physical_id is not None or not row.is_lost:
+        known = made(row)
+        if attempt.physical_id is not None or known is Made.OBJECT:
             return None
         found = self.find(attempt)
         if found is not None:
             attempt.learn(found)
             return None
         left_s = (row.search_until or 0.0) - attempt.claim.at
-        asks_again = kind.can_find() or (kind.token_enforced and not row.nothing_made)
+        asks_again = kind.can_find() or (kind.token_enforced and known is Made.PERHAPS)
         if left_s > 0 and asks_again:  # else no wait would tell anything
             return Parked(None, min(left_s, SEARCH_EVERY_S))
-        if row.nothing_made or kind.can_find():
+        if known is Made.NOTHING or kind.can_find():
             return Succeeded(None)
         if kind.token_enforced:
             return self._create(attempt, lambda: kind.create(attempt.call))
@@ -158,5 +160,6 @@ def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseExceptio
         return False
     if attempt is None:
         return True
-    known = attempt.answered or attempt.physical_id is not None or getattr(error, 'physical_id', None) is not None
-    return isinstance(error, (FinalFailure, TransientFailure)) and not known
+    known = attempt.physical_id is not None or getattr(error, 'physical_id', None) is not None
+    begun = attempt.answered or attempt.progress is not None
+    return isinstance(error, (FinalFailure, TransientFailure)) and not known and not begun

@@ -12,6 +12,7 @@ from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
+from convergence.core.creation import Made, made
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
 from convergence.core.model import PERFORMED, Action, Change, Json, Output
 from convergence.core.rows import ReceivedSignal
@@ -151,7 +152,7 @@ class Runner:
             revocation=resource.revocation,
         )
         pending = claim.pending
-        if pending is None and resource.is_lost:
+        if pending is None and made(resource) is not Made.OBJECT:
             pending = resource.pending  # it may have to be created again, just as it was tried
         deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
         properties = pending.properties if pending is not None and not deleting else resource.properties

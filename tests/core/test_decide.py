@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from convergence.core import states
 from convergence.core.check import begin
 from convergence.core.claim import Step
+from convergence.core.creation import is_put_off
 from convergence.core.decide import (
     Disposition,
     ResourceGoal,
@@ -16,8 +17,8 @@ from convergence.core.decide import (
     decide,
     difference,
     is_left_in_the_middle,
-    may_exist,
     possible,
+    was_never_made,
 )
 from convergence.core.model import Action, Change, Restriction, Status
 from convergence.core.rows import Retry
@@ -121,7 +122,8 @@ def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, chan
         Disposition.REPAIR,
         Disposition.KEEP,
     ):
-        assert may_exist(row)
+        assert not was_never_made(row)
+        assert not is_put_off(row)
 
 
 @pytest.mark.parametrize(
