@@ -432,6 +432,16 @@ def database(url: str) -> Any:
     return engine
 
 
+def emptied(engine: Any) -> Any:
+    """The same database, with nothing in it."""
+    with engine.connect() as connection:
+        for table in METADATA.sorted_tables:
+            connection.execute(table.delete())
+        connection.execute(DUTY.insert(), [{'name': 'sweeper', 'holder': None, 'until': 0.0}])
+        connection.commit()
+    return engine
+
+
 def things(names: Iterable[str], value: str = 'x') -> dict[str, Any]:
     """Independent things."""
     return {name: {'value': value} for name in names}

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from convergence.db.ports import Ports
-from convergence.db.schema.models import DUTY, METADATA
 from convergence.db.statements.store import Store
 from convergence.simulator.storage import in_memory
 from tests.contract.rows import Backend
-from tests.harness import database
+from tests.harness import database, emptied
 from tests.services import service
 
 DATABASES = ('sqlite', 'postgresql', 'mariadb')
@@ -58,16 +57,6 @@ def hurry(engine: Any, url: str) -> None:
         connection.exec_driver_sql(f'ALTER DATABASE {name} SET synchronous_commit = off')
         connection.commit()
     engine.dispose()
-
-
-def emptied(engine: Any) -> Any:
-    """The same database, with nothing in it."""
-    with engine.connect() as connection:
-        for table in METADATA.sorted_tables:
-            connection.execute(table.delete())
-        connection.execute(DUTY.insert(), [{'name': 'sweeper', 'holder': None, 'until': 0.0}])
-        connection.commit()
-    return engine
 
 
 @pytest.fixture(params=BACKENDS)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness import Harness, database
+from tests.harness import Harness, database, emptied
+
+
+@pytest.fixture(scope='session')
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One database for all tests: SQLAlchemy compiles each statement once for each engine, which takes half a test."""
+    engine = database(f'sqlite:///{tmp_path_factory.mktemp("harness") / "convergence.sqlite"}')
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Any]:
-    """A database of the test's own."""
-    engine = database(f'sqlite:///{tmp_path / "convergence.sqlite"}')
-    yield engine
-    engine.dispose()
+def engine(sqlite: Any) -> Any:
+    """A database with nothing in it."""
+    return emptied(sqlite)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The answer to a commit is lost, and nobody knows whether it took effect: it did."""
 
+import itertools
+
 import pytest
 
 from convergence import errors
@@ -152,5 +154,6 @@ def test_an_outage_without_an_end_is_told(harness):
         raise errors.DatabaseUnavailable('The database cannot be reached: refused')
 
     harness.store._once = away
+    harness.store._clock = map(float, itertools.count()).__next__  # each look at it is a second later
     with pytest.raises(errors.DatabaseUnavailable):
         harness.update(stack, NEW)

@@ -34,7 +34,7 @@ WORDS = ('Sup3rS3cret,CANARY', 'An0therW0rd,HIDDEN')
 
 HIDDEN = {'get_param': 'word'}
 VALUE = 'OS::Heat::Value'
-SAME = settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SAME = settings(derandomize=True, max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def yaql(expression: str, data: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def cost_of(harness, resources, operation):
 @pytest.mark.parametrize(
     ('operation', 'shape', 'sizes'),
     [
-        ('create', independent, (20, 100, 1000)),
+        ('create', independent, (20, 80, 320)),
         ('create', chain, (20, 40, 80)),
         ('delete', independent, (20, 40, 80)),
         ('delete', chain, (20, 40, 80)),

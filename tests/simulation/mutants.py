@@ -545,7 +545,13 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: what requirements hand on is not read',
-        (Edit(f'{LOAD}:_one_node', '_inputs(connection, node) if node.requires else ({}, ())', '({}, ())'),),
+        (
+            Edit(
+                f'{LOAD}:_one_node',
+                '_inputs(connection, node, scope.max_input_bytes) if node.requires',
+                '({}, 0, ()) if node.requires',
+            ),
+        ),
         ('basic_create',),
         storage=in_sqlite,
     ),

@@ -52,12 +52,12 @@ json_values = st.recursive(
     | st.booleans()
     | st.integers(-(10**20), 10**20)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=['Cs']), max_size=8),
+    | st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0'), max_size=8),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
             st.sampled_from(['$fn', '$map', '$', 'a', '', 'get', '<<', '1', 'template', 'params', 'x' * 40])
-            | st.text(st.characters(exclude_categories=['Cs']), max_size=5),
+            | st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0'), max_size=5),
             inner,
             max_size=4,
         )
