@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
 DEEPEST = 200
 """Maps and lists inside of each other: three times what a template may have, and far less than stops Python."""
+MOST_DIGITS = 300
+"""Of a whole number: fewer than those of the largest that a float can be."""
 _NUL = re.compile(r'(?<!\\)(?:\\\\)*\\u0000')
 
 
@@ -19,9 +22,11 @@ def parse(text: str) -> Any:
         ``is nested too deeply``, to stand after the name of the document.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_fraction, parse_int=_whole)
     except RecursionError:
         raise _too_deep() from None
+    except TooLarge as error:
+        raise ValueError(str(error)) from None
     except ValueError as error:
         raise ValueError(f'is not JSON: {error}') from None
     _check_depth(value)
@@ -49,6 +54,23 @@ def _containers(values: Iterable[Any]) -> list[Any]:
 
 def _too_deep() -> ValueError:
     return ValueError(f'is nested too deeply: maps and lists may be inside of each other {DEEPEST} times')
+
+
+class TooLarge(ValueError):
+    """A number that nothing behind could keep, or that would take long to read."""
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise TooLarge(f'has a number of {len(digits)} digits; {MOST_DIGITS} are allowed')
+    return int(digits)
+
+
+def _fraction(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise TooLarge('has a number that is too large: 1e308 is the greatest power of ten')
+    return number
 
 
 def _refuse(word: str) -> NoReturn:

@@ -13,14 +13,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, Protocol, runtime_checkable
 
 import falcon
 from oslo_context.context import RequestContext
 
 from convergence import errors
-from convergence.api import bodies, discovery, faults, openapi
+from convergence.api import bodies, discovery, faults, openapi, paths
 from convergence.api.calls import ApiAnswer, ApiCall, Engine
 from convergence.api.event_stream import Followers
 from convergence.api.hosts import Hosts
@@ -33,10 +32,6 @@ from convergence.rpc.context import CallerContext
 LOG = logging.getLogger(__name__)
 
 REQUEST_ID = 'x-openstack-request-id'
-_ARN = re.compile(
-    r'(?P<root>/v1/(?P<project>[^/]+)/stacks/)arn:openstack:heat::(?P=project):stacks/[^/]+/(?P<id>[^/]+)'
-)
-"""A stack named as the field's RPC does, in one piece."""
 _OTHER_VERSION = re.compile(r'/v(?!1(?:/|$))[^/]*')
 
 Responder = Callable[..., None]
@@ -111,8 +106,12 @@ class Application:
             require=lambda rule: self._policy.check(rule, context, project_id),
             is_admin=self._policy.allows(ADMIN, context, project_id),
             followers=self._followers,
+            client=str(request.env.get('REMOTE_ADDR') or 'unknown'),
         )
-        _write(response, HTTPStatus(route.status), route.endpoint(call))
+        answer = route.endpoint(call)
+        if request.method == 'HEAD' and isinstance(answer.stream, Closing):
+            answer.stream.close()  # nobody will go through it
+        _write(response, HTTPStatus(route.status), answer)
 
     def _let_in(self, route: Route, request: falcon.Request, project_id: str) -> CallerContext:
         """Who asks, if the policy allows what is asked. Who has a signature is nobody: an engine verifies it.
@@ -134,19 +133,19 @@ class Application:
     # --- routing ----------------------------------------------------------------------------------------------
 
     def _add_routes(self) -> None:
-        paths: dict[str, dict[str, Responder]] = {}
+        found: dict[str, dict[str, Responder]] = {}
         for route in ROUTES:
-            paths.setdefault(route.template, {})[route.method] = self._responder(route)
-        for path, responders in paths.items():
+            found.setdefault(route.template, {})[route.method] = self._responder(route)
+        for path, responders in found.items():
             parent, _, word = path.rpartition('/')
-            for other, theirs in paths.items():
+            for other, theirs in found.items():
                 # A stack may have a name that is a word of the API: /stacks/preview with GET is such a stack.
                 if word.startswith('{') or not re.fullmatch(re.escape(parent) + r'/{\w+}', other):
                     continue
                 variable = other.rpartition('/')[2].strip('{}')
                 for method, responder in theirs.items():
                     responders.setdefault(method, _with_part(responder, variable, word))
-        for path, responders in paths.items():
+        for path, responders in found.items():
             self._falcon.add_route(path, _Resource(responders))
 
     def _responder(self, route: Route) -> Responder:
@@ -177,10 +176,21 @@ class Application:
             self._falcon.add_route(f'/health/{name}', _Resource({'GET': _probe(probe)}))
 
 
+@runtime_checkable
+class Closing(Protocol):
+    """A body that holds something until it is closed."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
 class _Resource:
     """The responders of a path, as Falcon wants them."""
 
     def __init__(self, responders: dict[str, Responder]) -> None:
+        if 'GET' in responders:
+            # The same without its body, which whoever writes the answer leaves out.
+            responders = {'HEAD': responders['GET'], **responders}
         for method, responder in responders.items():
             setattr(self, f'on_{method.lower()}', responder)
         self._allowed = ','.join(sorted(responders))
@@ -213,9 +223,7 @@ class _Envelope:
         request.context.request_id = new_request_id()
         RequestContext(request_id=request.context.request_id)  # the current one of this thread: the log names it
         request.context.began = time.monotonic()
-        named = _ARN.match(request.path)
-        if named is not None:
-            request.path = f'{named["root"]}{unquote(named["id"])}{request.path[named.end() :]}'
+        request.path = paths.plain(request.path)
 
     def process_response(
         self, request: falcon.Request, response: falcon.Response, resource: object, succeeded: bool

@@ -54,6 +54,7 @@ class ApiCall:
     :param require: asks the policy for a further rule. Raises `Forbidden`.
     :param is_admin: whether the caller is shown what concerns all projects.
     :param followers: those who follow events.
+    :param client: the address that the request comes from.
     """
 
     context: RequestContext
@@ -68,6 +69,7 @@ class ApiCall:
     require: Callable[[str], None]
     is_admin: bool
     followers: Followers
+    client: str = ''
 
     def ask(
         self, operation: Callable[Concatenate[EngineApi, RequestContext, P], R], *given: P.args, **arguments: P.kwargs

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -26,39 +26,51 @@ class Followers:
     """Counts those who follow, and sends them away when the process ends.
 
     :param most: how many there may be at a time; each holds a thread of the server.
+    :param most_each: how many of them may be of one client, and how many of one project.
     :param poll_s: seconds between two looks for new events.
     """
 
-    def __init__(self, most: int = 8, *, poll_s: float = POLL_S) -> None:
+    def __init__(self, most: int = 16, *, most_each: int = 8, poll_s: float = POLL_S) -> None:
         self.poll_s = poll_s
         self.stopped = Event()
         self._most = most
+        self._most_each = most_each
         self._count = 0
+        self._of_each: Counter[str] = Counter()
         self._lock = Lock()
 
-    def enter(self) -> None:
+    def enter(self, whose: Sequence[str] = ()) -> None:
         """One more.
 
+        :param whose: the client and the project, as people read them.
         :raises HttpProblem: 503, there are enough.
         """
         with self._lock:
             if self._count >= self._most:
-                raise HttpProblem(
-                    HTTPStatus.SERVICE_UNAVAILABLE,
-                    f'{self._most} clients follow events already, more are not served at a time '
-                    '([api] max_followers). Ask for the list of events instead, or try again.',
-                    {'Retry-After': '10'},
-                )
+                raise _enough(f'{self._most} clients follow events already', 'max_followers')
+            for each in whose:
+                if self._of_each[each] >= self._most_each:
+                    raise _enough(f'{self._most_each} streams of {each} follow events already', 'max_client_followers')
             self._count += 1
+            self._of_each.update(whose)
 
-    def leave(self) -> None:
+    def leave(self, whose: Sequence[str] = ()) -> None:
         """One less."""
         with self._lock:
             self._count -= 1
+            self._of_each -= Counter(whose)  # those that have none left are forgotten
 
     def stop(self) -> None:
         """Let all streams end."""
         self.stopped.set()
+
+
+def _enough(who: str, option: str) -> HttpProblem:
+    return HttpProblem(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        f'{who}, more are not served at a time ([api] {option}). Ask for the list of events instead, or try again.',
+        {'Retry-After': '10'},
+    )
 
 
 class EventStream:
@@ -67,6 +79,7 @@ class EventStream:
     :param fetch: the events after a marker, oldest first, at most `PAGE`.
     :param is_last: whether nothing can come after an event.
     :param marker: id of the last event that the client has; None: from the oldest that is kept.
+    :param whose: as for `Followers.enter`.
     """
 
     def __init__(
@@ -75,8 +88,10 @@ class EventStream:
         fetch: Callable[[str | None], list[Document]],
         is_last: Callable[[Document], bool],
         marker: str | None,
+        whose: Sequence[str] = (),
     ) -> None:
-        followers.enter()
+        followers.enter(whose)
+        self._whose = tuple(whose)
         self._followers, self._fetch, self._is_last = followers, fetch, is_last
         self._marker = marker
         self._waiting: deque[bytes] = deque([f'retry: {RETRY_MS}\n\n'.encode()])
@@ -113,7 +128,7 @@ class EventStream:
         """The client has gone, or has been told everything. WSGI servers call this in any case."""
         if not self._closed:
             self._closed = True
-            self._followers.leave()
+            self._followers.leave(self._whose)
 
     def _look(self) -> None:
         for event in self._fetch(self._marker):

@@ -103,6 +103,7 @@ def _fixed() -> Document:
             'title': 'Convergence: Orchestration API',
             'version': __version__,
             'summary': 'Stacks of resources: created, changed and removed as templates say.',
+            'description': 'HEAD is answered wherever GET is, without a body.',
         },
         'paths': paths,
         'components': {

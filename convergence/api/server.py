@@ -19,7 +19,7 @@ from convergence.api.serving.connection import Connection, ConnectionContext
 from convergence.api.serving.lanes import Lanes
 from convergence.api.serving.ledger import ConnectionLedger
 from convergence.api.serving.limits import ServingLimits
-from convergence.api.serving.proxies import Proxies
+from convergence.api.serving.proxies import Proxies, plain_address
 from convergence.concurrency import Event, start_thread
 from convergence.errors import ConfigurationError
 
@@ -192,7 +192,7 @@ class HttpServer:
                     LOG.error('No connection can be accepted: %s', error.strerror)
                     await asyncio.sleep(PAUSE_S)
                 continue
-            connection = Accepted(service, address[0], accepted)
+            connection = Accepted(service, plain_address(address[0]), accepted)
             if not service.ledger.enter(connection):
                 LOG.debug('A connection of %s is refused: there are too many, and all are being served', address[0])
                 accepted.close()

@@ -34,6 +34,10 @@ HEALTH_STOP_S = 1.0
 """Seconds that probes in hand are given when the process is told to stop."""
 
 
+def _followers(settings: ApiSettings) -> Followers:
+    return Followers(settings.max_followers, most_each=settings.max_client_followers)
+
+
 def make_application(
     settings: ApiSettings, transport: Transport, conf: cfg.ConfigOpts = cfg.CONF, followers: Followers | None = None
 ) -> WsgiApplication:
@@ -44,7 +48,7 @@ def make_application(
     :raises ConfigurationError: keystonemiddleware is wanted and not installed, or the file with the token is unusable.
     """
     options = _options(settings)
-    followers = followers or Followers(settings.max_followers)
+    followers = followers or _followers(settings)
     application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers)
     if options.authentication is Authentication.NOAUTH:
         return application
@@ -159,7 +163,7 @@ class ApiProcess:
             )
         self._stop_s = stop_s
         self._close = close
-        self._followers = Followers(settings.max_followers)
+        self._followers = _followers(settings)
         application = make_application(settings, transport, conf, self._followers)
         serving, shared = _serving(settings), settings.workers > 1
         self._server = HttpServer(

@@ -133,10 +133,17 @@ OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('max_body_bytes', default=8 * 1024 * 1024, min=1024, help='Largest body of a request in bytes.'),
     cfg.IntOpt(
         'max_followers',
-        default=8,
+        default=16,
         min=0,
         help='Streams of events (events?follow) that each API process serves at the same time. Each holds a thread '
         'of its own.',
+    ),
+    cfg.IntOpt(
+        'max_client_followers',
+        default=8,
+        min=1,
+        help='Of these, the streams of one address, and those of one project: nobody holds all of them. Behind a proxy '
+        'that is not one of trusted_proxies all clients have one address.',
     ),
     cfg.BoolOpt(
         'embedded', default=True, help='Whether convergence-all-in-one serves the API too, beside engine and workers.'
@@ -158,7 +165,8 @@ class ApiSettings:
     authentication: str = 'noauth'
     public_url: str = ''
     max_body_bytes: int = 8 * 1024 * 1024
-    max_followers: int = 8
+    max_followers: int = 16
+    max_client_followers: int = 8
     embedded: bool = True
     insecure: bool = False
     token_file: Path | None = None

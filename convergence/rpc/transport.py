@@ -300,6 +300,9 @@ def describe_failure(transport: Transport, error: Exception, what: str) -> Conve
                 f'{what}: the engine does not know it, it is older than its caller; upgrade engines first'
             )
         return ConvergenceError(f'{what} failed in the engine ({error.exc_type}); its log says why')
+    if isinstance(error, ValueError | TypeError):
+        # What the libraries of brokers raise is of other classes: this is said of a message that could not be made.
+        return ConvergenceError(f'{what}: its arguments or its answer cannot be sent as JSON: {error}')
     return NoAnswer(f'{what}: {transport.unavailable(error)}')
 
 

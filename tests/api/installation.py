@@ -78,7 +78,7 @@ def empty_conf() -> cfg.ConfigOpts:
 
 def application(engine: Any, authentication: Authentication = Authentication.NOAUTH, **options: Any) -> Application:
     """The application with the default policy."""
-    followers = Followers(options.pop('most', 4), poll_s=0.02)
+    followers = options.pop('followers', None) or Followers(options.pop('most', 4), poll_s=0.02)
     return Application(engine, Policy(Enforcer(empty_conf())), ApplicationOptions(authentication, **options), followers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from http import HTTPStatus
 
 import pytest
 
@@ -69,6 +70,54 @@ def test_the_place_of_who_has_gone_is_free_again():
     stream.close()
     stream.close()
     EventStream(followers, lambda marker: [], lambda each: False, None).close()
+
+
+def test_no_client_and_no_project_holds_all_places():
+    followers = Followers(6, most_each=2)
+
+    def follow(client, project):
+        return EventStream(followers, lambda marker: [], lambda each: False, None, (client, project))
+
+    held = [follow('client a', 'project p'), follow('client b', 'project p')]
+    with pytest.raises(HttpProblem, match=r'2 streams of project p .* max_client_followers'):
+        follow('client c', 'project p')
+    held += [follow('client a', 'project q')]
+    with pytest.raises(HttpProblem, match='2 streams of client a '):
+        follow('client a', 'project r')
+    held.pop(0).close()
+    held += [follow('client a', 'project r'), follow('client d', 'project d'), follow('client e', 'project e')]
+    held += [follow('client f', 'project f')]
+    with pytest.raises(HttpProblem, match=r'6 clients .* max_followers'):
+        follow('client g', 'project g')
+    for each in held:
+        each.close()
+    assert not followers._of_each
+
+
+def test_a_question_for_the_head_of_a_stream_takes_no_place(api):
+    path = api.create('head-of-a-stream')
+    asked = client(application(api.embedded.client, most=1))
+    for _ in range(3):
+        answer = asked.simulate_head(f'/v1/p/{path}/events', query_string='follow')
+        assert (answer.status_code, answer.text) == (200, '')
+
+
+def test_a_stream_names_the_client_and_the_project_that_it_belongs_to(api):
+    path, told = api.create('whose-stream'), []
+
+    class Full(Followers):
+        def enter(self, whose=()):
+            told.append(whose)
+            raise HttpProblem(HTTPStatus.SERVICE_UNAVAILABLE, 'enough')
+
+    asked = client(application(api.embedded.client, followers=Full()))
+    assert (
+        asked.simulate_get(
+            f'/v1/p/{path}/events', query_string='follow', extras={'REMOTE_ADDR': '192.0.2.7'}
+        ).status_code
+        == 503
+    )
+    assert told == [('client 192.0.2.7', 'project p')]
 
 
 def test_a_stream_that_cannot_begin_takes_no_place():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 
 import pytest
 
-from convergence import errors
+from convergence import documents, errors
 from convergence.api import faults
+from convergence.rpc.context import CallerContext
 from tests.api.installation import TEMPLATE, application, client
 
 STATUSES = {
@@ -135,11 +137,10 @@ def test_what_cannot_be_done_yet_says_so(api):
 def test_methods_and_paths_that_are_not_there(api):
     wrong = api.ask('PUT', 'stacks', json={})
     assert (wrong.status_code, wrong.json['error']['type']) == (405, 'HTTPMethodNotAllowed')
-    assert api.ask('HEAD', 'stacks').status_code == 405
     nowhere = api.ask('GET', 'nowhere')
     assert (nowhere.status_code, nowhere.headers['content-type']) == (404, 'text/plain')
     options = api.ask('OPTIONS', 'stacks')
-    assert (options.status_code, options.headers['allow'], options.text) == (204, 'GET,POST', '')
+    assert (options.status_code, options.headers['allow'], options.text) == (204, 'GET,HEAD,POST', '')
     for answer in (wrong, nowhere, options):
         assert answer.headers['x-openstack-request-id'].startswith('req-')
 
@@ -245,3 +246,58 @@ def test_what_may_have_been_carried_out_says_how_to_find_out():
     assert 'may have been carried out' in faults.PERHAPS_DONE
     assert 'Idempotency-Key' in faults.PERHAPS_DONE
     assert 'stack show' in faults.PERHAPS_DONE
+
+
+# --- numbers that are too large -----------------------------------------------------------------------------------
+
+DIGITS = '9' * 6000
+PLACES = [
+    ('POST', 'stacks', '{"stack_name": "large", "template": {}, "parameters": {"x": NUMBER}}'),
+    ('POST', 'stacks', '{"stack_name": "large", "template": {}, "timeout_mins": NUMBER}'),
+    ('POST', 'validate', '{"template": {"heat_template_version": "2018-08-31", "outputs": {"x": {"value": NUMBER}}}}'),
+    ('POST', 'software_configs', '{"name": "n", "config": "c", "options": {"x": NUMBER}}'),
+    ('POST', 'stacks', '{"stack_name": "large", "adopt_stack_data": {"template": {"x": NUMBER}}}'),
+    ('POST', 'stacks', '{"stack_name": "large", "adopt_stack_data": "{\\"template\\": {\\"x\\": NUMBER}}"}'),
+    ('POST', 'stacks', '{"stack_name": "large", "template": "{\\"heat_template_version\\": NUMBER}"}'),
+    ('POST', 'stacks', '{"stack_name": "large", "template": "heat_template_version: NUMBER"}'),
+    ('PUT', '/v1/p/signals/x', '{"data": NUMBER}'),
+]
+
+
+@pytest.mark.parametrize('number', ['1e999', '-1e999', '[0, {"a": 1E+4000}]', DIGITS, f'-{DIGITS}'])
+@pytest.mark.parametrize(('method', 'path', 'body'), PLACES)
+def test_a_number_that_is_too_large_is_a_mistake_of_the_client(api, method, path, body, number):
+    if '\\"' in body:
+        number = number.replace('"', '\\"')
+    answer = api.ask(method, path, body=body.replace('NUMBER', number), headers={'Content-Type': 'application/json'})
+    assert answer.status_code == 400, answer.text
+    for inside in ('set_int_max_str_digits', 'Out of range', 'broker'):
+        assert inside not in answer.text
+
+
+@pytest.mark.parametrize('number', ['1e308', '-1.5e-400', '9' * 300])
+def test_a_number_that_can_be_kept_is_taken(number):
+    assert documents.parse(f'[{number}]') == [json.loads(number)]
+
+
+def test_what_cannot_be_sent_is_not_blamed_on_the_broker(api):
+    with pytest.raises(errors.ConvergenceError) as caught:
+        api.embedded.client.call(CallerContext(project_id='p'), 'show_software_config', config_id=float('inf'))
+    assert not isinstance(caught.value, errors.MessagingUnavailable)
+    assert 'broker' not in str(caught.value)
+
+
+# --- HEAD ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'path', ['/', '/v1', '/healthcheck', '/health/live', '/health/ready', '/openapi.json', 'stacks', 'stacks/nothing']
+)
+def test_head_is_answered_as_get_is_without_a_body(api, path):
+    get, head = api.ask('GET', path), api.ask('HEAD', path)
+    assert (head.status_code, head.text) == (get.status_code, '')
+
+
+def test_head_is_for_what_can_be_looked_at_only(api):
+    assert api.ask('HEAD', 'validate').status_code == 405
+    assert 'HEAD' in api.ask('OPTIONS', 'stacks').headers['allow'].split(',')

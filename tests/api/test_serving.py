@@ -20,8 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from convergence import errors
+from convergence.api.paths import plain
 from convergence.api.server import HttpServer, Serving, Tls
-from convergence.api.serving.lanes import Lane
+from convergence.api.serving.lanes import Lane, lane_of
 from convergence.api.serving.ledger import ConnectionLedger
 from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Origin, Proxies
@@ -409,6 +410,64 @@ def test_headers_and_paths_reach_the_application_as_wsgi_wants_them(serve, appli
 )
 def test_only_our_proxies_say_for_whom_they_ask(peer, headers, origin):
     assert Proxies(['10.0.0.0/8']).origin(peer, 'http', headers) == origin
+
+
+@pytest.mark.parametrize('trusted', ['127.0.0.1', '127.0.0.0/8', '::ffff:127.0.0.1', '::ffff:127.0.0.0/104'])
+@pytest.mark.parametrize('peer', ['127.0.0.1', '::ffff:127.0.0.1'])
+def test_an_address_is_the_same_in_both_ways_of_writing_it(trusted, peer):
+    proxies, said = Proxies([trusted]), {'x-forwarded-for': '::ffff:192.0.2.7'}
+    assert proxies.trusts(peer)
+    assert proxies.origin(peer, 'http', said) == Origin('192.0.2.7', 'http')
+    assert not proxies.trusts('::1')
+    assert Proxies(['::1']).origin('::ffff:192.0.2.9', 'http', said) == Origin('192.0.2.9', 'http')
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason='this machine has no sockets for both kinds')
+def test_behind_a_socket_for_both_kinds_a_proxy_is_believed(application):
+    server = HttpServer(
+        application, '::', 0, threads=1, serving=Serving(proxies=Proxies(['127.0.0.1']), limits=ServingLimits())
+    )
+    server.start()
+    try:
+        port = int(server.address.rpartition(':')[2])
+        requests.get(f'http://127.0.0.1:{port}/', headers={'X-Forwarded-For': '192.0.2.7'}, timeout=LONG_S)
+        requests.get(f'http://127.0.0.1:{port}/', timeout=LONG_S)
+    finally:
+        server.stop(LONG_S)
+    assert [each['REMOTE_ADDR'] for each in application.environs] == ['192.0.2.7', '127.0.0.1']
+
+
+STACK_BY_ARN = '/v1/p/stacks/arn:openstack:heat::p:stacks/s/'
+
+
+@pytest.mark.parametrize(
+    ('path', 'query', 'lane'),
+    [
+        ('/v1/p/stacks/s/1/events', 'follow', Lane.STREAMS),
+        ('/v1/p/stacks/s/1/events', 'foll%6Fw=1', Lane.STREAMS),
+        ('/v1/p/stacks/s/1/events', '', Lane.REQUESTS),
+        (f'{STACK_BY_ARN}1/events', 'follow', Lane.STREAMS),
+        (f'{STACK_BY_ARN}s%2F1%2Fevents', 'follow', Lane.REQUESTS),
+        (f'{STACK_BY_ARN}%65vents', 'follow', Lane.STREAMS),
+        ('/health/live', '', Lane.ALIVE),
+        ('/health/ready', '', Lane.PROBES),
+    ],
+)
+def test_the_thread_is_chosen_by_the_path_as_the_application_reads_it(path, query, lane):
+    assert lane_of(path, query) is lane
+
+
+@pytest.mark.parametrize(
+    ('path', 'read'),
+    [
+        (f'{STACK_BY_ARN}1/events', '/v1/p/stacks/1/events'),
+        (f'{STACK_BY_ARN}a%20b', '/v1/p/stacks/a b'),
+        (f'{STACK_BY_ARN}s%2F1%2Fevents', f'{STACK_BY_ARN}s%2F1%2Fevents'),
+        ('/v1/p/stacks/arn:openstack:heat::q:stacks/s/1', '/v1/p/stacks/arn:openstack:heat::q:stacks/s/1'),
+    ],
+)
+def test_a_name_in_one_piece_becomes_one_part_of_the_path_and_no_more(path, read):
+    assert plain(path) == read
 
 
 def test_what_a_proxy_says_does_not_reach_the_application_from_anybody_else(serve, application):

@@ -34,7 +34,8 @@ def _follow(call: ApiCall) -> ApiAnswer:
         return bool(event['resource_name'] == stack_name and event['resource_status'] == 'DELETE_COMPLETE')
 
     marker = call.headers.get('last-event-id') or call.query.text('marker')
-    stream = EventStream(call.followers, fetch, is_last, marker)
+    whose = (f'client {call.client}', f'project {call.path["project_id"]}')
+    stream = EventStream(call.followers, fetch, is_last, marker, whose)
     return ApiAnswer(stream=stream, content_type=CONTENT_TYPE, headers={'X-Accel-Buffering': 'no'})
 
 

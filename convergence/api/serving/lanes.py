@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 from urllib.parse import unquote
 
+from convergence.api.paths import plain
 from convergence.concurrency import Pool
 
 LOG = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ def lane_of(path: str, query: str) -> Lane:
     :param path: decoded.
     :param query: as it was sent.
     """
+    path = plain(path)  # as the application reads it: or a stream could be asked for on the threads of requests
     if path in ('/health/live', '/healthcheck'):
         return Lane.ALIVE
     if path.startswith('/health/'):

@@ -10,6 +10,10 @@ FORWARDED = ('forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-h
 """Headers by which a proxy says for whom it asks. What is not said by a proxy of ours is not handed on."""
 
 
+_MAPPED = 96
+"""Bits before an IPv4 address that is written as one of IPv6."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a request comes from.
@@ -30,12 +34,12 @@ class Proxies:
     """
 
     def __init__(self, networks: Sequence[str] = ()) -> None:
-        self._networks: list[IPv4Network | IPv6Network] = [ip_network(each, strict=False) for each in networks]
+        self._networks = [_plain_network(ip_network(each, strict=False)) for each in networks]
 
     def trusts(self, address: str) -> bool:
         """Whether what an address says of others is believed."""
         try:
-            found = ip_address(address.partition('%')[0])
+            found = ip_address(plain_address(address.partition('%')[0]))
         except ValueError:
             return False
         return any(found.version == each.version and found in each for each in self._networks)
@@ -47,6 +51,7 @@ class Proxies:
         :param scheme: of the connection.
         :param headers: of the request, by lower-case name; several of one name joined by commas.
         """
+        peer = plain_address(peer)
         if not self.trusts(peer):
             return Origin(peer, scheme)
         # Each proxy adds the address that it saw at the end. The last that is no proxy of ours is the client: what
@@ -70,6 +75,22 @@ def _address(text: str) -> str | None:
     elif text.count(':') == 1:
         text = text.partition(':')[0]
     try:
-        return str(ip_address(text))
+        return plain_address(str(ip_address(text)))
     except ValueError:
         return None
+
+
+def plain_address(text: str) -> str:
+    """An address, as IPv4 where that is what it is: a socket for both kinds writes 192.0.2.1 as ::ffff:192.0.2.1."""
+    try:
+        mapped = getattr(ip_address(text), 'ipv4_mapped', None)
+    except ValueError:
+        return text
+    return text if mapped is None else str(mapped)
+
+
+def _plain_network(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    mapped = getattr(network.network_address, 'ipv4_mapped', None)
+    if mapped is None or network.prefixlen < _MAPPED:
+        return network
+    return IPv4Network((mapped, network.prefixlen - _MAPPED))
