@@ -36,9 +36,20 @@ def configured_seal(settings: SecretSettings) -> Seal | None:
     return None
 
 
-def own_seal(database: Database) -> Seal | None:
+def require_keys(settings: SecretSettings, database: Database) -> None:
+    """Make sure that the keys are there and open what is stored. Nothing is written, no key is made.
+
+    :raises ConfigurationError: a key is none, or the file cannot be read.
+    :raises SealedWithAnotherKey: the keys do not open what is stored.
+    """
+    seal = configured_seal(settings)
+    require_fitting(database, own_seal(database, make=False) if seal is None else seal)
+
+
+def own_seal(database: Database, *, make: bool = True) -> Seal | None:
     """The seal of a database for which none is configured: that of the file beside an SQLite file, made if need be.
 
+    :param make: whether the file may be made.
     :raises SealedWithAnotherKey: the file is gone, and what it sealed is there.
     :raises ConfigurationError: the file cannot be read or written.
     """
@@ -53,6 +64,8 @@ def own_seal(database: Database) -> Seal | None:
                 f'{path} is missing, and what is stored in the database beside it is sealed with the keys in it. '
                 'Put the file back; nothing was changed.'
             ) from None
+        if not make:
+            return None
         _make(path)
     return _read(path, str(path))
 

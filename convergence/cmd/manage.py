@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given += [f'--config-dir={path}' for path in arguments.config_dir]
     given += ['--debug'] if arguments.debug else []
     try:
-        settings = config.load(given, process=NAME)
+        # As the programs do that have everything in one process: they have the local provider by default.
+        settings = config.load(given, process=NAME, defaults={('local_provider', 'enabled'): True})
         concurrency.install(concurrency.Executor.THREADING)
         logs.set_up(cfg.CONF, NAME)
         if 'key_command' in arguments:
@@ -106,6 +107,7 @@ def _add_database_commands(parser: argparse.ArgumentParser) -> None:
         default='head',
         help='default: the newest. An older one takes steps back, "base" removes every table and all stacks with them',
     )
+    sync.add_argument('--yes', action='store_true', help='take steps back without asking')
     sync.set_defaults(command=db_sync)
     version = commands.add_parser('version', help='show the revision of the schema')
     version.set_defaults(command=db_version)
@@ -138,19 +140,52 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def db_sync(arguments: argparse.Namespace, database: Database) -> ProgramExit:
-    """Bring the schema to a revision.
+    """Bring the schema to a revision. Steps back, which remove tables, need a yes, and processes that have ended.
 
     :raises Invalid: there is no such revision.
     """
     from convergence.db.schema import migration
 
     before = migration.version(database)
+    if migration.goes_back(database, arguments.revision):
+        _require_nobody(database)
+        if not (arguments.yes or _agreed(arguments.revision)):
+            print('Nothing was changed.')
+            return ProgramExit.FAILED
     after = migration.sync(database, arguments.revision)
     if before == after:
         print(f'The schema is at {_revision(after)} already.')
     else:
         print(f'The schema was at {_revision(before)}, now it is at {_revision(after)}.')
     return ProgramExit.OK
+
+
+def _require_nobody(database: Database) -> None:
+    """Make sure that no process uses the tables that are to go.
+
+    :raises Invalid: one does.
+    """
+    from convergence.db.queries.roster import Roster
+    from convergence.db.statements.store import Store
+
+    alive = [service for service in Roster(Store(database)).services() if service.is_up]
+    if alive:
+        named = ', '.join(f'{service.kind} {service.id} on {service.host}' for service in alive)
+        raise errors.Invalid(
+            f'The schema is in use by {named}. Stop them first; one that has died is out after its lease, see '
+            '"convergence-manage service list".'
+        )
+
+
+def _agreed(revision: str) -> bool:
+    """Ask whoever sits there.
+
+    :raises Invalid: nobody does.
+    """
+    what = 'every table and all stacks in them' if revision == 'base' else 'tables and columns, and what is in them'
+    if not sys.stdin.isatty():
+        raise errors.Invalid(f'A step back to {revision} removes {what}. Say --yes if that is meant.')
+    return input(f'A step back to {revision} removes {what}. Type yes to go on: ').strip().lower() == 'yes'
 
 
 def db_version(arguments: argparse.Namespace, database: Database) -> ProgramExit:

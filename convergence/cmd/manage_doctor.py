@@ -23,12 +23,24 @@ def doctor(database: Database, settings: config.Settings) -> ProgramExit:
     from convergence.db.statements.store import Store
 
     require_newest(database)
-    found = [*examine(Store(database), time.time()), *_brokers(settings)]
+    found = [*_keys(database, settings), *examine(Store(database), time.time()), *_brokers(settings)]
     for finding in found:
         print(f'{finding.level}: {finding.text}.')
     if not found:
         print('Nothing was found.')
     return ProgramExit.FAILED if found else ProgramExit.OK
+
+
+def _keys(database: Database, settings: config.Settings) -> list[HealthFinding]:
+    """Whether engines and workers that are configured as this program is would start with their keys."""
+    from convergence.cmd.keys import require_keys
+    from convergence.db.queries.health import HealthFinding, Level
+
+    try:
+        require_keys(settings.secrets, database)
+    except errors.OperatorError as error:
+        return [HealthFinding(Level.ERROR, str(error).rstrip('.'))]
+    return []
 
 
 def _brokers(settings: config.Settings) -> list[HealthFinding]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from convergence.cmd.program import ProgramExit
-from convergence.errors import ConfigurationError
+from convergence.errors import ConfigurationError, SealedWithAnotherKey
 
 if TYPE_CHECKING:
     from convergence.config import Settings
+    from convergence.db.statements.connection import Database
 
 MOST_SHOWN = 20
 """Values that cannot be opened are named one by one up to this number."""
@@ -20,6 +21,24 @@ def new_key(settings: Settings) -> ProgramExit:
 
     print(sealing.new_key())
     return ProgramExit.OK
+
+
+def _require_nothing_sealed(database: Database) -> None:
+    """Where there is no key: make sure that none is missing. A new one would open nothing of what is there.
+
+    :raises SealedWithAnotherKey: something is sealed.
+    """
+    from convergence.db.schema.rotation import require_fitting
+
+    try:
+        require_fitting(database, None)
+    except SealedWithAnotherKey:
+        raise SealedWithAnotherKey(
+            'What is stored is sealed, and no key is configured for this command. Give it the keys that engines and '
+            'workers have. With the systemd units, which keep [secrets] out of convergence.conf: '
+            'OS_SECRETS__KEY_FILE=/etc/convergence/keys convergence-manage secrets rotate. Make no new key: it would '
+            'open nothing.'
+        ) from None
 
 
 def rotate(settings: Settings) -> ProgramExit:
@@ -36,6 +55,7 @@ def rotate(settings: Settings) -> ProgramExit:
     database, seal = open_unchecked(settings)
     try:
         if seal is None:
+            _require_nothing_sealed(database)
             raise ConfigurationError(
                 'No key is configured, so there is nothing to seal with. Make one with "convergence-manage secrets '
                 'new-key", set [secrets] keys for all engines and workers, restart them, then repeat this.'

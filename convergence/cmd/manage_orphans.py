@@ -40,12 +40,19 @@ class Found:
 
     :param silent: the types that cannot tell what exists.
     :param failed: why types could not be asked, by name.
+    :param unknown: the types of rows that are not installed here, so that nobody could be asked.
     """
 
     orphans: tuple[Orphan, ...]
     asked: tuple[str, ...]
     silent: tuple[str, ...]
     failed: Mapping[str, str]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def is_all_clear(self) -> bool:
+        """Whether there is nothing without a row, as far as it was possible to look."""
+        return bool(self.asked) and not (self.orphans or self.failed or self.unknown)
 
 
 def unclaimed(items: Iterable[Item], claims: Claims) -> list[Item]:
@@ -62,7 +69,7 @@ def find_orphans(database: Database, types: Registry) -> Found:
     """Ask every type. The objects are listed before the rows are read: what is made meanwhile has a row by then; and
     listed again afterwards: what was deleted meanwhile is none.
     """
-    from convergence.db.queries.inspection import claims
+    from convergence.db.queries.inspection import claims, types_of_rows
     from convergence.db.statements.store import Store
 
     orphans: list[Orphan] = []
@@ -84,11 +91,12 @@ def find_orphans(database: Database, types: Registry) -> Found:
         orphans += [
             Orphan(name, each.physical_id, each.name, each.token) for each in candidates if each.physical_id in still
         ]
-    return Found(tuple(orphans), tuple(asked), tuple(silent), failed)
+    unknown = sorted(types_of_rows(Store(database)) - set(types.names()))
+    return Found(tuple(orphans), tuple(asked), tuple(silent), failed, tuple(unknown))
 
 
 def orphans(arguments: argparse.Namespace, database: Database, types: Registry) -> ProgramExit:
-    """Show them. Exit code 1: there are some, or a type could not be asked.
+    """Show them. Exit code 1: there are some, or it was not possible to look for all.
 
     :raises DatabaseUnavailable: the schema is another one.
     """
@@ -100,7 +108,7 @@ def orphans(arguments: argparse.Namespace, database: Database, types: Registry) 
         print(json.dumps(asdict(found), indent=2, sort_keys=True))
     else:
         _show(found)
-    return ProgramExit.FAILED if found.orphans or found.failed else ProgramExit.OK
+    return ProgramExit.OK if found.is_all_clear else ProgramExit.FAILED
 
 
 def _show(found: Found) -> None:
@@ -109,8 +117,15 @@ def _show(found: Found) -> None:
         widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
         for row in rows:
             print('  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    else:
+    elif found.asked:
         print(f'No object without a row, of {len(found.asked)} types that can tell.')
+    else:
+        print('No type that is installed here can tell what exists, so nothing is known.', file=sys.stderr)
+    for name in found.unknown:
+        print(
+            f'{name} stands in rows and is not installed here: run this where workers run, with their configuration.',
+            file=sys.stderr,
+        )
     for name, reason in found.failed.items():
         print(f'{name} could not be asked: {reason}', file=sys.stderr)
     if found.silent:

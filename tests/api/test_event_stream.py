@@ -113,11 +113,11 @@ def test_a_stream_names_the_client_and_the_project_that_it_belongs_to(api):
     asked = client(application(api.embedded.client, followers=Full()))
     assert (
         asked.simulate_get(
-            f'/v1/p/{path}/events', query_string='follow', extras={'REMOTE_ADDR': '192.0.2.7'}
+            f'/v1/p/{path}/events', query_string='follow', extras={'REMOTE_ADDR': '127.0.0.2'}
         ).status_code
         == 503
     )
-    assert told == [('client 192.0.2.7', 'project p')]
+    assert told == [('client 127.0.0.2', 'project p')]
 
 
 def test_a_stream_that_cannot_begin_takes_no_place():

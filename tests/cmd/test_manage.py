@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
+from convergence import errors
 from convergence.cmd.assembly import new_id
 from convergence.cmd.manage import main, parser
 from convergence.db.queries.roster import Roster
@@ -74,8 +75,30 @@ def test_a_schema_is_made_compared_and_taken_back(manage):
     assert manage('db', 'version') == (0, [f'{newest} (newest)'])
     assert manage('db', 'sync') == (0, [f'The schema is at {newest} already.'])
     assert manage('db', 'check') == (0, [f'The schema is what this version needs ({newest}).'])
-    assert manage('db', 'sync', 'base') == (0, [f'The schema was at {newest}, now it is at no revision.'])
+    assert manage('db', 'sync', 'base', '--yes') == (0, [f'The schema was at {newest}, now it is at no revision.'])
     assert manage('db', 'version') == (0, [f'no revision (newest: {newest})'])
+
+
+def test_nothing_is_removed_without_a_yes(manage, monkeypatch):
+    manage('db', 'sync')
+    with pytest.raises(errors.Invalid, match=r'all stacks in them\. Say --yes'):
+        manage('db', 'sync', 'base')
+    monkeypatch.setattr('sys.stdin.isatty', lambda: True)
+    for said, code in (('', 1), ('no', 1), ('yes', 0)):
+        monkeypatch.setattr('builtins.input', lambda prompt, said=said: said)
+        assert manage('db', 'sync', 'base')[0] == code
+    assert manage('db', 'sync', 'base')[0] == 0, 'where there is nothing nobody is asked'
+
+
+def test_nothing_is_removed_under_a_process_that_is_alive(manage, database):
+    manage('db', 'sync')
+    roster, living = Roster(Store(database)), new_id()
+    roster.register(living, 'engine', 'here', '1.0', lease_s=1000)
+    with pytest.raises(errors.Invalid, match=f'in use by engine {living} on here'):
+        manage('db', 'sync', 'base', '--yes')
+    assert manage('db', 'check')[0] == 0
+    roster.leave(living)
+    assert manage('db', 'sync', 'base', '--yes')[0] == 0
 
 
 @ONLY_SQLITE

@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
-from convergence.cmd import manage_orphans
+from convergence import errors
+from convergence.cmd import manage_keys, manage_orphans
 from convergence.cmd.manage_orphans import orphans, unclaimed
 from convergence.db.queries.health import Level, examine
 from convergence.db.queries.inspection import Claims
 from convergence.db.queries.roster import Roster
 from convergence.db.schema import migration
+from convergence.db.schema.sealing import Seal, apply_seal, new_key
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
 from convergence.resources.builtin.local.provider import LocalProvider
@@ -87,8 +89,9 @@ def test_objects_without_a_row_are_listed(database: Any, capsys: pytest.CaptureF
     listed = Listed(harness.reality)
     mine = Item(harness.row(stack, 'a').physical_id or '')
     listed.items = [[mine]]
-    code, shown, _ = _shown(harness, capsys, listed=listed, silent=Thing(harness.reality))
-    assert (code, shown['orphans'], shown['silent']) == (0, [], ['silent'])
+    known = {'listed': listed, 'Test::Thing': Thing(harness.reality)}
+    code, shown, _ = _shown(harness, capsys, **known)
+    assert (code, shown['orphans'], shown['silent']) == (0, [], ['Test::Thing'])
     listed.items = [[mine, Item('object-9', 'token-9', 'of nobody')]]
     code, shown, _ = _shown(harness, capsys, listed=listed)
     assert code == 1
@@ -97,6 +100,26 @@ def test_objects_without_a_row_are_listed(database: Any, capsys: pytest.CaptureF
     ]
     assert orphans(argparse.Namespace(format='table'), database, Registry({'listed': listed})) == 1
     assert 'listed  object-9     of nobody  token-9' in capsys.readouterr().out
+
+
+@ONLY_SQLITE
+def test_where_it_is_not_possible_to_look_there_is_no_all_clear(
+    database: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harness = Harness(database)
+    harness.created({'a': 'x'})
+    listed = Listed(harness.reality)
+    listed.items = [[]]
+    code, shown, _ = _shown(harness, capsys, listed=listed)
+    assert (code, shown['unknown']) == (1, ['Test::Thing'])
+    code, shown, _ = _shown(harness, capsys, **{'Test::Thing': Thing(harness.reality)})
+    assert (code, shown['asked'], shown['unknown']) == (1, [], [])
+    assert orphans(argparse.Namespace(format='table'), database, Registry({'listed': listed})) == 1
+    assert 'Test::Thing stands in rows and is not installed here' in capsys.readouterr().err
+    assert orphans(argparse.Namespace(format='table'), database, Registry({'Test::Thing': Thing(harness.reality)})) == 1
+    told = capsys.readouterr()
+    assert 'nothing is known' in told.err
+    assert 'No object without a row' not in told.out
 
 
 @ONLY_SQLITE
@@ -198,3 +221,71 @@ def test_the_program_ends_with_1_if_it_finds_anything(database: Any, database_ur
     assert 'secret' not in ended.stdout
     ended = run('memory://')
     assert (ended.returncode, ended.stdout) == (0, 'Nothing was found.\n')
+
+
+@ONLY_SQLITE
+def test_work_that_nobody_does_is_found(database: Any) -> None:
+    harness = Harness(database)
+    harness.created({'a': 'x'})
+    with harness.store.writing() as connection:
+        connection.exec_driver_sql('DELETE FROM service')
+        connection.commit()
+
+    def found() -> list[str]:
+        return [each.text for each in examine(harness.store, harness.reader.now()) if 'in progress' in each.text]
+
+    assert found() == []
+    harness.create({'a': 'x'}, name='t')
+    assert [text.partition(':')[0] for text in found()] == [
+        '1 operation is in progress and no engine is alive',
+        '1 operation is in progress and no worker is alive',
+    ]
+    harness.roster.register('E', 'engine', 'here', '1', 1000.0)
+    assert [text.partition(':')[0] for text in found()] == ['1 operation is in progress and no worker is alive']
+
+
+def _run(command: str, tmp_path: Path, database_url: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / 'convergence.conf'
+    path.write_text(f'[DEFAULT]\nstate_dir = {tmp_path}\n[database]\nconnection = {database_url}\n')
+    return subprocess.run(
+        [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(path), *command.split()],
+        env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'HOME': str(tmp_path)} | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@ONLY_SQLITE
+def test_keys_that_are_missing_are_found_and_no_new_one_is_advised(
+    database: Any, database_url: str, tmp_path: Path
+) -> None:
+    keys = tmp_path / 'keys'
+    keys.write_text(new_key())
+    keys.chmod(0o600)
+    apply_seal(database, Seal([keys.read_text()], 'test'))
+    Harness(database).created({'a': 'x'})
+    ended = _run('doctor', tmp_path, database_url)
+    assert (ended.returncode, 'ERROR: ' in ended.stdout, 'is missing' in ended.stdout) == (1, True, True), ended
+    ended = _run('doctor', tmp_path, database_url, OS_SECRETS__KEY_FILE=str(tmp_path / 'nowhere'))
+    assert (ended.returncode, 'nowhere cannot be read' in ended.stdout) == (1, True), ended
+    ended = _run('secrets rotate', tmp_path, database_url, OS_SECRETS__KEY_FILE=str(keys))
+    assert ended.returncode == 0, ended
+
+
+def test_without_a_key_nothing_new_is_advised_where_something_is_sealed(database: Any) -> None:
+    manage_keys._require_nothing_sealed(database)
+    apply_seal(database, Seal([new_key()], 'test'))
+    Harness(database).created({'a': 'x'})
+    with pytest.raises(errors.SealedWithAnotherKey, match=r'OS_SECRETS__KEY_FILE=.* Make no new key'):
+        manage_keys._require_nothing_sealed(database)
+
+
+@ONLY_SQLITE
+def test_orphans_are_looked_for_where_serve_would_make_them(database: Any, database_url: str, tmp_path: Path) -> None:
+    ended = _run('orphans', tmp_path, database_url)
+    assert (ended.returncode, ended.stdout[:29]) == (0, 'No object without a row, of 3'), ended
+    ended = _run('orphans', tmp_path, database_url, OS_LOCAL_PROVIDER__ENABLED='false')
+    assert (ended.returncode, 'nothing is known' in ended.stderr) == (1, True), ended

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.engine import Connection
 
+from convergence.core.model import Status
 from convergence.db.queries.roster import Roster, Service
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK
@@ -41,7 +42,26 @@ def examine(store: Store, now: float) -> list[HealthFinding]:
     """
     with store.reading() as connection:
         found = [*_SERVERS[connection.dialect.name](connection), *_clock(connection, now), *_left_behind(connection)]
-    return [*found, *_processes(Roster(store).services())]
+        waiting = connection.execute(_IN_PROGRESS).scalar_one()
+    services = Roster(store).services()
+    return [*found, *_absent(waiting, services), *_processes(services)]
+
+
+_IN_PROGRESS = (
+    select(func.count()).select_from(STACK).where(STACK.c.deleted_at.is_(None), STACK.c.status == Status.IN_PROGRESS)
+)
+
+
+def _absent(waiting: int, services: list[Service]) -> Iterator[HealthFinding]:
+    """Work that nobody does."""
+    alive = {service.kind for service in services if service.is_up}
+    for kind in ('engine', 'worker'):
+        if waiting and kind not in alive:
+            yield HealthFinding(
+                Level.ERROR,
+                f'{waiting} {"operation is" if waiting == 1 else "operations are"} in progress and no {kind} is alive: '
+                f'start one. "convergence-manage service list" shows which have been there',
+            )
 
 
 def _no_server(connection: Connection) -> Iterator[HealthFinding]:

@@ -297,6 +297,13 @@ class Claims:
     tokens: frozenset[str]
 
 
+def types_of_rows(store: Store) -> set[str]:
+    """The types of all rows for which there may be an object."""
+    with_object = or_(RESOURCE.c.physical_id.is_not(None), RESOURCE.c.token.is_not(None))
+    with store.reading() as connection:
+        return set(connection.execute(select(RESOURCE.c.type).where(with_object).distinct()).scalars())
+
+
 def claims(store: Store) -> Claims:
     """What all rows claim, those that are kept for snapshots too."""
     with store.reading() as connection:

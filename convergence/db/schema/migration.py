@@ -67,6 +67,21 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
     return version(engine)
 
 
+def goes_back(engine: Engine, revision: str) -> bool:
+    """Whether `sync` to a revision would take steps back from what is there.
+
+    :raises Invalid: there is no such revision.
+    :raises DatabaseUnavailable: the schema was made by a newer version of the program.
+    """
+    present = version(engine)
+    _refuse_newer(present)
+    if present is None or revision in ('head', present):
+        return False
+    if revision != 'base':
+        _require_known(revision)
+    return revision == 'base' or not _is_newer(present, revision)
+
+
 def _known() -> list[str]:
     """The revisions that this code knows, the newest first."""
     return [each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()]
