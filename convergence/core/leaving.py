@@ -35,13 +35,14 @@ def summary(left: Sequence[Resource]) -> str:
 def leave(left: Sequence[Resource], now: float, new_id: Callable[[], str]) -> list[Effect]:
     """The rows go, whoever holds them, and an event tells of each. What a holder writes late is refused."""
     effects: list[Effect] = [DeleteResource(row.id, row.owner, row.fence) for row in left]
-    events = tuple(
-        Event.of_resource(
-            new_id(), row, Action.DELETE, Status.COMPLETE, f'left behind, as was asked for: {described(row)}', now
-        )
-        for row in left
-    )
+    events = tuple(told(row, now, new_id) for row in left)
     return [*effects, InsertEvents(events)] if events else effects
+
+
+def told(row: Resource, now: float, new_id: Callable[[], str]) -> Event:
+    """The event that says so of one of them."""
+    reason = f'left behind, as was asked for: {described(row)}'
+    return Event.of_resource(new_id(), row, Action.DELETE, Status.COMPLETE, reason, now)
 
 
 def unknown(names: Collection[str], rows: Sequence[Resource]) -> list[str]:

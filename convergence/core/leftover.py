@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
+from convergence.core import leaving
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim
-from convergence.core.effects import AppendCleanup, Decision, Effect, InsertResources, UpdateResource
+from convergence.core.effects import AppendCleanup, Decision, Effect, InsertEvents, InsertResources, UpdateResource
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource
 from convergence.core.views import PlanView
@@ -18,11 +19,13 @@ class Tracking(StrEnum):
     """What became of an object whose id could not be written under the claim.
 
     * `KNOWN`: some row knows it. `HELD`: the row it was made for is held by somebody who may find it: look again.
+    * `LEFT`: it stays, because whoever deleted the stack has asked for that; an event names it.
     * `LOST`: the stack is not there any more.
     """
 
     KNOWN = 'KNOWN'
     HELD = 'HELD'
+    LEFT = 'LEFT'
     LOST = 'LOST'
 
 
@@ -32,14 +35,18 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     The row that it was made for takes it in, if it is free and knows of no object. While that row is held nothing can
     be decided: its holder may find the object by its token, or give up. In every other case the object gets a row of
     its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one: before what it was built
-    on, as far as that has not been begun.
+    on, as far as that has not been begun. Only where the row was removed in order to leave its object behind nothing
+    becomes of the object: the user learns its id. Two types may use the same id for two objects.
 
     :param view: the whole stack.
     """
     stack = view.stack
+    if stack is not None and view.traversal is not None and claim.resource.id in view.traversal.left_rows:
+        event = leaving.told(replace(claim.resource, physical_id=physical_id), view.now, new_id)
+        return Decision(Tracking.LEFT, (InsertEvents((event,)),))
     if stack is None or stack.deleted_at is not None:
         return Decision(Tracking.LOST)
-    if any(row.physical_id == physical_id for row in view.resources):
+    if any(row.physical_id == physical_id and row.type == claim.resource.type for row in view.resources):
         return Decision(Tracking.KNOWN)
     made_for = next((row for row in view.resources if row.id == claim.resource.id), None)
     if made_for is not None and made_for.physical_id is None:

@@ -125,6 +125,7 @@ class Planned:
 def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:
     """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
     beside = request.beside(view)
+    left_rows = _left_rows(view, request)
     view, request, left = _without_what_is_left(view, request, planner)
     chosen = choose(stack, view.resources, request)
     backwards = request.action is Action.SUSPEND
@@ -155,6 +156,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         cancels=request.cancels or failure.nobody_waits_for(view.traversal),
         retains=request.retains,
         cause=request.cause,
+        left_rows=left_rows,
     )
     effects = [
         *_stack_effects(view, stack, traversal, request),
@@ -183,6 +185,12 @@ def _without_what_is_left(view: PlanView, request: Request, planner: Planner) ->
     remaining = tuple(row for row in view.resources if row.name not in request.leaves)
     gone = leaving.leave(left, view.now, planner.new_id)
     return replace(view, resources=remaining), replace(request, cause=leaving.summary(left)), gone
+
+
+def _left_rows(view: PlanView, request: Request) -> tuple[str, ...]:
+    """Keys of all rows that go, or went, while their objects stay on request: who held one may come back any time."""
+    before = view.traversal.left_rows if view.traversal is not None else ()
+    return (*before, *sorted(row.id for row in view.resources if row.name in request.leaves))
 
 
 def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request) -> Graph:

@@ -85,6 +85,8 @@ class Traversal:
     :param retains: whether the rows are forgotten and their objects stay: the stack is abandoned.
     :param cause: what made it necessary, where no user asked for it: the failure that a rollback undoes;
         or what it leaves behind.
+    :param left_rows: keys of the rows whose objects were left behind, as was asked for, by this traversal or an older
+        one: what somebody who has held such a row makes known late stays, too.
     """
 
     id: str
@@ -107,6 +109,7 @@ class Traversal:
     stalled_at: float | None = None
     retains: bool = False
     cause: str = ''
+    left_rows: tuple[str, ...] = ()
 
     def reason_of(self, what: str) -> str:
         """The stack's status reason for something that the traversal does: what, and because of what."""

@@ -202,6 +202,10 @@ class Runner:
             ended = self._recovery.before_deletion(attempt)
             if ended is not None:
                 return self._with_known(attempt, ended) if isinstance(ended, Parked) else ended
+            if attempt.physical_id != attempt.claim.resource.physical_id:
+                # To find it may have taken long: who was told meanwhile to leave it, or holds the row now, decides.
+                found = self._with_known(attempt, Parked(attempt.progress, 0.0))
+                self._store(attempt, partial(self._around.record, attempt.claim, found))
             if wants_snapshot_first(kind, attempt.claim.resource):
                 return self._drive(attempt, lambda: delete_after_snapshot(kind, attempt.call))
             return self._drive(attempt, lambda: kind.delete(attempt.call))

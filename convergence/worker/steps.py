@@ -171,7 +171,7 @@ class Steps:
             if committed is None or committed.verdict is not Tracking.HELD:
                 break
             self._pause(1.0)
-        if committed is None or committed.verdict is not Tracking.KNOWN:
+        if committed is None or committed.verdict not in {Tracking.KNOWN, Tracking.LEFT}:
             LOG.error('Made for a stack that does not know of it, remove it by hand: %s', Unsaved(claim, physical_id))
         return committed
 

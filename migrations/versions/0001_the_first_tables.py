@@ -211,6 +211,7 @@ def upgrade() -> None:
         sa.Column('stalled_at', sa.Double(), nullable=True),
         sa.Column('retains', sa.Boolean(), nullable=False),
         sa.Column('cause', LONG_TEXT, nullable=False),
+        sa.Column('left_rows', LONG_TEXT, nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',

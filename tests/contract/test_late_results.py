@@ -1,0 +1,109 @@
+"""What a worker makes known of an object whose row it has lost, on every store: it is kept track of, or left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from convergence.resources.contract import Done
+from tests.contract.conftest import BACKENDS, emptied
+from tests.harness import Harness
+from tests.reality import makes_then, meanwhile
+
+FIND, PLAIN = 'Test::Thing', 'Test::Plain'
+
+
+@pytest.fixture(params=BACKENDS)
+def harness(request: pytest.FixtureRequest, engines: Any) -> Harness:
+    """On each kind of store."""
+    return Harness(None if request.param == 'memory' else emptied(engines(request.param)))
+
+
+def leave(harness: Harness, stack: str, *names: str) -> None:
+    harness.stacks.delete_stack(harness.context, {'stack_id': stack}, leave=list(names))
+
+
+def left_behind(harness: Harness, stack: str) -> list[str | None]:
+    """Physical ids that the events say were left behind, oldest first."""
+    events = harness.reader.events(stack)
+    return [event.physical_id for event in events if event.reason.startswith('left behind, as was asked for')]
+
+
+@pytest.mark.parametrize('kind', [FIND, PLAIN])
+def test_what_a_creation_makes_after_it_was_told_to_be_left_is_left(harness: Harness, kind: str) -> None:
+    """And its id is told: nothing else knows it."""
+    stack = harness.create({'r': {'type': kind, 'value': 'x'}, 'other': 'x'})
+    harness.reality.once['create', 'r'] = [makes_then(harness.reality, lambda: leave(harness, stack, 'r'))]
+    harness.recover()
+    assert harness.state(stack) == 'DELETE_COMPLETE'
+    assert harness.reality.names() == ['r']
+    assert left_behind(harness, stack) == [None, *harness.reality.objects]
+    assert 'delete' not in [verb for verb, name, _ in harness.reality.journal if name == 'r']
+
+
+def test_what_was_left_stays_left_in_every_later_delete(harness: Harness) -> None:
+    """The creation ends only when the delete that has left it was followed by another one."""
+
+    def delete_twice() -> None:
+        leave(harness, stack, 'r')
+        leave(harness, stack, 'third')
+
+    stack = harness.create({'r': 'x', 'other': 'x', 'third': {'value': 'x', 'after': ['other']}})
+    harness.reality.once['create', 'r'] = [makes_then(harness.reality, delete_twice)]
+    harness.recover()
+    assert harness.state(stack) == 'DELETE_COMPLETE'
+    assert harness.reality.names() == ['r']
+    assert left_behind(harness, stack)[-1:] == list(harness.reality.objects)
+
+
+def test_what_is_made_when_the_stack_is_gone_is_told_in_its_events(harness: Harness) -> None:
+    def leave_it_and_go() -> None:
+        leave(harness, stack, 'r')
+        harness.run()
+        assert harness.state(stack) == 'DELETE_COMPLETE'
+
+    stack = harness.create({'r': 'x'})
+    harness.reality.once['create', 'r'] = [makes_then(harness.reality, leave_it_and_go)]
+    harness.run()
+    assert left_behind(harness, stack) == [None, *harness.reality.objects]
+
+
+def test_an_object_that_is_found_after_it_was_told_to_be_left_is_not_deleted(harness: Harness) -> None:
+    """A delete hangs in `find`: that is what leaving is for, and `find` answers all the same."""
+    stack = harness.create({'r': 'x'})
+    harness.reality.once['create', 'r'] = [makes_then(harness.reality, ConnectionResetError('by peer'))]
+    harness.run()
+    assert harness.state(stack) == 'CREATE_FAILED'
+    harness.reality.once['find', 'r'] = [meanwhile(lambda: leave(harness, stack, 'r'))]
+    harness.delete(stack)
+    harness.recover()
+    assert harness.state(stack) == 'DELETE_COMPLETE'
+    assert harness.reality.names() == ['r']
+    assert left_behind(harness, stack)[-1:] == list(harness.reality.objects)
+
+
+def test_objects_of_two_types_may_have_one_id(harness: Harness) -> None:
+    """A row of another type says nothing of the object that a worker has made when it had lost its own row."""
+    stack = harness.created({'other': {'type': FIND, 'value': 'x'}})
+    physical_id = harness.row(stack, 'other').physical_id
+
+    def lose_the_row() -> None:
+        harness.die(harness.workers[0])
+        harness.sweep()
+        while harness.messages.checks:
+            harness.deliver(worker=1)
+
+    def create(call: Any) -> Done:
+        lose_the_row()
+        return Done(physical_id)
+
+    harness.reality.once['create', 'r'] = [create]
+    harness.update(stack, {'other': {'type': FIND, 'value': 'x'}, 'r': {'type': PLAIN, 'value': 'x'}})
+    harness.deliver()
+    harness.recover()
+    assert {row.type for row in harness.rows(stack) if row.physical_id == physical_id} == {FIND, PLAIN}
+    harness.update(stack, {'other': {'type': FIND, 'value': 'y'}, 'r': {'type': PLAIN, 'value': 'x'}})
+    harness.recover()
+    assert ('delete', 'r', physical_id) in harness.reality.journal
+    assert [row.type for row in harness.rows(stack) if row.physical_id == physical_id] == [FIND]
