@@ -46,6 +46,11 @@ class Conflict(ConvergenceError):
     """A row is no longer what was read. Whoever catches it reads again and decides again."""
 
 
+class OlderState(Conflict):
+    """A row is shown as it was before a write that is known to have been committed. A server lags behind, for a while;
+    or the database has lost that commit, for good."""
+
+
 # --- requests -------------------------------------------------------------------------------------------------
 
 

@@ -32,7 +32,8 @@ class Tracking(StrEnum):
 def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[[], str]) -> Decision[Tracking]:
     """Make sure that some row knows a physical object.
 
-    The row that it was made for takes it in, if it is free and knows of no object. While that row is held nothing can
+    The row that it was made for takes it in, if it is free, knows of no object and still means this creation: not
+    another one that was begun since, and not none at all, because the database has lost the claim. While that row is held nothing can
     be decided: its holder may find the object by its token, or give up. In every other case the object gets a row of
     its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one: before what it was built
     on, as far as that has not been begun. Only where the row was removed in order to leave its object behind nothing
@@ -52,8 +53,9 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     if made_for is not None and made_for.physical_id is None:
         if made_for.owner is not None:
             return Decision(Tracking.HELD)
-        changes: ResourceChange = {'physical_id': physical_id}
-        return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
+        if made_for.token == claim.resource.token:
+            changes: ResourceChange = {'physical_id': physical_id}
+            return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
     leftover = _leftover(view, claim, physical_id, new_id())
     effects: list[Effect] = [InsertResources((leftover,))]
     traversal = view.traversal

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.db.scopes import HeldResource
-from convergence.errors import Conflict
+from convergence.errors import Conflict, OlderState
 
 SeenNode = tuple[Node, Traversal, Stack, float]
 """A node with its traversal and stack, and the time of the database."""
@@ -55,11 +55,11 @@ def held_row(lock_row: Callable[[str], Resource | None], scope: HeldResource) ->
     """The row of somebody who holds it, or has held it, locked; None only where it is gone.
 
     :param lock_row: locks one row, by its id, and reads it. It looks anew each time.
-    :raises Conflict: the row is older than its holder knows it to be: its fence is smaller than it has been.
+    :raises OlderState: the row is older than its holder knows it to be: its fence is smaller than it has been.
     """
     resource = lock_row(scope.resource_id)
     if resource is None:
         resource = lock_row(scope.resource_id)  # not seen is not gone
     if resource is not None and resource.fence < scope.fence:
-        raise Conflict(f'resource {resource.id} is read in an older state than it is known to have had')
+        raise OlderState(f'resource {resource.id} is read in an older state than it is known to have had')
     return resource

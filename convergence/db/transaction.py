@@ -51,6 +51,6 @@ class Transactions(Protocol):
         """Make the decision of a pure function true, all or nothing; it may be asked several times.
 
         :returns: None where what the scope names does not exist (any more).
-        :raises Conflict: the rows kept changing under our hands.
+        :raises Conflict: the rows kept changing under our hands; `OlderState`: they kept being shown as they were.
         :raises DatabaseUnavailable: the database cannot be reached.
         """

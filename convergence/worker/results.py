@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from convergence.concurrency import Lock
 from convergence.core.claim import Claim
-from convergence.errors import ConvergenceError
+from convergence.errors import ConvergenceError, OlderState
 
 LOG = logging.getLogger(__name__)
 
@@ -26,6 +26,9 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 
 REFUSALS = 3
 """After so many errors that have nothing to do with the state of the database, the result itself is at fault."""
+
+LAGS_AT_MOST_S = 60.0
+"""After so many seconds in which nothing but an older state of the row was shown, the database has lost the claim."""
 
 TOLD_EVERY_S = 60.0
 """How often the log says that a result is still not stored."""
@@ -74,10 +77,12 @@ class Results:
         key = (claim.resource.id, claim.resource.fence)
         return any((each.claim.resource.id, each.claim.resource.fence) == key for each in self.unsaved())
 
-    def store(self, claim: Claim, physical_id: str | None, step: Callable[[], V]) -> V:
+    def store(self, claim: Claim, physical_id: str | None, step: Callable[[], V]) -> V | None:
         """What `step` gives, which is repeated until the database takes it, or refuses it for good.
 
         :param step: a transaction under the claim.
+        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: nobody
+            may ever raise the fence again, so nothing would end the wait. The row counts as lost to somebody else.
         :raises Exception: what `step` raises again and again, and has nothing to do with the state of the database.
         """
         entry = Unsaved(claim, physical_id)
@@ -89,12 +94,16 @@ class Results:
             with self._lock:
                 self._unsaved = [each for each in self._unsaved if each is not entry]
 
-    def _insist(self, entry: Unsaved, step: Callable[[], V]) -> V:
+    def _insist(self, entry: Unsaved, step: Callable[[], V]) -> V | None:
         attempt, refusals, told_at = 0, 0, None
+        older = _OlderState(self._clock)
         while True:
             try:
                 stored = step()
             except ConvergenceError as error:
+                if older.is_for_good(error):
+                    LOG.error('The database has lost the claim under which this was done, look at it: %s', entry)
+                    return None
                 if told_at is None or self._clock() - told_at >= TOLD_EVERY_S:
                     LOG.warning('Not stored yet, and tried again until it is: %s (%s)', entry, error)
                     told_at = self._clock()
@@ -107,5 +116,28 @@ class Results:
                 if attempt:
                     LOG.info('Stored after %d further attempts: %s', attempt, entry)
                 return stored
-            self._pause(PAUSES_S[min(attempt, len(PAUSES_S) - 1)])
+            pause_s = PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
+            self._pause(pause_s)
+            older.paused_s += pause_s
             attempt += 1
+
+
+class _OlderState:
+    """For how long nothing but an older state of a row has been shown.
+
+    :ivar paused_s: what the pauses since then add up to, on whatever clock they are.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since: float | None = None
+        self.paused_s = 0.0
+
+    def is_for_good(self, error: ConvergenceError) -> bool:
+        """Note what was said last; whether no server can lag behind for so long."""
+        if not isinstance(error, OlderState):
+            self._since = None
+            return False
+        if self._since is None:
+            self._since, self.paused_s = self._clock(), 0.0
+        return max(self._clock() - self._since, self.paused_s) >= LAGS_AT_MOST_S

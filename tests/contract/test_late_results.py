@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
-from convergence.resources.contract import Done
+from convergence.core.rows import Resource
+from convergence.db.schema.models import RESOURCE
+from convergence.db.statements.apply import _values
+from convergence.resources.contract import Done, InProgress
 from tests.contract.conftest import BACKENDS, emptied
 from tests.harness import Harness
 from tests.reality import makes_then, meanwhile
@@ -107,3 +111,62 @@ def test_objects_of_two_types_may_have_one_id(harness: Harness) -> None:
     harness.recover()
     assert ('delete', 'r', physical_id) in harness.reality.journal
     assert [row.type for row in harness.rows(stack) if row.physical_id == physical_id] == [FIND]
+
+
+# --- a database that has gone back --------------------------------------------------------------------------------
+
+
+def put_back(harness: Harness, row: Resource) -> None:
+    """The row is as it was: what was committed since is lost, as in a fail-over to a server that lacked it."""
+    if harness.engine is None:
+        harness.store.tables.resource[row.id] = row
+        return
+    with harness.store.writing() as connection:
+        connection.execute(RESOURCE.update().where(RESOURCE.c.id == row.id), [_values(row)])
+        connection.commit()
+
+
+def hurry(harness: Harness) -> list[float]:
+    """Nobody waits: each look at the clock of the store takes a second. What workers would have waited."""
+    harness.store._clock = map(float, itertools.count()).__next__
+    waited: list[float] = []
+    for worker in harness.workers:
+        worker._checks._steps._pause = waited.append
+        worker._checks._steps.results._pause = waited.append
+    return waited
+
+
+@pytest.mark.parametrize('lost_by', ['finish', 'record'])
+def test_a_result_whose_claim_the_database_has_lost_is_not_kept_for_ever(
+    harness: Harness, lost_by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody raises the fence again where the traversal is lost as well; the thread comes free, and the log tells."""
+    stack = harness.created({'r': 'x'})
+    before, waited = harness.row(stack, 'r'), hurry(harness)
+
+    def loses_the_claim(call: Any) -> Any:
+        put_back(harness, before)
+        return InProgress({'round': 1}) if lost_by == 'record' else None
+
+    harness.reality.once['update', 'r'] = [loses_the_claim]
+    harness.update(stack, {'r': 'y'})
+    harness.deliver()
+    assert sum(waited) < 200.0
+    assert 'The database has lost the claim under which this was done' in caplog.text
+    assert str(before.physical_id) in caplog.text
+    assert harness.row(stack, 'r').owner is None
+    harness.recover()
+    harness.assert_converged(stack, {'r': 'y'}, 'UPDATE_COMPLETE')
+
+
+def test_an_object_whose_claim_the_database_has_lost_becomes_a_leftover(harness: Harness) -> None:
+    """The row does not mean it: by its state its creation has never begun."""
+    stack = harness.create({'r': 'x'})
+    before = harness.row(stack, 'r')
+    hurry(harness)
+    harness.reality.once['create', 'r'] = [makes_then(harness.reality, lambda: put_back(harness, before))]
+    harness.deliver()
+    harness.recover()
+    harness.assert_converged(stack, {'r': 'x'}, 'CREATE_COMPLETE')
+    assert harness.reality.calls['create', 'r'] == 2
+    assert harness.reality.calls['delete', 'r'] == 1

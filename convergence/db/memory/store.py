@@ -18,7 +18,7 @@ from convergence.db.memory.load import load
 from convergence.db.memory.look import UP_TO_DATE, History, Key, Lag, Look, Tables
 from convergence.db.scopes import Scope, WholeStack
 from convergence.db.transaction import Committed, Missing, Ready
-from convergence.errors import Conflict, DatabaseUnavailable
+from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
@@ -69,8 +69,9 @@ class MemoryStore:
                 return self._once(scope, decide)
             except Missing:
                 return None
-            except Conflict:
-                continue
+            except Conflict as error:
+                if isinstance(error, OlderState) and attempt == self._attempts - 1:
+                    raise
             except DatabaseUnavailable:
                 if attempt == self._attempts - 1:
                     raise

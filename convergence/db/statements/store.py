@@ -23,7 +23,7 @@ from convergence.db.statements import failures
 from convergence.db.statements.apply import apply
 from convergence.db.statements.load import load
 from convergence.db.transaction import Committed, Missing
-from convergence.errors import Conflict, DatabaseUnavailable
+from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
 LOG = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Store:
                 return once()
             except transient as error:
                 if max(self._clock() - begun, paused_s) >= self._patience_s:
-                    if isinstance(error, DatabaseUnavailable):
+                    if isinstance(error, DatabaseUnavailable | OlderState):
                         raise
                     raise Conflict(f'{name} kept changing; the operation can be repeated: {error}') from error
                 LOG.debug('Transaction on %s is repeated: %s', name, error)
