@@ -63,6 +63,11 @@ class Task:
         self._greenlet: Any = None
 
     @property
+    def is_unwanted(self) -> bool:
+        """Whether it was asked to end for another reason than that it takes too long."""
+        return self.cancelled.is_set() and self.reason is not StopReason.TIME
+
+    @property
     def in_call(self) -> bool:
         """Whether it is inside of `killable` now: in a call of somebody else's code, not waiting for the database."""
         return self._killable_depth > 0 and self.outcome is TaskOutcome.RUNNING

@@ -17,7 +17,7 @@ from convergence.worker.storable import MOST_BYTES, carried, checked
 
 
 class TooLate(Exception):
-    """The process is about to end: nothing begins any more."""
+    """The process is about to end, or nobody wants the action any more: nothing begins."""
 
 
 class Later(Exception):

@@ -91,8 +91,8 @@ class NodeChecks:
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
 
-        :param task: what a cancel of the traversal stops; it was registered before the row is claimed, and the claim
-            reads whether the traversal still runs, so a cancel cannot slip in between the two.
+        :param task: what a cancel of the traversal stops. It was registered before the row is claimed, the claim reads
+            whether the traversal still runs, and afterwards the task is looked at: a cancel cannot slip in between.
         """
         if self._draining():
             self._dispatcher.cast([(traversal_id, number)])
@@ -205,7 +205,7 @@ class NodeChecks:
     def _act(self, claim: Claim, task: Task) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
         with _bound(claim):
-            if self._draining():
+            if self._draining() or task.is_unwanted:  # perhaps only since the row was claimed
                 self._let_go(claim)
                 return None
             LOG.info('%s %s', claim.step, claim.resource.type)

@@ -101,9 +101,9 @@ class CreationRecovery:
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.
 
-        :raises TooLate: the process is about to end.
+        :raises TooLate: the process is about to end, or nobody wants the deletion any more.
         """
-        if self.draining():
+        if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
             raise TooLate
         try:
             answer = self.patiently(attempt, call, False)

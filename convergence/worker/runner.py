@@ -275,8 +275,8 @@ class Runner:
     def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
         action = attempt.claim.action
-        if self._around.draining():
-            raise TooLate
+        if self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None):
+            raise TooLate  # of what is under way already the type is told below
         answer = self._patiently(attempt, first)
         while isinstance(answer, InProgress):
             news = attempt.learn(answer) or attempt.progress is None
