@@ -30,23 +30,28 @@ class Timers:
         start_thread('timers', self._run)
 
     def after(self, delay_s: float, traversal_id: str, number: int) -> None:
-        """Have a node cast in `delay_s` seconds; at once where the timers have been stopped."""
+        """Have a node cast in `delay_s` seconds.
+
+        Where the timers have been stopped it is cast now if it is due, and else left to the sweeper.
+        """
         with self._lock:
             stopped = self._stopped
             if not stopped and len(self._due) < self._limit:
                 heapq.heappush(self._due, (time.monotonic() + delay_s, next(self._order), traversal_id, number))
         self._changed.set()
-        if stopped:
+        if stopped and delay_s <= 0:
             self._fire(traversal_id, number)
 
     def stop(self) -> None:
-        """Fire everything that waits, now: other workers can go on with it."""
+        """Fire what is due. The rest is left to the sweeper: whoever was told of it before its time would drop it."""
         with self._lock:
             self._stopped = True
             rest, self._due = self._due, []
+            now = time.monotonic()
         self._changed.set()
-        for _, _, traversal_id, number in rest:
-            self._fire(traversal_id, number)
+        for at, _, traversal_id, number in rest:
+            if at <= now:
+                self._fire(traversal_id, number)
 
     def _run(self) -> None:
         while not self._stopped:

@@ -57,7 +57,7 @@ def test_who_was_told_a_moment_ago_is_not_told_again(backend):
     'resource',
     [
         RESOURCE,
-        replace(FREE, wake_at=4e9),
+        replace(FREE, wake_at=4e9, traversal_id='V'),
         replace(FREE, owner='W', wake_at=1.0),
     ],
     ids=['held', 'asleep', 'held and due'],
@@ -70,6 +70,19 @@ def test_a_node_whose_row_is_held_or_asleep_is_attended_to(backend, resource):
 def test_a_node_whose_row_is_due_is_found(backend):
     backend.fill(resources=(replace(FREE, wake_at=1.0),))
     assert numbers(backend.sweeps.unattended(OLD, 10)) == [0, 1]
+
+
+@pytest.mark.parametrize('parked_by', ['U', None])
+def test_a_node_whose_row_an_older_traversal_has_parked_is_found(backend, parked_by):
+    """That row does not sleep for this one: whoever is told looks at it at once."""
+    backend.fill(resources=(replace(FREE, wake_at=4e9, traversal_id=parked_by),))
+    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0, 1]
+
+
+@pytest.mark.parametrize('parked_by', ['U', 'V'])
+def test_a_node_whose_row_is_held_is_not_found_whoever_has_parked_it(backend, parked_by):
+    backend.fill(resources=(replace(FREE, owner='W', wake_at=4e9, traversal_id=parked_by),))
+    assert numbers(backend.sweeps.unattended(OLD, 10)) == [1]
 
 
 @pytest.mark.parametrize('status', [each for each in TraversalStatus if each is not TraversalStatus.RUNNING])
@@ -136,7 +149,7 @@ def test_rows_that_nobody_ends_at_their_deadline_are_found(backend):
 
 
 def test_a_sleeping_row_to_which_something_has_happened_is_awake(backend):
-    asleep = replace(FREE, wake_at=4e9, events=1, heard=1)
+    asleep = replace(FREE, wake_at=4e9, events=1, heard=1, traversal_id='V')
     backend.fill(resources=(asleep,), nodes=(NODES[0],))
     assert backend.sweeps.unattended(OLD, 10) == []
     backend.write(CountEvent('R'))

@@ -9,7 +9,7 @@ import pytest
 
 from convergence.db.queries.stacks import StackFilter
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
-from convergence.resources.contract import FinalFailure
+from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.worker.attempt import Pace
 from tests.harness import Crash, Harness, database
 from tests.reality import fails, goes_on, meanwhile, starts
@@ -328,3 +328,19 @@ def test_an_old_worker_may_end_at_any_moment_of_a_new_plan(harness):
     harness.update(stack, {'r': {'value': 'fourth'}})
     harness.run()
     harness.assert_converged(stack, {'r': 'fourth'}, 'UPDATE_COMPLETE')
+
+
+def test_what_an_older_traversal_has_parked_for_long_is_found_by_the_next_sweep(engine):
+    """F016: the message of the new traversal is lost; the sweep does not wait until the old pause is over."""
+    pause_s = 900.0
+    harness = Harness(engine, pace=Pace(pause_s, pause_s, park_after_s=-1.0, attempts=9, jitter=lambda low, high: pause_s))
+    harness.reality.once['create', 'r'] = [fails(TransientFailure('busy'))]
+    stack = harness.create({'r': OLD})
+    harness.run()
+    assert harness.row(stack, 'r').retry is not None
+    harness.messages.lost = True
+    harness.delete(stack)
+    harness.messages.lost = False
+    harness.sweep()
+    harness.run()
+    harness.assert_converged(stack, {}, 'DELETE_COMPLETE')

@@ -81,6 +81,26 @@ def test_what_cannot_be_removed_is_tried_again_later_and_never_forgotten(harness
     assert harness.row(stack, 'a').action is Action.DELETE
 
 
+def test_what_an_abandoned_stack_has_left_is_forgotten_and_stays(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    stack = harness.created(TWO)
+    row = harness.row(stack, 'a')
+    harness.abandonment.abandon_stack(harness.context, {'stack_id': stack})
+    harness.run()
+    put_back(harness, row)
+    harness.recover()
+    assert harness.rows(stack) == []
+    assert harness.reality.names() == ['a', 'b']
+    assert harness.state(stack) == 'DELETE_COMPLETE'
+    told = [event.reason for event in harness.reader.events(stack) if event.resource_name == 'a']
+    assert told[-2:] == [
+        'left when the stack was deleted; it is forgotten now, and stays: the stack was abandoned',
+        'abandoned',
+    ]
+    assert f'physical id {row.physical_id}' in caplog.text
+
+
 def test_a_row_that_stands_for_nothing_is_no_reason(harness: Harness) -> None:
     stack = deleted_but(harness)
     bare = Resource('bare', stack, 'n', 'Test::Thing', Action.INIT, harness.stack(stack).status, 0.0)

@@ -174,15 +174,17 @@ def test_timers_fire_in_the_order_of_their_times():
     assert timers._fire_due() > 0
 
 
-def test_timers_that_stop_fire_everything_and_keep_nothing():
+def test_timers_that_stop_fire_what_is_due_and_leave_the_rest_to_the_sweeper():
+    """Who is told of a row before its time drops that."""
     fired = []
     timers = Timers(lambda traversal_id, number: fired.append(number))
     timers.after(3600.0, 'V', 1)
-    timers.after(60.0, 'V', 2)
+    timers.after(-1.0, 'V', 2)
     timers.stop()
-    assert sorted(fired) == [1, 2]
+    assert fired == [2]
     timers.after(60.0, 'V', 3)
-    assert fired[2:] == [3]
+    timers.after(0.0, 'V', 4)
+    assert fired == [2, 4]
     assert timers._fire_due() is None
 
 

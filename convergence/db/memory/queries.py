@@ -74,7 +74,8 @@ def _is_free(tables: Tables, node: Node, now: float) -> bool:
         return True
     if row.waits_at(node.traversal_id):
         return False
-    return row.owner is None and (row.wake_at is None or row.wake_at <= now or row.events != row.heard)
+    awake = row.wake_at is None or row.wake_at <= now or row.events != row.heard
+    return row.owner is None and (awake or row.traversal_id != node.traversal_id)
 
 
 def _left(tables: Tables) -> list[Resource]:

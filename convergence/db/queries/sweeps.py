@@ -112,6 +112,8 @@ _READY_AND_FREE = (
             RESOURCE.c.wake_at.is_(None),
             RESOURCE.c.wake_at <= database_now(),
             RESOURCE.c.events != RESOURCE.c.heard,
+            # What an older traversal has parked does not sleep for this one: see `convergence.core.check`.
+            RESOURCE.c.traversal_id.is_distinct_from(SYNC_POINT.c.traversal_id),
         ),
         ~waits_at_hook(SYNC_POINT.c.traversal_id),
     )

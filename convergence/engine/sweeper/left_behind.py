@@ -1,4 +1,4 @@
-"""What a deleted stack has left: objects that its rows still name. It is removed as the rest of the stack was."""
+"""What a deleted stack has left: objects that its rows still name. They go, or stay, as those of the rest of it did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from convergence.engine.operations.traversals import Overtaken, Traversals
 
 LOG = logging.getLogger(__name__)
 
-REASON = 'left when the stack was deleted; it is removed now'
+REMOVED = 'it is removed now'
+FORGOTTEN = 'it is forgotten now, and stays: the stack was abandoned'
 
 
 def may_exist(row: Resource) -> bool:
@@ -33,10 +34,14 @@ class LeftBehind:
         self._new_id = new_id
 
     def remove(self, found: EndedTraversal) -> None:
-        """Begin to remove what a stack has left; each object is named in the log and in an event of the stack."""
-        stack = self._reader.stack(found.stack_id)
-        if stack is None:
+        """Begin to remove what a stack has left; each object is named in the log and in an event of the stack.
+
+        What an abandoned stack has left is forgotten, for its objects stay.
+        """
+        stack, last = self._reader.stack(found.stack_id), self._reader.traversal(found.traversal_id)
+        if stack is None or last is None:
             return
+        now_it = FORGOTTEN if last.retains else REMOVED
 
         def guard(view: PlanView) -> None:
             now = view.stack
@@ -47,7 +52,7 @@ class LeftBehind:
 
         def tell(view: PlanView) -> tuple[Effect, ...]:
             named[:] = [row for row in view.resources if may_exist(row)]
-            return (InsertEvents(tuple(self._event(row, view.now) for row in named)),)
+            return (InsertEvents(tuple(self._event(row, view.now, now_it) for row in named)),)
 
         request = Request(
             Action.DELETE,
@@ -55,6 +60,7 @@ class LeftBehind:
             guard,
             request_id='left-behind',
             cancels=True,
+            retains=last.retains,
             beside=tell,
             cause='resources were left when it was deleted',
         )
@@ -64,14 +70,16 @@ class LeftBehind:
             return
         for row in named:
             LOG.error(
-                'Stack %s (%s) was deleted, but resource %s (%s, id %s, physical id %s) was left; it is removed now',
+                'Stack %s (%s) was deleted, but resource %s (%s, id %s, physical id %s) was left; %s',
                 stack.name,
                 stack.id,
                 row.name,
                 row.type,
                 row.id,
                 row.physical_id or f'unknown, token {row.token}',
+                now_it,
             )
 
-    def _event(self, row: Resource, now: float) -> Event:
-        return Event.of_resource(self._new_id(), row, Action.DELETE, Status.IN_PROGRESS, REASON, now)
+    def _event(self, row: Resource, now: float, now_it: str) -> Event:
+        reason = f'left when the stack was deleted; {now_it}'
+        return Event.of_resource(self._new_id(), row, Action.DELETE, Status.IN_PROGRESS, reason, now)
