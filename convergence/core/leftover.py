@@ -33,11 +33,11 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     """Make sure that some row knows a physical object.
 
     The row that it was made for takes it in, if it is free, knows of no object and still means this creation: not
-    another one that was begun since, and not none at all, because the database has lost the claim. While that row is held nothing can
-    be decided: its holder may find the object by its token, or give up. In every other case the object gets a row of
-    its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one: before what it was built
-    on, as far as that has not been begun. Only where the row was removed in order to leave its object behind nothing
-    becomes of the object: the user learns its id. Two types may use the same id for two objects.
+    another one that was begun since, and not none at all, because the database has lost the claim. While that row is
+    held nothing can be decided: its holder may find the object by its token, or give up. In every other case the object
+    gets a row of its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one: before
+    what it was built on, as far as that has not been begun. Only where the row was removed in order to leave its object
+    behind nothing becomes of the object: the user learns its id. Two types may use the same id for two objects.
 
     :param view: the whole stack.
     """

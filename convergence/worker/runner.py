@@ -37,7 +37,6 @@ from convergence.worker.telling import tell
 
 LOG = logging.getLogger(__name__)
 
-
 _Answer = TypeVar('_Answer')
 _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
@@ -274,7 +273,6 @@ class Runner:
 
     def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
-        action = attempt.claim.action
         if self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None):
             raise TooLate  # of what is under way already the type is told below
         answer = self._patiently(attempt, first)
@@ -298,9 +296,9 @@ class Runner:
             attempt.waited_s += wait_s
             answer = self._patiently(attempt, partial(poll, attempt, answer.progress))
         attempt.learn(answer)
-        if action is Action.DELETE:
+        if attempt.claim.action is Action.DELETE:
             return Succeeded(None)
-        output = None if action in PERFORMED else self._output(attempt)
+        output = None if attempt.claim.action in PERFORMED else self._output(attempt)
         return Succeeded(output, attempt.physical_id, attempt.data, attempt.kept)
 
     @staticmethod
@@ -309,8 +307,7 @@ class Runner:
 
         :raises Fenced: the row is not held any more.
         """
-        held = step()
-        if not held:
+        if not step():
             raise Fenced(attempt.physical_id)
 
     def _let_go(self, attempt: Attempt) -> Result:
@@ -363,6 +360,8 @@ class Runner:
                 attempt.waited_s += wait_s
                 if self._around.draining():
                     raise Later(text_of(error), attempt.attempts, 0.0) from error
+                if attempt.task.cancelled.is_set():
+                    raise
             else:
                 attempt.attempts, attempt.answered = 0, True
                 return answer

@@ -333,7 +333,9 @@ def test_an_old_worker_may_end_at_any_moment_of_a_new_plan(harness):
 def test_what_an_older_traversal_has_parked_for_long_is_found_by_the_next_sweep(engine):
     """F016: the message of the new traversal is lost; the sweep does not wait until the old pause is over."""
     pause_s = 900.0
-    harness = Harness(engine, pace=Pace(pause_s, pause_s, park_after_s=-1.0, attempts=9, jitter=lambda low, high: pause_s))
+    harness = Harness(
+        engine, pace=Pace(pause_s, pause_s, park_after_s=-1.0, attempts=9, jitter=lambda low, high: pause_s)
+    )
     harness.reality.once['create', 'r'] = [fails(TransientFailure('busy'))]
     stack = harness.create({'r': OLD})
     harness.run()

@@ -507,9 +507,14 @@ def test_a_repair_does_not_begin_its_update_in_a_process_that_was_told_to_end():
 def test_a_call_that_failed_for_the_moment_is_not_repeated_in_a_process_that_was_told_to_end(cancelled):
     """It has left nothing behind: another worker repeats it, without a search."""
     around, task = Around(), Task('t')
-    kind = Scripted(create=[around.drain(TransientFailure('busy')), Done('made')])
-    if cancelled:
-        task.cancelled.set()
+    answer = around.drain(TransientFailure('busy'))
+
+    def busy():
+        if cancelled:
+            task.cancelled.set()
+        return answer()
+
+    kind = Scripted(create=[busy, Done('made')])
     assert run(kind, CREATE, around, task) == Postponed('busy', 1, 2.0, data=MADE.data)
     assert kind.counts == {'create': 1}
 
@@ -524,6 +529,26 @@ def test_a_pause_before_a_repetition_ends_when_the_process_is_told_to_end():
     assert kind.counts == {'create': 1}
 
 
+def test_a_call_that_failed_for_the_moment_is_not_repeated_when_it_was_cancelled_during_the_pause():
+    around, task = Around(), Task('t')
+    around.wait, around.is_wanted = task.cancelled.set, False
+    kind = Scripted(create=[TransientFailure('busy'), Done('made')])
+    assert run(kind, CREATE, around, task) == Failed('busy', data=MADE.data, nothing_made=True)
+    assert kind.counts == {'create': 1}
+
+
+@pytest.mark.parametrize('reason', [StopReason.CANCEL, StopReason.TIME])
+def test_nothing_is_called_for_an_action_that_is_cancelled_before_it_begins(reason):
+    """One that has taken too long says so itself."""
+    task = Task('t')
+    task.reason = reason
+    task.cancelled.set()
+    kind = Scripted(create=Done('made'))
+    result = run(kind, CREATE, Around(), task)
+    assert isinstance(result, NotBegun if reason is StopReason.CANCEL else Succeeded)
+    assert kind.counts['create'] == (reason is StopReason.TIME)
+
+
 @pytest.mark.parametrize(
     ('reason', 'wanted', 'end'),
     [
@@ -536,9 +561,13 @@ def test_a_pause_before_a_repetition_ends_when_the_process_is_told_to_end():
 def test_an_error_of_a_call_that_was_told_to_stop_is_no_failure_while_its_result_is_wanted(reason, wanted, end):
     """A type that gives up when its worker has lost the lease: the database was away for longer, nothing else."""
     task = Task('t')
-    task.reason = reason
-    task.cancelled.set()
-    kind = Cancellable(create=FinalFailure('told to stop', physical_id='made'))
+
+    def stopped():
+        task.reason = reason
+        task.cancelled.set()
+        return FinalFailure('told to stop', physical_id='made')
+
+    kind = Cancellable(create=stopped)
     given = run(kind, CREATE, Around(wanted=wanted), task)
     assert isinstance(given, end)
     assert given.physical_id == 'made'
