@@ -1,4 +1,4 @@
-"""F106: no call begins once a cancel is committed and was told, wherever in between it comes. On every store."""
+"""F106: no call that changes anything begins once a cancel is committed and was told. On every store."""
 
 from __future__ import annotations
 
