@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
 from types import MappingProxyType
@@ -24,7 +26,7 @@ from typing_extensions import override
 
 from convergence.errors import ConfigurationError
 from convergence.escaping import escaped
-from convergence.repetition import Repetitions
+from convergence.repetition import INTERVAL_S, Repetitions
 from convergence.secrecy import masked, texts_without
 from convergence.signing import without_signatures
 
@@ -142,7 +144,27 @@ def set_up(conf: cfg.ConfigOpts, process: str) -> None:
     repetitions = Repetitions()
     for handler in logging.getLogger().handlers:
         handler.addFilter(repetitions)
+        if type(handler).handleError is logging.Handler.handleError:  # which writes a traceback for each line
+            setattr(handler, 'handleError', _Unwritten())  # noqa: B010 - handlers of any class
         handler.setFormatter(SafeFormatter(handler.formatter or logging.Formatter(LINE_FORMAT)))
+
+
+class _Unwritten:
+    """Says that a log takes no lines, as on a full disk: once in `INTERVAL_S`, in one line on standard error."""
+
+    def __init__(self) -> None:
+        self._said_at = -INTERVAL_S
+
+    def __call__(self, record: logging.LogRecord) -> None:
+        """A line was not written; called where that is being handled."""
+        now = time.monotonic()
+        if now - self._said_at < INTERVAL_S:
+            return
+        self._said_at = now
+        error = sys.exc_info()[1]
+        with suppress(Exception):  # standard error may be what takes no lines
+            why = escaped(f'{type(error).__name__}: {error}')
+            print(f'The log cannot be written ({why}); lines are lost.', file=sys.stderr, flush=True)
 
 
 class SafeFormatter(logging.Formatter):

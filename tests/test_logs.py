@@ -2,8 +2,11 @@
 
 import io
 import logging
+import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from oslo_config import cfg
@@ -140,3 +143,26 @@ def test_lines_in_json_carry_the_same_fields(monkeypatch):
     line = json.loads(written.getvalue())
     assert (line['extra']['stack'], line['extra']['traversal']) == ('s1', 't1')
     assert 'hunter2' not in written.getvalue()
+
+
+def test_a_log_that_cannot_be_written_says_so_once_and_shows_no_traceback(tmp_path):
+    """In a process of its own: here the handlers are those of the tests."""
+    program = tmp_path / 'program.py'
+    program.write_text(
+        'import logging\n'
+        'from oslo_config import cfg\n'
+        'from convergence import logs\n'
+        'conf = cfg.ConfigOpts()\n'
+        'logs.register(conf)\n'
+        "conf(['--log-file', '/dev/full'], project='convergence', default_config_files=[])\n"
+        "logs.set_up(conf, 'convergence-test')\n"
+        'for number in range(5):\n'
+        "    logging.getLogger('convergence.somewhere').error('line %d', number)\n"
+    )
+    environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[1])}
+    ended = subprocess.run(
+        [sys.executable, program], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    told = [line for line in ended.stderr.splitlines() if 'cannot be written' in line]
+    assert told == ['The log cannot be written (OSError: [Errno 28] No space left on device); lines are lost.']
+    assert '--- Logging error ---' not in ended.stderr

@@ -28,6 +28,7 @@ from convergence.api.policy import ADMIN, Policy
 from convergence.api.queries import Query
 from convergence.api.routes import ROUTES, Access, Route
 from convergence.rpc.context import CallerContext
+from convergence.signing import is_signal_path
 
 LOG = logging.getLogger(__name__)
 
@@ -275,4 +276,4 @@ def _fail(request: falcon.Request, response: falcon.Response, error: Exception, 
         LOG.warning('%s %s cannot be served: %s', request.method, request.path, error)
     for name, value in faults.headers_of(error).items():
         response.set_header(name, value)
-    discovery.write(response, status, faults.body_of(error, request.method))
+    discovery.write(response, status, faults.body_of(error, request.method, guest=is_signal_path(request.path)))

@@ -111,16 +111,19 @@ PERHAPS_DONE = (
     'The service could not answer, and the request may have been carried out all the same. Repeat it later with the '
     'same Idempotency-Key, or look first whether it was, for example with "convergence stack show".'
 )
+GUEST = 'The signal could not be taken at the moment, or nobody could tell that it was. Send it again.'
+"""For whoever comes with a signal address: the other ways out are not for them."""
 CHANGING = 'Others kept changing the same thing at that moment. Repeat the request.'
 
 SAFE_METHODS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 """Requests that change nothing."""
 
 
-def client_text(error: errors.ConvergenceError, method: str) -> str:
+def client_text(error: errors.ConvergenceError, method: str, *, guest: bool = False) -> str:
     """What a client is told of an error. Where the installation is at fault: what it can do, and nothing of the inside.
 
     :param method: of the request.
+    :param guest: whether it came with a signal address instead of a token.
     """
     if status_of(error) is not HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, HttpProblem):
         return str(error)
@@ -128,22 +131,25 @@ def client_text(error: errors.ConvergenceError, method: str) -> str:
         return CHANGING
     if not isinstance(error, errors.MessagingUnavailable | errors.DatabaseUnavailable):
         return str(error)
+    if guest:
+        return GUEST
     if method in SAFE_METHODS:
         return UNREAD
     # A connection that breaks during a commit, and an engine that does not answer, may have carried the request out.
     return PERHAPS_DONE if isinstance(error, errors.NoAnswer | errors.DatabaseUnavailable) else UNTOUCHED
 
 
-def body_of(error: BaseException, method: str = 'GET') -> dict[str, Any]:
+def body_of(error: BaseException, method: str = 'GET', *, guest: bool = False) -> dict[str, Any]:
     """The body with which an error is answered. An error that nobody expected shows nothing of itself.
 
     :param method: of the request.
+    :param guest: as for `client_text`.
     """
     status = status_of(error)
     kind = _HTTP_TYPES.get(status, 'HTTPError') if isinstance(error, HttpProblem) else type(error).__name__
     described: dict[str, Any] = {'type': kind, 'traceback': None}
     if isinstance(error, errors.ConvergenceError):
-        described['message'] = client_text(error, method)
+        described['message'] = client_text(error, method, guest=guest)
         if isinstance(error, errors.StackValidationFailed):
             described['problems'] = error.kwargs['documents']
     else:

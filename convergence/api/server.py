@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import math
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +31,8 @@ QUEUE = 1024
 """Connections that may wait to be accepted."""
 CHECK_S = 0.02
 """How often it is looked whether all requests in hand have ended, while the server ends."""
+SAID_S = 60.0
+"""Between two lines of the log about that."""
 PAUSE_S = 0.5
 """Before another connection is accepted where none could be, as when the process may open no more files."""
 
@@ -87,6 +91,7 @@ class HttpServer:
         self._lanes: Lanes | None = None
         self._ended = Event()
         self._is_ending = False
+        self._refusals = _Refusals()
         self._connections: set[Connection] = set()
         self._listener: socket.socket | None = None
         self._bound: tuple[str, int] = (host, port)
@@ -189,7 +194,7 @@ class HttpServer:
                 accepted, address = await service.loop.sock_accept(listener)
             except OSError as error:
                 if error.errno != errno.ECONNABORTED:
-                    LOG.error('No connection can be accepted: %s', error.strerror)
+                    self._refusals.tell(error, service.limits.max_connections)
                     await asyncio.sleep(PAUSE_S)
                 continue
             connection = Accepted(service, plain_address(address[0]), accepted)
@@ -213,6 +218,30 @@ class HttpServer:
             LOG.debug('A connection of %s does not open: %s', connection.peer, error)
             accepted.close()
             connection.connection_lost(None)
+
+
+class _Refusals:
+    """Says why no connection can be accepted: at once, and again once in `SAID_S`, however often it is tried."""
+
+    def __init__(self) -> None:
+        self._said_at = -math.inf
+
+    def tell(self, error: OSError, connections: int) -> None:
+        """It was tried.
+
+        :param connections: how many there may be.
+        """
+        now = time.monotonic()
+        if now - self._said_at < SAID_S:
+            return
+        self._said_at = now
+        cure = ''
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            cure = (
+                f'. Let the process open more files than [api] max_connections ({connections}), with LimitNOFILE= of '
+                'systemd; or lower that option'
+            )
+        LOG.error('No connection can be accepted: %s%s', error.strerror, cure)
 
 
 class Accepted(Connection):

@@ -247,6 +247,8 @@ def _accepted(answer: requests.Response) -> requests.Response:
     if status in (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT):
         raise Unreachable(f'{message} (status {status}, request {request_id or "unknown"})')
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED:
+        if request_id and request_id in message:
+            raise CommandFailed(message)  # it says itself where to look
         raise CommandFailed(f'{message} The log of the server says more about {request_id or "this request"}.')
     raise Refused(message, kind)
 

@@ -301,3 +301,20 @@ def test_head_is_answered_as_get_is_without_a_body(api, path):
 def test_head_is_for_what_can_be_looked_at_only(api):
     assert api.ask('HEAD', 'validate').status_code == 405
     assert 'HEAD' in api.ask('OPTIONS', 'stacks').headers['allow'].split(',')
+
+
+def test_who_comes_with_a_signal_address_is_told_what_is_of_use_there():
+    for error in (errors.NoAnswer('x'), errors.DatabaseUnavailable('x'), errors.MessagingUnavailable('x')):
+        said = faults.body_of(error, 'PUT', guest=True)['error']['message']
+        assert 'Send it again' in said
+        assert 'Idempotency-Key' not in said
+        assert 'convergence' not in said
+
+
+def test_a_signal_that_no_engine_takes_is_answered_for_guests():
+    class Away:
+        def call(self, context, name, /, **arguments):
+            raise errors.NoAnswer('x')
+
+    answer = client(application(Away())).simulate_put('/v1/p/signals/x', query_string='Signature=y', body='{}')
+    assert (answer.status_code, answer.json['error']['message']) == (503, faults.GUEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
 import logging
 import socket
@@ -21,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from convergence import errors
 from convergence.api.paths import plain
-from convergence.api.server import HttpServer, Serving, Tls
+from convergence.api.server import HttpServer, Serving, Tls, _Refusals
 from convergence.api.serving.lanes import Lane, lane_of
 from convergence.api.serving.ledger import ConnectionLedger
 from convergence.api.serving.limits import ServingLimits
@@ -560,3 +561,12 @@ def test_a_request_in_hand_is_answered_before_the_end(serve, application):
         application.release.set()
         assert everything(connection).endswith(b'small')
         assert server.stop(LONG_S)
+
+
+def test_an_api_that_may_open_no_more_files_says_once_what_to_do(caplog):
+    refusals = _Refusals()
+    for _ in range(3):
+        refusals.tell(OSError(errno.EMFILE, 'Too many open files'), 500)
+    (record,) = caplog.records
+    for word in ('Too many open files', 'LimitNOFILE=', 'max_connections (500)'):
+        assert word in record.getMessage()

@@ -9,6 +9,8 @@ import pytest
 import requests
 
 from convergence.api.server import HttpServer
+from convergence.cli.client import _accepted
+from convergence.cli.exits import CommandFailed
 from convergence.cmd import convergence as command
 from convergence.config import ApiSettings
 from tests.api.installation import application, installed, waiting
@@ -303,3 +305,20 @@ def test_a_configuration_file_names_servers(run, url, tmp_path, monkeypatch):
 def test_processes_are_listed(run):
     code, out, _ = run('service', 'list', '-f', 'value', '-c', 'status')
     assert code == 0 and set(out.split()) == {'up'}
+
+
+@pytest.mark.parametrize(
+    ('message', 'told'),
+    [
+        ('x failed; its log says why, look for req-1', 'x failed; its log says why, look for req-1'),
+        ('It broke.', 'It broke. The log of the server says more about req-1.'),
+    ],
+)
+def test_a_failure_of_the_server_says_once_where_to_look(message, told):
+    answer = requests.Response()
+    answer.status_code = 500
+    answer.headers['x-openstack-request-id'] = 'req-1'
+    answer._content = json.dumps({'error': {'message': message}}).encode()
+    with pytest.raises(CommandFailed) as caught:
+        _accepted(answer)
+    assert caught.value.message == told

@@ -1,5 +1,6 @@
 """What an environment does to a stack: types that stand for others, restrictions, immutable parameters, files."""
 
+import json
 from datetime import datetime
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from convergence import errors
 from convergence.engine.operations.goals import Submission
 from convergence.engine.preview.preview import Previews
+from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure
 from tests.harness import Crash, hot
 from tests.reality import fails, makes_then
@@ -260,3 +262,25 @@ def test_a_failed_resource_that_may_not_be_replaced_fails_again_and_can_be_relea
     harness.run()
     assert harness.state(stack) == 'UPDATE_COMPLETE'
     harness.assert_quiet()
+
+
+def test_the_value_of_a_parameter_that_is_not_declared_is_not_shown(harness):
+    """An environment that several stacks share has the secrets of the others in it."""
+    whole = {
+        'heat_template_version': '2018-08-31',
+        'parameters': {'open': {'type': 'string'}},
+        'resources': {'a': {'type': 'Test::Thing', 'properties': {'value': {'get_param': 'open'}}}},
+    }
+    params = {'parameter_defaults': {'open': 'seen', 'of_others': 'canary-4711'}}
+    stack = harness.stacks.create_stack(harness.context, 'shared', whole, params, None, {})['stack_id']
+    harness.run()
+    identity = {'stack_id': stack}
+    shown = StackReads(harness.reader, harness.goals).get_environment(harness.context, identity)
+    assert shown['parameter_defaults'] == {'open': 'seen', 'of_others': '******'}
+    data = harness.abandonment.export_stack(harness.context, identity)
+    assert 'canary-4711' not in json.dumps(data)
+    adopted = harness.stacks.create_stack(
+        harness.context, 'again', None, None, args={'adopt_stack_data': json.dumps(data)}
+    )['stack_id']
+    shown = StackReads(harness.reader, harness.goals).get_environment(harness.context, {'stack_id': adopted})
+    assert shown['parameter_defaults'] == {'open': 'seen'}

@@ -70,7 +70,7 @@ def told() -> Iterator[None]:
         if _is_lost(error):
             raise DatabaseUnavailable(f'The database cannot be reached: {first_line(error)}') from error
         if _is_full(error):
-            raise DatabaseUnavailable(f'The database stores nothing now: {first_line(error)}') from error
+            raise DatabaseUnavailable(f'The database stores nothing now: {first_line(error)}{_cure(error)}') from error
         if is_locked(error):
             raise Conflict(f'another transaction was in the way: {first_line(error)}') from error
         raise
@@ -84,6 +84,13 @@ def is_locked(error: BaseException | None) -> bool:
 def _is_full(error: Exception) -> bool:
     """Whether the database is there and takes nothing: the disk is full, or it may only be read at the moment."""
     return _code(error) in FULL or any(text in str(_cause(error)) for text in FULL_TEXTS)
+
+
+def _cure(error: Exception) -> str:
+    """What SQLite leaves out: its text for a disk that is full may be that for one that is broken."""
+    if 'disk I/O error' not in str(_cause(error)):
+        return ''
+    return '. The disk may be full, or broken: look for room where [database] connection keeps the file'
 
 
 def _is_lost(error: Exception) -> bool:

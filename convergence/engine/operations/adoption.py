@@ -54,7 +54,9 @@ class Adoption:
         :param params: the sections of the request's environment.
         :raises Invalid: values that the data hide are missing.
         """
-        environment = laid_over(self.environment, params)
+        defaults = self.environment.get('parameter_defaults')
+        own = {'parameter_defaults': _known(defaults)} if isinstance(defaults, dict) else {}
+        environment = laid_over({**self.environment, **own}, params)
         values = environment.get('parameters')
         masked = [name for name, value in values.items() if value == MASK] if isinstance(values, dict) else []
         if masked:
@@ -63,6 +65,10 @@ class Adoption:
                 'give them as parameters of the request'
             )
         return Submission(self.template, environment, {**self.files, **(files or {})})
+
+
+def _known(defaults: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in defaults.items() if value != MASK}
 
 
 def _map(document: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -170,6 +170,9 @@ def _constraint(kind: str, argument: Json) -> Document:
 def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None) -> Document:
     """An environment with all of its sections; the values of hidden parameters are masked.
 
+    So are those of parameters that the template does not declare: an environment that several stacks share has values
+    of others, and nobody here knows which of them are hidden there.
+
     Those that it calls encrypted are, too: whoever says so means a secret.
 
     :param parameters: what the template declares; where that is not known (None), every value is masked.
@@ -186,10 +189,8 @@ def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.
 
 
 def _shown(name: str, value: Json, parameters: Mapping[str, template.Parameter] | None) -> Json:
-    if parameters is None:
-        return MASK
-    declared = parameters.get(name)
-    return MASK if declared is not None and declared.hidden else value
+    declared = parameters.get(name) if parameters is not None else None
+    return MASK if declared is None or declared.hidden else value
 
 
 # --- what cannot be read --------------------------------------------------------------------------------------
