@@ -173,7 +173,7 @@ def test_the_environment_has_all_its_sections_and_no_secret(harness, reads):
     shown = reads.get_environment(harness.context, identity)
     assert shown == {
         'parameters': {'secret': '******'},
-        'parameter_defaults': {'secret': '******', 'unused': 1},
+        'parameter_defaults': {'secret': '******', 'unused': '******'},
         'resource_registry': {'resources': {}},
         'event_sinks': [],
         'encrypted_param_names': [],
