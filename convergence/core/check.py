@@ -12,7 +12,7 @@ from convergence.core import states
 from convergence.core.adoption import is_adopted, is_offered
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
-from convergence.core.creation import Made, made
+from convergence.core.creation import Made, is_going_on, made
 from convergence.core.decide import (
     Disposition,
     ResourceGoal,
@@ -91,9 +91,8 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
     if stays is not None:
         event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, stays)
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
-    # A type whose cancel kills every worker is not told; its object goes all the same.
-    if _is_unwanted(view, resource) and resource.action is not Action.DELETE and resource.crash_count < MAX_CRASHES:
-        return claim_row(view, worker, Step.CANCEL, resource.action, {}, resource.pending, completes_node=False)
+    if _ends_first(resource):
+        return _stop(view, worker, resource, resource.pending)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
     if resuming and resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
@@ -276,8 +275,31 @@ def updating(resource: Resource, pending: Pending) -> ResourceChange:
 
 
 def _is_unwanted(view: NodeView, resource: Resource) -> bool:
-    """Whether the row is parked in the middle of an action of a traversal that was cancelled by this one."""
-    return view.traversal.cancels and resource.status is Status.IN_PROGRESS and resource.progress is not None
+    """Whether what goes on for the row belongs to a traversal that was cancelled by this one, or that has ended."""
+    return is_going_on(resource) and (view.traversal.cancels or resource.status is Status.FAILED)
+
+
+def _ends_first(resource: Resource) -> bool:
+    """Whether what goes on for a row is stopped, or comes to its end, before its object is deleted.
+
+    What has failed is over, if the object is known: it is deleted as it is. A type whose cancel or poll kills every
+    worker is not asked; its object goes all the same.
+    """
+    if not is_going_on(resource) or resource.crash_count >= MAX_CRASHES:
+        return False
+    return resource.status is Status.IN_PROGRESS or made(resource) is Made.PERHAPS
+
+
+def _stop(view: NodeView, worker: Worker, resource: Resource, pending: Pending | None) -> Decision[StepDecision]:
+    """Have stopped what goes on for the row, or polled where it cannot be; then the node is checked again."""
+    changes = _resumed(resource)
+    return claim_row(view, worker, Step.CANCEL, resource.action, changes, pending, completes_node=False)
+
+
+def _resumed(resource: Resource) -> ResourceChange:
+    if resource.status is Status.IN_PROGRESS:
+        return {}
+    return states.resource_state(resource, resource.action, Status.IN_PROGRESS, 'resumed')
 
 
 def _repeats(view: NodeView, resource: Resource) -> bool:
@@ -298,12 +320,7 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     if not same and _is_unwanted(view, resource):
-        return claim_row(view, worker, Step.CANCEL, resource.action, {}, pending, completes_node=False)
+        return _stop(view, worker, resource, pending)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)
-    changes: ResourceChange = (
-        {}
-        if resource.status is Status.IN_PROGRESS
-        else states.resource_state(resource, resource.action, Status.IN_PROGRESS, 'resumed')
-    )
-    return claim_row(view, worker, Step.RESUME, resource.action, changes, pending, completes_node=same)
+    return claim_row(view, worker, Step.RESUME, resource.action, _resumed(resource), pending, completes_node=same)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from convergence.core.adoption import is_adopted, is_offered, refusal
-from convergence.core.creation import Made, is_put_off, made
+from convergence.core.creation import Made, is_going_on, is_put_off, made
 from convergence.core.leaving import described
 from convergence.core.model import Action, Change, Definition, Restriction, Status
 from convergence.core.rows import Resource
@@ -188,9 +188,12 @@ def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
 def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool:
     """Whether an action has to be brought to its end before anything else can be done.
 
-    What only waits to be tried again is given up for something else that is wanted now.
+    What only waits to be tried again is given up for something else that is wanted now. A creation that goes on by
+    itself is the only one who knows of its object, as long as its id is not known.
     """
     if repeats and is_left_in_the_middle(row, recreated):
+        return True
+    if is_going_on(row) and made(row) is Made.PERHAPS:
         return True
     backing_off = row.retry is not None and row.retry.clean and row.progress is None
     return row.status is Status.IN_PROGRESS and not backing_off

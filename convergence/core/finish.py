@@ -29,6 +29,7 @@ from convergence.core.hooks import admit_next
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Restriction, Status
 from convergence.core.perform import item_of
+from convergence.core.replace import is_replaceable
 from convergence.core.rows import Event, Resource, Retry
 from convergence.core.views import FinishView
 
@@ -207,12 +208,8 @@ def release(
 def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
     """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
     decision = finish(view, claim, Failed(reason), worker)
-    if decision.verdict is End.FENCED:
-        return decision
     effects = tuple(
-        replace(
-            effect, changes={**effect.changes, 'fence': effect.fence + 1, **_search_limit(view, claim.resource, worker)}
-        )
+        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
         if isinstance(effect, UpdateResource)
         else effect
         for effect in decision.effects
@@ -311,6 +308,8 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
     }
     if claim.action is Action.CREATE:
         changes['nothing_made'] = result.nothing_made
+        if not result.nothing_made and result.physical_id is None:
+            changes |= _search_limit(view, resource, worker)
     if resource.status is Status.IN_PROGRESS:
         changes |= states.resource_state(resource, claim.action, Status.FAILED, result.reason)
     effects: list[Effect] = [
@@ -395,7 +394,11 @@ def _unsuitable(
         event = _event(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
     effects.insert(0, UpdateResource(resource.id, resource.owner, resource.fence, changes))
-    return Decision(End.RELEASED, tuple(effects), () if view.is_current else view.waiting)
+    if not view.is_current:
+        return Decision(End.RELEASED, tuple(effects), view.waiting)
+    node = claim.node
+    woken = () if is_replaceable(node, claim.traversal) else ((node.traversal_id, node.number),)
+    return Decision(End.RELEASED, tuple(effects), woken)
 
 
 # --- shared ---------------------------------------------------------------------------------------------------
@@ -404,8 +407,8 @@ def _unsuitable(
 def _search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
     """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
 
-    The call may still land in the service that it was made to. Who died has made it before; of whoever lives, and comes
-    back later than that, `convergence.core.leftover` keeps track.
+    The call may still land in the service that it was made to, or what it has begun go on there. Who died has made it
+    before; of whoever lives, and comes back later than that, `convergence.core.leftover` keeps track.
     """
     if resource.action is not Action.CREATE or resource.physical_id is not None:
         return {}

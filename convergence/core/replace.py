@@ -11,9 +11,14 @@ from convergence.core.effects import (
     PointNode,
     UpdateResource,
 )
-from convergence.core.model import Action, NodeStatus, Phase, Status
-from convergence.core.rows import Node, Resource
+from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status
+from convergence.core.rows import Node, Resource, Traversal
 from convergence.core.views import NodeView
+
+
+def is_replaceable(node: Node, traversal: Traversal) -> bool:
+    """Whether another row may take the place of a node's: something is wanted, not only done to what is there."""
+    return node.definition is not None and traversal.action not in PERFORMED
 
 
 def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
@@ -28,6 +33,7 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
     definition = node.definition
     overtaken = (
         not view.may_start
+        or not is_replaceable(node, view.traversal)
         or node.status is not NodeStatus.READY
         or old is None
         or old.id != replaced_id

@@ -11,7 +11,7 @@ from convergence.core.creation import Made, made
 from convergence.core.decide import unreadable, was_never_made
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
 from convergence.core.model import Action, Output, Phase, Status
-from convergence.core.rows import Event, Node, Pending, Resource
+from convergence.core.rows import Event, Node, Pending, Resource, Retry
 from convergence.core.views import NodeView
 
 
@@ -60,10 +60,11 @@ def claim_row(
         'traversal_id': view.traversal.id,
     }
     retry = resource.retry
-    if step in (Step.CREATE, Step.UPDATE, Step.PERFORM, Step.DELETE) or (step is Step.ADOPT and retry is None):
+    begins = step in (Step.CREATE, Step.UPDATE, Step.PERFORM, Step.DELETE) or (step is Step.ADOPT and retry is None)
+    if begins or _has_a_time_of_its_own(step, changes, retry):
         held |= {'began_at': view.now, 'deadline': _deadline(view, worker, action), 'retry': None}
-        # Creations that nobody can find are begun anew in another row: the crashes during all of them count.
-        held['crash_count'] = resource.crash_count if step is Step.CREATE else 0
+    if begins:
+        held['crash_count'] = _crashes_so_far(step, resource)
     elif retry is not None:
         # From here on something may come of the call: only whoever makes it can say that nothing did.
         held['retry'] = replace(retry, clean=False)
@@ -83,6 +84,18 @@ def claim_row(
         clean=retry is not None and retry.clean,
     )
     return Decision(StepDecision(step, claim), tuple(effects))
+
+
+def _has_a_time_of_its_own(step: Step, changes: ResourceChange, retry: Retry | None) -> bool:
+    """Of a step that begins no action: what had failed and goes on, and a look that may lead to an update."""
+    if step in (Step.RESUME, Step.CANCEL):
+        return 'status' in changes
+    return step is Step.REPAIR and retry is None
+
+
+def _crashes_so_far(step: Step, resource: Resource) -> int:
+    """Creations that nobody can find are begun anew in another row: the crashes during all of them count."""
+    return resource.crash_count if step is Step.CREATE else 0
 
 
 def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[StepDecision]:

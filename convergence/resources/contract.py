@@ -241,8 +241,9 @@ class ResourceType(OptionalActions[P]):
     * `token_enforced`: True where a second `create` with the same token and properties makes nothing new, and answers
       with the object that the first one has made.
     * `create_settles_s`: for how many seconds a `create` that was cut off may still make something, counted from the
-      last sign of life of the worker that called it: until then, that `find` finds nothing proves nothing. 0 where
-      nothing goes on after the worker's death. None: as the operator has configured it.
+      last sign of life of the worker that called it, or from a failure that promises nothing: until then, that `find`
+      finds nothing proves nothing. 0 where nothing goes on after the worker's death. None: as the operator has
+      configured it.
     * `support`: how far users may rely on the type.
     * `retry`: how calls that raise `TransientFailure` are repeated; what it leaves open is the worker's configuration.
       A template may say otherwise for one resource.

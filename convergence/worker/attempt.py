@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from convergence.concurrency import Task
+from convergence.concurrency import Task, TaskKilled
 from convergence.core.claim import Claim
-from convergence.core.model import Action, Json, RetryPolicy
+from convergence.core.model import Action, Json, Output, RetryPolicy
+from convergence.resources.attributes import attribute_names
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
 from convergence.resources.performing import poll_deletion
-from convergence.worker.storable import MOST_BYTES, carried, checked
+from convergence.worker.storable import MOST_BYTES, carried, checked, text_of
 
 
 class TooLate(Exception):
@@ -137,3 +138,27 @@ def pause_s(attempt: Attempt, policy: RetryPolicy, pace: Pace) -> float:
     """How long to wait before the next time: twice as long with each, and not all at once."""
     limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
     return pace.jitter(limit_s / 2, limit_s)
+
+
+def output_of(attempt: Attempt) -> Output:
+    """Reference and the attributes that the template asks for, each read once.
+
+    An attribute that cannot be read fails whoever uses it, not this resource.
+    """
+    kind, call = attempt.kind, attempt.call
+    attributes: dict[str, Json] = {}
+    failures: dict[str, str] = {}
+    for name in attempt.claim.node.asked:
+        wanted = (name,) if name else attribute_names(kind)
+        try:
+            with attempt.task.killable():
+                read = {key: kind.attribute(call, key) for key in wanted}
+            attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
+        except TaskKilled:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
+            failures[name] = text_of(error)
+    with attempt.task.killable():
+        reference = kind.reference_id(call)
+    attempt.carried(reference, 'the reference id')
+    return Output(attempt.claim.resource.id, reference, attributes, failures)

@@ -14,9 +14,8 @@ from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
-from convergence.core.model import PERFORMED, Action, Change, Json, Output
+from convergence.core.model import PERFORMED, Action, Change
 from convergence.core.rows import ReceivedSignal
-from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
     Answer,
@@ -30,7 +29,17 @@ from convergence.resources.performing import delete_after_snapshot, perform, wan
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
-from convergence.worker.attempt import Attempt, Later, Pace, TooLate, pause_s, policy_of, poll, poll_interval_s
+from convergence.worker.attempt import (
+    Attempt,
+    Later,
+    Pace,
+    TooLate,
+    output_of,
+    pause_s,
+    policy_of,
+    poll,
+    poll_interval_s,
+)
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
 from convergence.worker.storable import MOST_BYTES, storable_id, text_of
 from convergence.worker.telling import tell
@@ -187,10 +196,12 @@ class Runner:
                 return self._resume(attempt)
             case Step.REPAIR:
                 return self._repair(attempt)
-            case Step.CANCEL | Step.INTERRUPT:
-                return self._let_go(attempt)
+            case Step.CANCEL:
+                return self._stop(attempt)
+            case Step.INTERRUPT:
+                return self._let_go(attempt, told=True)
             case Step.READ:
-                return Succeeded(self._output(attempt), call.physical_id, call.data)
+                return Succeeded(output_of(attempt), call.physical_id, call.data)
         raise AssertionError(f'{claim.step} needs no plugin')
 
     # --- the steps --------------------------------------------------------------------------------------------
@@ -218,7 +229,7 @@ class Runner:
         except ObjectNotFound:
             called = 'external_id' if is_adopted(attempt.claim.resource) else 'physical id'
             return Failed(f'there is no object with the {called} {attempt.physical_id}')
-        return Succeeded(self._output(attempt), attempt.physical_id, attempt.data)
+        return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
 
     def _resume(self, attempt: Attempt) -> Result:
         """Go on where somebody stopped: by polling, or by finding out how far the action got."""
@@ -245,6 +256,16 @@ class Runner:
             return self._drive(attempt, lambda: kind.create(attempt.call))
         return NeedsReplacement('its creation was interrupted, and whether it made anything is unknown')
 
+    def _stop(self, attempt: Attempt) -> Result:
+        """Nobody wants the action any more.
+
+        A creation that cannot be stopped is polled until it has ended, or its object is known.
+        """
+        progress, known = attempt.progress, made(attempt.claim.resource) is not Made.PERHAPS
+        if progress is None or known or attempt.kind.can_cancel(attempt.claim.action):
+            return self._let_go(attempt, told=True)
+        return self._drive(attempt, lambda: poll(attempt, progress))
+
     def _repair(self, attempt: Attempt) -> Result:
         """The row says FAILED. Look at what is really there before throwing it away."""
         kind, claim = attempt.kind, attempt.claim
@@ -265,7 +286,7 @@ class Runner:
         if change is Change.REPLACE:
             return self._with_known(attempt, NeedsReplacement('it failed, and its properties have changed'))
         if change is Change.NONE and not was_updated:
-            return Succeeded(self._output(attempt), attempt.physical_id, attempt.data)
+            return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
         self._store(attempt, lambda: self._around.escalate(claim))
         return self._drive(attempt, lambda: kind.update(attempt.call))
 
@@ -298,7 +319,7 @@ class Runner:
         attempt.learn(answer)
         if attempt.claim.action is Action.DELETE:
             return Succeeded(None)
-        output = None if attempt.claim.action in PERFORMED else self._output(attempt)
+        output = None if attempt.claim.action in PERFORMED else output_of(attempt)
         return Succeeded(output, attempt.physical_id, attempt.data, attempt.kept)
 
     @staticmethod
@@ -310,14 +331,15 @@ class Runner:
         if not step():
             raise Fenced(attempt.physical_id)
 
-    def _let_go(self, attempt: Attempt) -> Result:
+    def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
         """Nobody wants the action any more; or somebody does, and another worker is to go on with it.
 
         A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
+
+        :param told: whether the row was claimed for just that.
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
-        unwanted = late or attempt.claim.step in (Step.CANCEL, Step.INTERRUPT)
-        if not unwanted and (self._around.draining() or self._around.wanted(attempt.claim)):
+        if not (late or told) and (self._around.draining() or self._around.wanted(attempt.claim)):
             return self._with_known(attempt, Parked(attempt.progress, 0.0))
         action, progress = attempt.claim.action, attempt.progress or {}
         try:
@@ -327,7 +349,8 @@ class Runner:
             raise
         except BaseException as error:  # noqa: BLE001 - as in run()
             tell(attempt.claim, 'could not be cancelled', error)
-        resumable = not late and attempt.claim.step is not Step.CANCEL and not attempt.kind.can_cancel(action)
+        over = late or (told and attempt.claim.step is Step.CANCEL)
+        resumable = not over and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
         return self._with_known(attempt, Failed(reason, progress=progress if resumable else None))
 
@@ -375,26 +398,3 @@ class Runner:
             return result
         known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
         return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)
-
-    def _output(self, attempt: Attempt) -> Output:
-        """Reference and the attributes that the template asks for, each read once.
-
-        An attribute that cannot be read fails whoever uses it, not this resource.
-        """
-        kind, call = attempt.kind, attempt.call
-        attributes: dict[str, Json] = {}
-        failures: dict[str, str] = {}
-        for name in attempt.claim.node.asked:
-            wanted = (name,) if name else attribute_names(kind)
-            try:
-                with attempt.task.killable():
-                    read = {key: kind.attribute(call, key) for key in wanted}
-                attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
-            except TaskKilled:
-                raise
-            except BaseException as error:  # noqa: BLE001 - as in run()
-                failures[name] = text_of(error)
-        with attempt.task.killable():
-            reference = kind.reference_id(call)
-        attempt.carried(reference, 'the reference id')
-        return Output(attempt.claim.resource.id, reference, attributes, failures)

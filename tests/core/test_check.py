@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.check import begin
-from convergence.core.claim import ACTING, Step
+from convergence.core.claim import ACTING, MAX_CRASHES, Step
 from convergence.core.digest import digest
 from convergence.core.effects import (
     AppendCleanup,
@@ -235,6 +235,8 @@ def test_what_cannot_be_had_fails_the_node_and_leaves_what_works(resource, actio
     assert bool(of_kind(decision, UpdateResource)) == (action == 'CREATE')
 
 
+LOST = replace(FRESH, action=Action.CREATE, status=Status.FAILED, token='t', definition=DEFINITION)
+
 # --- cleanup ----------------------------------------------------------------------------------------------------
 
 
@@ -276,7 +278,7 @@ def test_a_retained_row_goes_and_its_object_stays():
     'resource',
     [
         MADE,
-        replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'x': 1}),
+        replace(MADE, action=Action.CREATE, status=Status.FAILED, progress={'x': 1}),
         replace(MADE, action=Action.UPDATE, status=Status.FAILED),
         replace(MADE, action=Action.DELETE, status=Status.FAILED, progress={'x': 1}),
     ],
@@ -286,6 +288,29 @@ def test_a_leftover_is_deleted_from_every_state(resource):
     claim = decision.verdict.claim
     assert (claim.step, claim.action, claim.resource.progress) == (Step.DELETE, 'DELETE', None)
     assert events(decision) == ['DELETE_IN_PROGRESS']
+
+
+@pytest.mark.parametrize(
+    ('resource', 'told'),
+    [
+        (replace(MADE, action=Action.CREATE, status=Status.IN_PROGRESS, progress={'x': 1}), []),
+        (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, progress={'x': 1}), []),
+        (replace(LOST, status=Status.IN_PROGRESS, progress={'x': 1}), []),
+        (replace(LOST, status=Status.FAILED, progress={'x': 1}), ['CREATE_IN_PROGRESS']),
+    ],
+    ids=['being made', 'being changed', 'not known yet', 'failed, and not known yet'],
+)
+def test_what_goes_on_is_stopped_before_its_object_is_deleted(resource, told):
+    decision = begin(node_view(CLEANUP, resource), worker(), never)
+    claim = decision.verdict.claim
+    assert (claim.step, claim.action, claim.resource.progress) == (Step.CANCEL, resource.action, {'x': 1})
+    assert not claim.completes_node
+    assert events(decision) == told
+
+
+def test_a_stop_that_kills_every_worker_is_left_out():
+    lethal = replace(LOST, status=Status.IN_PROGRESS, progress={'x': 1}, crash_count=MAX_CRASHES)
+    assert begin(node_view(CLEANUP, lethal), worker(), never).verdict.step is Step.DELETE
 
 
 def test_a_deletion_in_progress_is_resumed():

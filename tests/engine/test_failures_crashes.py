@@ -194,7 +194,7 @@ def test_whatever_a_type_raises_fails_the_stack_with_its_text(harness, call, err
     assert 'wrong' in harness.stack(stack).status_reason
     harness.reality.always.clear()
     harness.delete(stack)
-    harness.run()
+    harness.recover()
     harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
 
 
@@ -205,7 +205,7 @@ def test_a_type_that_asks_for_replacement_where_there_is_nothing_to_replace_has_
     stack = harness.create({'r': 'x'})
     harness.run()
     harness.delete(stack)
-    harness.run()
+    harness.recover()
     if verb == 'delete':
         assert harness.state(stack) == 'DELETE_FAILED'
         assert 'wrong' in harness.stack(stack).status_reason
@@ -239,7 +239,7 @@ def test_an_answer_that_cannot_be_stored_fails_the_resource(harness, kind):
     assert harness.state(stack) == 'CREATE_FAILED'
     assert 'resources.r' in harness.stack(stack).status_reason
     harness.delete(stack)
-    harness.run()
+    harness.recover()
     harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
 
 

@@ -160,7 +160,13 @@ MUTANTS = (
     ),
     Mutant(
         'no wake-up when a superseded action needs a replacement',
-        (Edit(f'{FINISH}:_unsuitable', '() if view.is_current else view.waiting)', '())'),),
+        (
+            Edit(
+                f'{FINISH}:_unsuitable',
+                'return Decision(End.RELEASED, tuple(effects), view.waiting)',
+                'return Decision(End.RELEASED, tuple(effects))',
+            ),
+        ),
         ('replacement_asked_for_late_is_superseded',),
     ),
     Mutant(
@@ -412,6 +418,22 @@ MUTANTS = (
         (Edit(f'{VERDICTS}:claim_row', "held['retry'] = replace(retry, clean=False)", 'pass'),),
         ('worker_dies_while_it_tries_again', 'busy_creation_is_given_up_for_another_goal'),
         Faults(crash=0.02),
+    ),
+    Mutant(
+        'a repair that gets no answer believes that nothing was made',
+        (
+            Edit(
+                f'{FINISH}:_again',
+                'creating = resource.action is Action.CREATE',
+                'creating = claim.action is Action.CREATE',
+            ),
+            Edit(
+                'convergence.core.creation:is_put_off',
+                'if (row.action, row.status) != (Action.CREATE, Status.IN_PROGRESS)',
+                'if row.action is not Action.CREATE',
+            ),
+        ),
+        ('repair_gets_no_answer',),
     ),
     Mutant(
         'a deadline does not end a traversal',

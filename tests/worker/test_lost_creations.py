@@ -237,6 +237,7 @@ def test_it_may_take_its_time_without_telling_the_id(harness: Harness) -> None:
         lambda call: InProgress({'round': 2}),
         lambda call: InProgress({'round': 3}, physical_id=made),
     ]
+    harness.let_time_pass()
     harness.delete(stack_id)
     deliver_until(harness, lambda: harness.row(stack_id, 'r').progress is not None)
     row = harness.row(stack_id, 'r')
