@@ -70,6 +70,7 @@ def manages(tmp_path: Path, url: str, *command: str, keys: str = '') -> int:
 
 
 READABLE = {
+    'left_rows',
     'asked',
     'load',
     'physical_id',
