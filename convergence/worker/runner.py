@@ -274,7 +274,9 @@ class Runner:
                 found = self._recovery.find(attempt)
                 if found is None:
                     return NeedsReplacement('nothing was found of it')
-                attempt.learn(found)
+                if attempt.learn(found):  # an update that is interrupted goes on with what was found
+                    known = self._with_known(attempt, Parked(None, 0.0))
+                    self._store(attempt, partial(self._around.record, claim, known))
             observed = self._patiently(attempt, lambda: kind.observe(attempt.call))
         except ObjectNotFound:
             return self._with_known(attempt, NeedsReplacement('it does not exist any more'))
@@ -332,11 +334,9 @@ class Runner:
             raise Fenced(attempt.physical_id)
 
     def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
-        """Nobody wants the action any more; or somebody does, and another worker is to go on with it.
+        """Nobody wants the action any more (`told`: so says the step); or somebody does, and another worker goes on.
 
         A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
-
-        :param told: whether the row was claimed for just that.
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
         if not (late or told) and (self._around.draining() or self._around.wanted(attempt.claim)):
