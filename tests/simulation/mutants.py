@@ -208,8 +208,8 @@ MUTANTS = (
                 'if resource is None:',
             ),
         ),
-        ('stuck_creation_returns_late', 'frozen_worker_comes_back'),
-        Faults(freeze=0.01),
+        ('made_for_the_old_template', 'object_goes_while_it_is_changed'),
+        Faults(freeze=0.03),
     ),
     Mutant(
         'count a predecessor twice',
@@ -452,6 +452,16 @@ MUTANTS = (
                 'convergence.worker.checks:NodeChecks._hold',
                 'if task in self._left and self._held.pop(task, None) is not None:',
                 'if False:',
+            ),
+            Edit(
+                'convergence.worker.checks:NodeChecks._act',
+                'if self._draining() or task.is_unwanted:',
+                'if self._draining():',
+            ),
+            Edit(
+                f'{RUNNER}._drive',
+                'if self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None):',
+                'if self._around.draining():',
             ),
         ),
         ('update_add_concurrent',),
