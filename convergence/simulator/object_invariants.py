@@ -21,7 +21,9 @@ from convergence.simulator.transition import Transition
 if TYPE_CHECKING:
     from convergence.simulator.world import World
 
-UNKNOWN = re.compile(r'\bunknown\b|\bwhether it (was )?made\b|\bmay (still )?exist\b|\bmay have been (made|created)\b')
+UNKNOWN = re.compile(
+    r'\bunknown\b|\bwhether it (was |has )?made\b|\bmay (still )?exist\b|\bmay have been (made|created)\b'
+)
 """What an event says of something that nobody can know."""
 
 

@@ -25,6 +25,14 @@ def test_the_rules_hold_in_programs_that_nobody_has_written(number):
         assert not verdict.error, f'seed {seed}: {verdict.error}'
 
 
+@pytest.mark.parametrize(('number', 'seed'), [(69, 7), (76, 71), (9, 23)])
+def test_what_a_delete_says_of_an_object_that_nobody_can_ask_for_counts_as_said(number, seed):
+    """It removes the row with "whether it has made anything cannot be known", and no other event came before."""
+    plan = RunPlan(faults=Faults(drop=0.02, double=0.02, crash=0.002, lag=0.005))
+    verdict, _ = execute(load(Path(f'random:{number}')), plan, Choices(seed), seed=seed)
+    assert not verdict.error
+
+
 def test_calls_that_are_not_needed_are_left_out():
     whole = program(3)
     needed = next(line for line in whole.lines if 'create_stack' in line)
