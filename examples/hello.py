@@ -9,9 +9,8 @@ template = Path(__file__).with_name('hello.yaml').read_text(encoding='utf-8')
 
 with Embedded(config.load([], process='hello')) as convergence:
     context = convergence.context('a-project')
-    stack = convergence.client.create_stack(
-        context, 'hello', template, params={'parameters': {'name': 'reader'}}
-    )
+    params = {'parameters': {'name': 'reader'}}
+    stack = convergence.client.create_stack(context, 'hello', template, params=params)
     shown = convergence.wait(stack, timeout_s=60)
     print(shown['stack_action'], shown['stack_status'])
     for output in shown['outputs']:

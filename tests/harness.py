@@ -29,7 +29,7 @@ from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, wire_engine
-from convergence.resources.builtin.wait_condition import handles
+from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.registry import Registry
 from convergence.simulator.storage import ports as memory_ports
 from convergence.worker.attempt import Pace
@@ -177,7 +177,7 @@ class Harness:
                 'Test::Kept': KeptThing(self.reality),
                 'Test::Token': TokenThing(self.reality),
                 'Test::Plain': PlainThing(self.reality),
-                **handles(lambda: API),
+                **addressed_types(lambda: API),
             }
         )
         self.ports = ports = memory_ports(self.store) if engine is None else Ports.of(self.store)

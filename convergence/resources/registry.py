@@ -16,9 +16,9 @@ from convergence.core.model import Action, Json
 from convergence.errors import EntityNotFound
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.builtin import builtin_types
+from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
-from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.plugins import load
@@ -59,7 +59,7 @@ class Registry:
         loaded = load(namespace, 'resource type')
         if api is not None:
             # What another package offers under these names stays.
-            loaded |= {name: kind for name, kind in handles(api).items() if loaded.get(name) is type(kind)}
+            loaded |= {name: kind for name, kind in addressed_types(api).items() if loaded.get(name) is type(kind)}
         installed_checks()  # Properties are checked in transactions, where nothing should be loaded any more.
         return cls({**loaded, **(local_types(local) if local else {})})
 

@@ -12,7 +12,7 @@ from convergence import errors, signing
 from convergence.db.schema.models import RESOURCE
 from convergence.engine.operations.signal_addresses import MOST_SIGNALS, REFUSED
 from convergence.engine.reads.resources import ResourceReads
-from convergence.resources.builtin.wait_condition import handles
+from convergence.resources.builtin.addressed import addressed_types
 from convergence.worker.attempt import Pace
 from tests.harness import API, Context, Harness
 
@@ -71,6 +71,35 @@ def refused(harness, address, details=None, **changed):
 
 def made(harness, stack, **how):
     return harness.addresses.resource_signal_address(harness.context, {'stack_id': stack}, 'handle', **how)
+
+
+def test_the_reference_of_a_handle_of_cloudformation_is_its_address(harness):
+    template = {
+        'AWSTemplateFormatVersion': '2010-09-09',
+        'Resources': {
+            'Handle': {'Type': 'AWS::CloudFormation::WaitConditionHandle'},
+            'Ready': {
+                'Type': 'AWS::CloudFormation::WaitCondition',
+                'Properties': {'Handle': {'Ref': 'Handle'}, 'Timeout': '600', 'Count': 2},
+            },
+        },
+        'Outputs': {'Url': {'Value': {'Ref': 'Handle'}}, 'Said': {'Value': {'Fn::GetAtt': ['Ready', 'Data']}}},
+    }
+    stack = harness.stacks.create_stack(harness.context, 'stack', template, None, None, {})['stack_id']
+    harness.run()
+    address = harness.row(stack, 'Handle').output.reference
+    with pytest.raises(errors.Invalid, match='Metadata format invalid'):
+        send(harness, address, {'Status': 'SUCCESS', 'UniqueId': '1'})
+    for number in ('1', '2'):
+        send(harness, address, {'Status': 'SUCCESS', 'Reason': 'up', 'Data': f'd{number}', 'UniqueId': number})
+        harness.run()
+    assert harness.state(stack) == 'CREATE_COMPLETE'
+    assert json.loads(harness.row(stack, 'Ready').output.attributes['Data']) == {'1': 'd1', '2': 'd2'}
+    shown = ResourceReads(harness.reader, harness.goals)
+    assert shown.describe_stack_resource(harness.context, {'stack_id': stack}, 'Handle')['metadata'] == {
+        '1': {'Status': 'SUCCESS', 'Reason': 'up', 'Data': 'd1'},
+        '2': {'Status': 'SUCCESS', 'Reason': 'up', 'Data': 'd2'},
+    }
 
 
 # --- what an address is good for ---------------------------------------------------------------------------------
@@ -362,7 +391,7 @@ def test_a_resource_shows_nothing_that_opens_it(harness):
 
 
 def test_without_an_address_of_the_api_it_is_said_what_is_missing(harness):
-    harness.registry._types.update(handles())
+    harness.registry._types.update(addressed_types())
     stack = create(harness)
     error = harness.row(stack, 'handle').output.errors['endpoint']
     assert '[api] public_url' in error

@@ -90,10 +90,19 @@ def test_a_check_without_an_object_fails():
         row.kind.check(row.call())
 
 
-def test_a_client_that_is_not_there_is_named():
-    row = Row(TestResource(), {'client_name': 'nova', 'entity_name': 'server'})
-    with pytest.raises(FinalFailure, match='nova'):
-        row.kind.create(row.call())
+def test_whatever_a_client_would_answer_is_ignored():
+    row = Row(TestResource(), {'client_name': 'nova', 'entity_name': 'servers'})
+    assert row.kind.create(row.call()).data == {'value': 'test_string'}
+
+
+@pytest.mark.parametrize('properties', [{'wait_secs': -1}, {'action_wait_secs': {'create': -1}, 'attr_wait_secs': 5}])
+def test_a_negative_wait_has_no_end(properties):
+    row = Row(TestResource(Clock()), properties)
+    answer = row.store(row.kind.create(row.call()))
+    assert row.subject.physical_id is not None
+    for _ in range(3):
+        answer = row.kind.poll(row.call(), Action.CREATE, answer.progress)
+        assert isinstance(answer, InProgress)
 
 
 # --- OS::Heat::RandomString -----------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import pytest
 
 from convergence.core.model import Json
 from convergence.resources.builtin import builtin_types
+from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
-from convergence.resources.builtin.wait_condition import handles
 from convergence.resources.contract import Done, FinalFailure, InProgress, ResourceType, Signal
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
@@ -22,7 +22,7 @@ CLOCK = Clock()
 
 
 def builtin(name, properties, **options):
-    types = {**builtin_types(CLOCK), **handles(lambda: 'https://api.example.org/v1')}
+    types = {**builtin_types(CLOCK), **addressed_types(lambda: 'https://api.example.org/v1')}
     return Fixture(lambda: types[name], properties, wait=CLOCK.advance, **options)
 
 
@@ -32,7 +32,7 @@ BUILTIN = {
         {'value': 'a'},
         changed={'value': 'b'},
         replaced={'value': 'b', 'update_replace': True},
-        wrong=[{'wait_secs': -1}, {'action_wait_secs': {'stop': 1}}],
+        wrong=[{'attr_wait_secs': -1}, {'action_wait_secs': {'stop': 1}}],
     ),
     'test_resource_that_waits': builtin(
         'OS::Heat::TestResource',
@@ -73,6 +73,21 @@ BUILTIN = {
         replaced={'handle': 'another', 'timeout': 10, 'count': 2},
         wrong=[{'handle': 'row', 'timeout': 0}, {'handle': 'row', 'timeout': 1, 'count': 0}, {'timeout': 1}],
         heard={'handle': (Signal({'id': 1}, 1.0, 'row'), Signal(None, 2.0, 'row'))},
+    ),
+    'aws_wait_condition_handle': builtin(
+        'AWS::CloudFormation::WaitConditionHandle',
+        {},
+        wrong=[{'signal_transport': 'CFN_SIGNAL'}],
+        signals=[{'Status': 'SUCCESS', 'Reason': 'up', 'Data': 'd', 'UniqueId': '1'}],
+        refused=[None, {}, {'Status': 'SUCCESS', 'Data': '', 'UniqueId': '1'}, {'status': 'SUCCESS'}],
+    ),
+    'aws_wait_condition': builtin(
+        'AWS::CloudFormation::WaitCondition',
+        {'Handle': 'row', 'Timeout': '10'},
+        changed={'Handle': 'row', 'Timeout': '10', 'Count': '2'},
+        replaced={'Handle': 'row', 'Timeout': '20'},
+        wrong=[{'Handle': 'row', 'Timeout': 43201}, {'Handle': 'row', 'Timeout': 1, 'Count': 0}],
+        heard={'handle': (Signal({'UniqueId': 1}, 1.0, 'row'), Signal({'UniqueId': 2}, 2.0, 'row'))},
     ),
     'delay': builtin(
         'OS::Heat::Delay',

@@ -32,6 +32,8 @@ class Exploding(ResourceType):
 def test_the_builtin_types_are_there_and_local_ones_only_when_enabled(tmp_path):
     plain, local = Registry.builtin(), Registry.builtin(local=LocalProvider(tmp_path))
     assert plain.names() == (
+        'AWS::CloudFormation::WaitCondition',
+        'AWS::CloudFormation::WaitConditionHandle',
         'OS::Heat::Delay',
         'OS::Heat::None',
         'OS::Heat::RandomString',

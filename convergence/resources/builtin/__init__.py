@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from convergence.resources.builtin.addressed import addressed_types
+from convergence.resources.builtin.aws_wait_condition import AwsWaitCondition
 from convergence.resources.builtin.delay import Delay
 from convergence.resources.builtin.none import NoneType
 from convergence.resources.builtin.random_string import RandomString
 from convergence.resources.builtin.test_resource import TestResource
 from convergence.resources.builtin.value import Value
-from convergence.resources.builtin.wait_condition import WaitCondition, handles
+from convergence.resources.builtin.wait_condition import WaitCondition
 from convergence.resources.builtin.waiting import system_clock
 from convergence.resources.contract import ResourceType
 
@@ -21,11 +23,12 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
     :param clock: seconds since the epoch; what waits is measured with. A simulator hands in its own.
     """
     return {
+        'AWS::CloudFormation::WaitCondition': AwsWaitCondition(),
         'OS::Heat::Delay': Delay(clock),
         'OS::Heat::None': NoneType(),
         'OS::Heat::RandomString': RandomString(),
         'OS::Heat::TestResource': TestResource(clock),
         'OS::Heat::Value': Value(),
         'OS::Heat::WaitCondition': WaitCondition(),
-        **handles(),
+        **addressed_types(),
     }

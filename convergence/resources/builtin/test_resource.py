@@ -12,7 +12,7 @@ from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
 from convergence.resources.constraints import Range
-from convergence.resources.contract import Answer, Call, Done, FinalFailure, ObjectNotFound, ResourceType
+from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ObjectNotFound, ResourceType
 from convergence.resources.schema import prop
 
 NOT_NEGATIVE = (Range(minimum=0),)
@@ -20,15 +20,17 @@ NOT_NEGATIVE = (Range(minimum=0),)
 
 STEP_S = 1.0
 """Those who test with this type expect to see it polled."""
+FOR_EVER: Mapping[str, Json] = {'until': 'cancelled'}
+"""The progress of a wait that has no end of its own."""
 
 
 @dataclass(frozen=True)
 class ActionWait:
-    """Seconds to wait in each action; None leaves it to ``wait_secs``."""
+    """Seconds to wait in each action; less than 0: for ever. None leaves it to ``wait_secs``."""
 
-    create: float | None = prop(None, constraints=NOT_NEGATIVE)
-    update: float | None = prop(None, constraints=NOT_NEGATIVE)
-    delete: float | None = prop(None, constraints=NOT_NEGATIVE)
+    create: float | None = prop(None)
+    update: float | None = prop(None)
+    delete: float | None = prop(None)
 
     def of(self, action: Action) -> float | None:
         """The wait for `action`."""
@@ -44,7 +46,7 @@ class TestProperties:
     update_replace: bool = prop(False, update_allowed=True, description='A change of the value replaces the resource.')
     update_replace_value: str | None = prop(None, description='A change of this replaces the resource.')
     wait_secs: float = prop(
-        0, update_allowed=True, constraints=NOT_NEGATIVE, description='Seconds to wait in each action.'
+        0, update_allowed=True, description='Seconds to wait in each action; -1: until it is cancelled or times out.'
     )
     action_wait_secs: ActionWait | None = prop(
         None, update_allowed=True, description='Seconds to wait in particular actions.'
@@ -61,8 +63,12 @@ class TestProperties:
         constraints=NOT_NEGATIVE,
         description='Accepted for templates that have it. Validation here never waits.',
     )
-    client_name: str = prop('', update_allowed=True, description='Client of a service to look an entity up with.')
-    entity_name: str = prop('', update_allowed=True, description='What to look up with the client.')
+    client_name: str = prop(
+        '',
+        update_allowed=True,
+        description='Accepted for templates that have it. Whatever it answered would be ignored: none is asked.',
+    )
+    entity_name: str = prop('', update_allowed=True, description='What would be looked up with the client.')
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,8 @@ class TestResource(ResourceType[TestProperties]):
     @override
     def poll(self, call: Call[TestProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Wait on, then fail if that is wanted."""
+        if progress == FOR_EVER:
+            return InProgress(FOR_EVER)
         waiting = still_waiting(self._clock, progress, step_s=STEP_S)
         if waiting is not None:
             return waiting
@@ -134,6 +142,8 @@ class TestResource(ResourceType[TestProperties]):
         self, call: Call[TestProperties], action: Action, physical_id: str | None, data: Mapping[str, Json] | None
     ) -> Answer:
         seconds = _wait_of(call.properties, action)
+        if seconds < 0:
+            return InProgress(FOR_EVER, physical_id, data)
         if seconds > 0:
             return wait(self._clock, seconds, physical_id, data, step_s=STEP_S)
         return self._end(call, action, physical_id, data)
@@ -145,15 +155,10 @@ class TestResource(ResourceType[TestProperties]):
             return Done()
         if call.properties.fail:
             raise FinalFailure(f'Test Resource failed {call.name}', physical_id=physical_id)
-        if call.properties.client_name:
-            raise FinalFailure(
-                f'{call.name}: there is no client called {call.properties.client_name} here; leave client_name empty',
-                physical_id=physical_id,
-            )
         return Done(physical_id, data)
 
 
 def _wait_of(properties: TestProperties, action: Action) -> float:
     particular = properties.action_wait_secs.of(action) if properties.action_wait_secs else None
     seconds = properties.wait_secs if particular is None else particular
-    return seconds if action is Action.DELETE else seconds + properties.attr_wait_secs
+    return seconds if seconds < 0 or action is Action.DELETE else seconds + properties.attr_wait_secs

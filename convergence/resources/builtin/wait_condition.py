@@ -13,7 +13,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from typing_extensions import override
@@ -27,7 +27,7 @@ from convergence.resources.schema import prop
 
 SUCCESS, FAILURE = 'SUCCESS', 'FAILURE'
 _EXPECTED = ('status', 'reason', 'data', 'id')
-_CLOUDFORMATION = {'Status': 'status', 'Reason': 'reason', 'Data': 'data', 'UniqueId': 'id'}
+CLOUDFORMATION = {'Status': 'status', 'Reason': 'reason', 'Data': 'data', 'UniqueId': 'id'}
 """What CloudFormation's programs say, and what is meant."""
 TOKEN, HEAT = 'TOKEN_SIGNAL', 'HEAT_SIGNAL'
 _BY_ADDRESS = ('CFN_SIGNAL', 'TEMP_URL_SIGNAL')
@@ -84,8 +84,8 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
     :param api: see `Api`.
     """
 
-    Properties = HandleProperties
-    Attributes = HandleAttributes
+    Properties: ClassVar[type[Any]] = HandleProperties
+    Attributes: ClassVar[type[Any] | None] = HandleAttributes
     token_enforced = True  # Nothing real is made.
     create_settles_s = 0.0
     takes_signals = True
@@ -139,6 +139,11 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
         endpoint = _grant(call).endpoint(self._known_api(call)) if transport == TOKEN else address
         return _command(call, method, endpoint) if name == 'curl_cli' else endpoint
 
+    def address(self, call: Call[Any]) -> str | None:
+        """The signal address; None where there is none, or nobody knows where the API is."""
+        api, key = self._api(), signing.key_in(call.data)
+        return None if api is None or key is None else _grant(call).address(api, key)
+
     def _whole_address(self, call: Call[HandleProperties]) -> str:
         api = self._known_api(call)
         if call.properties.signal_transport != HEAT:
@@ -188,9 +193,7 @@ class UpdateWaitConditionHandle(WaitConditionHandle):
     @override
     def reference_id(self, call: Call[HandleProperties]) -> str | None:
         """The signal address; its id where it has none. Conditions know the handle by either."""
-        api = self._api()
-        key = signing.key_in(call.data)
-        return call.resource_id if api is None or key is None else _grant(call).address(api, key)
+        return self.address(call) or call.resource_id
 
 
 @dataclass(frozen=True)
@@ -214,8 +217,8 @@ class ConditionAttributes:
 class WaitCondition(ResourceType[ConditionProperties]):
     """Waits until its handle has been told of success often enough."""
 
-    Properties = ConditionProperties
-    Attributes = ConditionAttributes
+    Properties: ClassVar[type[Any]] = ConditionProperties
+    Attributes: ClassVar[type[Any] | None] = ConditionAttributes
     token_enforced = True  # Nothing real is made.
     create_settles_s = 0.0
 
@@ -255,19 +258,10 @@ class WaitCondition(ResourceType[ConditionProperties]):
             return Done(call.physical_id or call.resource_id)
         left_s = properties.timeout - (call.age_s() - since_s)
         if left_s <= 0:
-            raise FinalFailure(f'WaitConditionTimeout: {len(told)} of {properties.count} received')
+            reasons = ';'.join(str(each['reason']) for each in told.values())
+            received_so_far = f'WaitConditionTimeout: {len(told)} of {properties.count} received'
+            raise FinalFailure(f'{received_so_far} - {reasons}' if reasons else received_so_far)
         return InProgress({'since_s': since_s}, call.physical_id or call.resource_id, poll_after_s=left_s)
-
-
-def handles(api: Api = nowhere) -> dict[str, ResourceType[Any]]:
-    """The types of handles, by name, that know where signals are to be sent.
-
-    :param api: see `Api`.
-    """
-    return {
-        'OS::Heat::WaitConditionHandle': WaitConditionHandle(api),
-        'OS::Heat::UpdateWaitConditionHandle': UpdateWaitConditionHandle(api),
-    }
 
 
 def own_signals(call: Call[HandleProperties]) -> list[Signal]:
@@ -310,6 +304,6 @@ def _checked(details: Json) -> dict[str, Json]:
 
 def _plain(details: Mapping[str, Json]) -> dict[str, Json]:
     """What is said, in the words of this API: CloudFormation has others."""
-    if not set(details) <= set(_CLOUDFORMATION):
+    if not set(details) <= set(CLOUDFORMATION):
         return dict(details)
-    return {_CLOUDFORMATION[name]: value for name, value in details.items()}
+    return {CLOUDFORMATION[name]: value for name, value in details.items()}

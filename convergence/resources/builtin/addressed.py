@@ -1,0 +1,26 @@
+"""The built-in types whose resources are signalled at addresses of the API, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convergence.resources.builtin.aws_wait_condition import AwsWaitConditionHandle
+from convergence.resources.builtin.wait_condition import (
+    Api,
+    UpdateWaitConditionHandle,
+    WaitConditionHandle,
+    nowhere,
+)
+from convergence.resources.contract import ResourceType
+
+
+def addressed_types(api: Api = nowhere) -> dict[str, ResourceType[Any]]:
+    """The types by name, as they know where signals are to be sent.
+
+    :param api: see `Api`.
+    """
+    return {
+        'AWS::CloudFormation::WaitConditionHandle': AwsWaitConditionHandle(api),
+        'OS::Heat::UpdateWaitConditionHandle': UpdateWaitConditionHandle(api),
+        'OS::Heat::WaitConditionHandle': WaitConditionHandle(api),
+    }
