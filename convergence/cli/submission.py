@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
 from convergence.cli.exits import BadTemplate, ExitCode, Refused, UsageMistake
 from convergence.cli.template_files import Bundle, load
-from convergence.errors import Problem, StackValidationFailed
+from convergence.errors import ConvergenceError, Problem, StackValidationFailed
 from convergence.escaping import escaped
+from convergence.template import Identity, Require, analyse
 from convergence.template.limits import Limits
 
 Command = TypeVar('Command', bound=Callable[..., Any])
@@ -92,6 +95,7 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     if bundle is not None:
         if template:
+            _warn(bundle)
             body['template'] = bundle.text
         body['files'] = {**bundle.files, **bundle.environments}
         body['environment_files'] = list(bundle.environments)
@@ -123,6 +127,24 @@ def _bundle(template: str | None, environments: tuple[str, ...]) -> Bundle:
     if bundle.problems:
         raise _unreadable(bundle.problems, template)
     return bundle
+
+
+def _warn(bundle: Bundle) -> None:
+    """Say what is probably not meant so: the server, which says what is wrong, accepts it."""
+    try:
+        warnings = analyse(
+            bundle.text, identity=Identity('', '', ''), files=bundle.files, require_parameters=Require.NONE
+        ).warnings
+    except ConvergenceError:
+        return
+    if not warnings:
+        return
+    from convergence.cli.template_report import print_problem
+
+    console = Console(stderr=True, highlight=False)
+    for warning in warnings:
+        place = warning.place and replace(warning.place, source=bundle.name)
+        print_problem(console, replace(warning, place=place), 'warning', 'bold yellow', bundle.name)
 
 
 def _ask_about(outside: tuple[Path, ...]) -> None:

@@ -28,7 +28,7 @@ class Findings:
     :param name: the template's path.
     :param compiled: the template, if anything could be made of it.
     :param errors: for which an engine would refuse it.
-    :param warnings: what could not be checked.
+    :param warnings: what is probably not meant so, and what could not be checked.
     """
 
     name: str
@@ -62,6 +62,7 @@ class TemplateChecker:
             warnings = validate(compiled, self.registry, ignore_unknown_types=self.ignore_unknown_types)
         except StackValidationFailed as error:
             errors += _not_told_yet(error.problems, bundle.problems)
+            warnings = compiled.warnings if compiled else []
         except RequestLimitExceeded as error:
             errors.append(Problem(str(error), kind=type(error).__name__))
         names = _Names(bundle)

@@ -20,9 +20,9 @@ def as_text(console: Console, findings: Sequence[Findings]) -> None:
     """
     for each in findings:
         for problem in each.errors:
-            _print(console, problem, 'error', 'bold red', each.name)
+            print_problem(console, problem, 'error', 'bold red', each.name)
         for problem in each.warnings:
-            _print(console, problem, 'warning', 'bold yellow', each.name)
+            print_problem(console, problem, 'warning', 'bold yellow', each.name)
         _summary(console, each)
 
 
@@ -37,7 +37,12 @@ def as_json(findings: Sequence[Findings]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _print(console: Console, problem: Problem, severity: str, style: str, name: str) -> None:
+def print_problem(console: Console, problem: Problem, severity: str, style: str, name: str) -> None:
+    """Print one problem.
+
+    :param severity: a word for what it is.
+    :param name: of the document, where the problem has no place.
+    """
     place = problem.place
     line = Text()
     if place is None:

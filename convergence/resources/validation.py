@@ -15,7 +15,6 @@ from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.template import Compiled, references
 from convergence.template.mappings import is_template
-from convergence.template.problems import MOST
 from convergence.template.secrets import PROPERTIES, within
 
 Path = tuple[str | int, ...]
@@ -32,10 +31,10 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
     but for what would only be a consequence.
 
     :param ignore_unknown_types: what is not installed makes no error.
-    :returns: the unknown types that were ignored, each where it stands first, and not more than anybody reads.
+    :returns: what is probably not meant so, and the unknown types that were ignored, each where it stands first.
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
-    problems, ignored = compiled.problems.copy(), compiled.problems.beside()
+    problems = compiled.problems.copy()
     warned: set[str] = set()
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
@@ -49,8 +48,8 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
         except EntityNotFound as error:
             unknown = Problem(str(error), compiled.place('resources', name, 'type'), kind=UNKNOWN_TYPE)
             if ignore_unknown_types and definition.type:
-                if definition.type not in warned and len(warned) < MOST - 1:
-                    ignored.include(unknown)
+                if definition.type not in warned:
+                    problems.warn(unknown.message, unknown.place, UNKNOWN_TYPE)
                 warned.add(definition.type)
             else:
                 found.append(unknown)
@@ -62,7 +61,7 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
         if not _is_consequence(problem, compiled):
             problems.include(problem)
     problems.raise_any()
-    return ignored.found()
+    return problems.warnings()
 
 
 def _is_consequence(problem: Problem, compiled: Compiled) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Goal, Json
-from convergence.errors import Place
+from convergence.errors import Place, Problem
 from convergence.template.assignment import Assignment, Require
 from convergence.template.conditions import Conditions
 from convergence.template.declarations import check_groups, declared
@@ -18,6 +18,7 @@ from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
 from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Budget, exceeded
+from convergence.template.lookalikes import Lookalikes
 from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import Identity, Parameter
@@ -55,6 +56,11 @@ class Compiled:
     def problems(self) -> Problems:
         """What is wrong. Empty, unless it comes from `analyse`."""
         return self._document.problems
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What is no error, but probably not meant so."""
+        return self._document.problems.warnings()
 
     def place(self, *path: str | int) -> Place:
         """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.
@@ -162,9 +168,10 @@ class _Compilation:
             yaql=self._installation.yaql,
             inspecting=require is Require.NONE,
         )
-        conditions = Conditions(document, version)
+        lookalikes = Lookalikes(document, version)
+        conditions = Conditions(document, version, lookalikes)
         conditions.declare(maps['conditions'], scope)
-        folder = Folder(document, version.functions, conditions.read)
+        folder = Folder(document, version.functions, conditions.read, lookalikes)
         definitions = Definitions(document, version, folder, conditions)
         goal = definitions.read(maps['resources'], scope)
         goal = substitute(goal, document, environment, files, self._budget)

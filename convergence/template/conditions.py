@@ -19,6 +19,7 @@ from convergence.template.functions.base import (
     is_call,
     type_name,
 )
+from convergence.template.lookalikes import Lookalikes
 from convergence.template.versions import Version
 
 SECTION = 'conditions'
@@ -33,12 +34,12 @@ class InvalidCondition(EvaluationFailed):
 class Conditions:
     """The conditions of a template: each is true or false, unless it depends on a parameter that has no value yet."""
 
-    def __init__(self, document: ParsedDocument, version: Version) -> None:
+    def __init__(self, document: ParsedDocument, version: Version, lookalikes: Lookalikes) -> None:
         self._document = document
         self._functions = version.conditions
         misplaced = {name: Misplaced(name) for name in version.functions}
         known: Mapping[str, Function] = {**misplaced, **version.conditions}
-        self._folder = Folder(document, known, self.read)
+        self._folder = Folder(document, known, self.read, lookalikes)
         self._values: dict[str, Json] = {}
         self._hidden: set[str] = set()
         self._wrong: set[str] = set()

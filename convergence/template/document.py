@@ -110,6 +110,10 @@ class ParsedDocument:
         """Remember that the value at `path` is wrong."""
         self.problems.add(message, self.place(path), kind)
 
+    def key_warning(self, message: str, path: Sequence[str | int]) -> None:
+        """Remember that what the key at the end of `path` has is probably not what its author means."""
+        self.problems.warn(message, self.key_place(path))
+
     def key_problem(
         self,
         message: str,

@@ -16,6 +16,7 @@ from convergence.template.functions.base import (
     Function,
     is_call,
 )
+from convergence.template.lookalikes import Lookalikes
 
 Condition = Callable[[Json, Path, Compiling], Json]
 """See `convergence.template.functions.base.Folding.condition`."""
@@ -26,11 +27,19 @@ class Folder:
 
     :param functions: by name; every other map with one key is data.
     :param condition: reads conditions.
+    :param lookalikes: looks at those maps.
     """
 
-    def __init__(self, document: ParsedDocument, functions: Mapping[str, Function], condition: Condition) -> None:
+    def __init__(
+        self,
+        document: ParsedDocument,
+        functions: Mapping[str, Function],
+        condition: Condition,
+        lookalikes: Lookalikes,
+    ) -> None:
         self._document = document
         self._functions = functions
+        self._lookalikes = lookalikes
         self._remaining = 0
         self._refused = 0
         self._depth = 0
@@ -56,6 +65,8 @@ class Folder:
                 function = self._functions.get(key)
                 if function is not None:
                     return self._call(function, argument, (*path, key), scope)
+                if self._lookalikes.refuse(key, argument, (*path, key)):
+                    self._refused += 1
             entries = {key: self.fold(value, (*path, key), scope) for key, value in node.items()}
             if DROPPED in entries.values():
                 entries = {key: value for key, value in entries.items() if value is not DROPPED}

@@ -22,6 +22,8 @@ LONGEST_MESSAGE = 1_000
 LONGEST_COMPARED = 128
 """Characters. Comparing two names takes quadratic time."""
 
+WARNING = 'Warning'
+"""The kind of what is no error, but probably not meant so."""
 
 _HINT = re.compile(r'[;,]? ?([Dd]id you mean "?[^"?]*"?\?)$')
 
@@ -31,6 +33,7 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: list[tuple[type[StackValidationFailed], Problem]] = []
+        self._warnings: list[Problem] = []
         self._suggestions = SUGGESTIONS
         self._texts: dict[str, str] = {}
 
@@ -47,6 +50,7 @@ class Problems:
         """A collection of the same problems that can be added to."""
         problems = self.beside()
         problems._found = list(self._found)
+        problems._warnings = list(self._warnings)
         return problems
 
     def quote(self, source: str, text: str) -> None:
@@ -69,12 +73,21 @@ class Problems:
     def include(self, problem: Problem, kind: type[StackValidationFailed] = StackValidationFailed) -> None:
         """Remember a problem that somebody else has found. See `add`."""
         message, hint = _without_hint(problem.message)
-        if len(message) > LONGEST_MESSAGE:
-            message = f'{message[:LONGEST_MESSAGE]}…'
-        self._found.append((kind, dataclasses.replace(problem, message=message, hint=problem.hint or hint)))
+        told = dataclasses.replace(problem, message=_shortened(message), hint=problem.hint or hint)
+        self._found.append((kind, told))
         if len(self._found) >= MOST:
             self._found.append((kind, Problem(f'There are more than {MOST} problems; the others are not shown.')))
             self.raise_any()
+
+    def warn(self, message: str, place: Place | None = None, kind: str = WARNING) -> None:
+        """Remember what makes no error, but is probably not meant so. Once there are many, more are left out."""
+        if len(self._warnings) < MOST:
+            message, hint = _without_hint(message)
+            self._warnings.append(Problem(_shortened(message), place, kind=kind, hint=hint))
+
+    def warnings(self) -> list[Problem]:
+        """What is probably not meant so, in the order of the documents, with excerpts."""
+        return self._shown(self._warnings)
 
     def raise_any(self) -> None:
         """Raise what was found, in the order of the documents; do nothing if all is well.
@@ -89,7 +102,10 @@ class Problems:
 
     def found(self) -> list[Problem]:
         """What was found, in the order of the documents, with excerpts of the texts that are known."""
-        problems = sorted((problem for _, problem in self._found), key=_order)
+        return self._shown(problem for _, problem in self._found)
+
+    def _shown(self, found: Iterable[Problem]) -> list[Problem]:
+        problems = sorted(found, key=_order)
         texts = {problem.place.source for problem in problems if problem.place} & self._texts.keys()
         excerpts = {source: Excerpts(self._texts[source]) for source in texts}
         return [_with_excerpt(problem, excerpts) for problem in problems]
@@ -114,6 +130,10 @@ def _with_excerpt(problem: Problem, excerpts: dict[str, Excerpts]) -> Problem:
     if problem.place is None or problem.place.source not in excerpts:
         return problem
     return dataclasses.replace(problem, excerpt=excerpts[problem.place.source].at(problem.place))
+
+
+def _shortened(message: str) -> str:
+    return f'{message[:LONGEST_MESSAGE]}…' if len(message) > LONGEST_MESSAGE else message
 
 
 def _without_hint(message: str) -> tuple[str, str]:

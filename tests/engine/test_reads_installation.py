@@ -109,6 +109,14 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(harness, reads):
     assert 'Did you mean value' in str(caught.value) and 'Did you mean Test::Thing' in str(caught.value)
 
 
+def test_what_is_hardly_meant_so_is_told_beside_the_rest(harness, reads):
+    described = reads.validate_template(
+        harness.context, 'heat_template_version: 2018-08-31\noutputs: {o: {value: {get_parm: x}}}\n'
+    )
+    assert [warning['hint'] for warning in described['Warnings']] == ['Did you mean "get_param"?']
+    assert 'Warnings' not in reads.validate_template(harness.context, TEMPLATE)
+
+
 def test_a_wrong_value_is_told(harness, reads):
     with pytest.raises(errors.StackValidationFailed, match='From 1 to 9'):
         reads.validate_template(harness.context, TEMPLATE, {'parameters': {'size': 11}})

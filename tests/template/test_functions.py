@@ -189,9 +189,6 @@ def test_a_wrong_call_is_refused_and_the_text_says_why(value, version, text, kin
         ('if', '2016-04-08', '2016-10-14'),
         ('filter', '2016-10-14', '2017-02-24'),
         ('make_url', '2017-02-24', '2017-09-01'),
-        ('Ref', '2014-10-16', '2013-05-23'),
-        ('Fn::Join', '2014-10-16', '2013-05-23'),
-        ('Fn::Select', '2015-10-15', '2015-04-30'),
     ],
 )
 def test_a_name_is_a_function_only_in_versions_that_have_it(name, without, with_):

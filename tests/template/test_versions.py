@@ -1,13 +1,14 @@
 """Which version of the language has which functions, sections and keys."""
 
 import json
+import re
 
 import pytest
 
 from convergence.errors import InvalidTemplateSection, InvalidTemplateVersion, StackValidationFailed
 from convergence.template import compile
 from convergence.template.versions import DIALECTS, VERSIONS
-from tests.template.build import IDENTITY
+from tests.template.build import IDENTITY, NEWEST, encoded_property
 
 CLOUD_IN_HOT = {
     'Ref',
@@ -96,26 +97,133 @@ def test_two_versions_in_one_document_are_ambiguous():
     assert caught.value.problems[0].place.line == 2
 
 
-# What a call must look like to be a good one, or at least to fail for a reason of its own: so it shows whether the
-# version takes it for a function at all. As data it would stay what it is.
-@pytest.mark.parametrize('version', sorted(set(DATES)))
-@pytest.mark.parametrize('name', sorted({*since(SINCE, '9'), *CLOUD_IN_HOT, 'Fn::Select', 'equals', 'Fn::GetAtt'}))
-def test_a_name_is_data_in_versions_that_do_not_have_the_function(name, version):
-    template = {
-        'heat_template_version': version,
-        'resources': {'a': {'type': 'T', 'properties': {'x': {name: 17.5}}}},
-    }
-    if name not in VERSIONS[version].functions:
-        definition = compile(template, identity=IDENTITY).goal.definitions['a']
-        assert definition.properties == {'x': {name: 17.5}}
-        return
-    if name == 'Fn::GetAZs':
-        template['resources']['a']['properties']['x'] = {name: 'region'}
-        assert compile(template, identity=IDENTITY).goal.definitions['a'].properties == {'x': ['nova']}
-        return
-    with pytest.raises(StackValidationFailed) as caught:
-        compile(template, identity=IDENTITY)
-    assert len(caught.value.problems) == 1
+# A call of each function as it has to look. Whether it succeeds is not asked.
+CALLS = {
+    'get_param': 'p',
+    'get_resource': 'a',
+    'get_attr': ['a', 'x'],
+    'get_file': 'f',
+    'str_replace': {'template': 't', 'params': {}},
+    'str_replace_strict': {'template': 't', 'params': {}},
+    'str_replace_vstrict': {'template': 't', 'params': {}},
+    'list_join': ['', ['a']],
+    'resource_facade': 'metadata',
+    'repeat': {'template': 't', 'for_each': {}},
+    'digest': ['md5', 't'],
+    'str_split': [',', 't'],
+    'map_merge': [{'a': 1}],
+    'yaql': {'expression': '1', 'data': {}},
+    'map_replace': [{}, {}],
+    'if': [True, 1, 2],
+    'filter': [[1], [1]],
+    'make_url': {'host': 'h'},
+    'list_concat': [[1], [2]],
+    'list_concat_unique': [[1], [2]],
+    'contains': [1, [1]],
+    'Ref': 'a',
+    'Fn::GetAZs': '',
+    'Fn::Join': ['', ['a']],
+    'Fn::Select': [0, ['a']],
+    'Fn::Split': [',', 't'],
+    'Fn::Replace': [{}, 't'],
+    'Fn::Base64': 't',
+    'Fn::MemberListToMap': ['Name', 'Value', []],
+    'Fn::ResourceFacade': 'Metadata',
+    'Fn::GetAtt': ['a', 'x'],
+    'Fn::FindInMap': ['a', 'b', 'c'],
+    'Fn::If': [True, 1, 2],
+}
+FORMATS = [
+    (key, version) for key, versions in DIALECTS.items() for version in {v.date: v for v in versions.values()}.values()
+]
+
+
+def of_version(key, version, value):
+    words = ('Resources', 'Type', 'Properties') if version.is_cloud else ('resources', 'type', 'properties')
+    resources, type_, properties = words
+    return {key: version.date, resources: {'a': {type_: 'T'}, 'b': {type_: 'T', properties: {'x': [value]}}}}
+
+
+def test_every_function_is_known_here():
+    assert set(CALLS) == {name for _, version in FORMATS for name in version.functions}
+
+
+@pytest.mark.parametrize('name', sorted(CALLS))
+def test_a_function_of_another_version_is_refused_and_never_becomes_data(name):
+    missing = [(key, version) for key, version in FORMATS if name not in version.functions]
+    assert missing
+    for key, version in missing:
+        with pytest.raises(StackValidationFailed) as caught:
+            compile(of_version(key, version, {name: CALLS[name]}), identity=IDENTITY)
+        (problem,) = caught.value.problems
+        assert f'The function {name} ' in problem.message
+        assert problem.place.path[-3:] == ('x', 0, name)
+        assert version.date in problem.message or version.key in problem.message or 'HOT' in problem.message
+
+
+@pytest.mark.parametrize(
+    ('value', 'version', 'told'),
+    [
+        (
+            {'Fn::Join': ['', ['a']]},
+            '2014-10-16',
+            'is not supported in this version of HOT; 2014-10-16 does not have it. Write list_join.',
+        ),
+        ({'map_merge': {'get_param': 'OS::stack_name'}}, '2015-10-15', 'came with version 2016-04-08'),
+        (
+            {'Fn::GetAtt': ['a', 'x']},
+            '2018-08-31',
+            'one of CloudFormation; this template has heat_template_version. Write get_attr.',
+        ),
+    ],
+)
+def test_it_is_told_what_to_do_instead(value, version, told):
+    with pytest.raises(StackValidationFailed, match=re.escape(told)):
+        encoded_property(value, version=version)
+
+
+@pytest.mark.parametrize('name', ['filter', 'digest', 'contains', 'if', 'repeat'])
+def test_a_word_that_later_versions_call_a_function_is_data_where_it_does_not_look_like_one(name):
+    assert encoded_property({name: 'text'}, version='2014-10-16') == {name: 'text'}
+
+
+@pytest.mark.parametrize(
+    ('value', 'meant'),
+    [
+        ({'get_parm': 'OS::stack_name'}, 'get_param'),
+        ({'get-attr': ['db', 'x']}, 'get_attr'),
+        ({'Get_Resource': 'db'}, 'get_resource'),
+        ({'list_joins': [',', []]}, 'list_join'),
+        ({'repeats': {'template': 't', 'for_each': {}}}, 'repeat'),
+    ],
+)
+def test_what_is_nearly_the_name_of_a_function_is_data_with_a_warning(value, meant):
+    template = of_version('heat_template_version', VERSIONS[NEWEST], value)
+    found = compile(template, identity=IDENTITY)
+    assert found.goal.definitions['b'].properties == {'x': [value]}
+    (warning,) = found.warnings
+    assert warning.hint == f'Did you mean "{meant}"?'
+    assert warning.place.path == ('resources', 'b', 'properties', 'x', 0, *value)
+
+
+@pytest.mark.parametrize(
+    'value', [{'filters': [1, 2]}, {'get_parm': 5}, {'port': 80}, {'note': 'a'}, {'digests': ['a', 'b']}]
+)
+def test_ordinary_words_are_no_slips(value):
+    assert compile(of_version('heat_template_version', VERSIONS[NEWEST], value), identity=IDENTITY).warnings == []
+
+
+def test_a_function_of_conditions_that_stands_for_a_value_is_warned_of():
+    template = of_version('heat_template_version', VERSIONS[NEWEST], {'equals': [1, 1]})
+    assert 'function of conditions only' in compile(template, identity=IDENTITY).warnings[0].message
+
+
+def test_slips_in_conditions_are_found_as_well():
+    text = 'heat_template_version: newton\nconditions:\n  c: {equals: [{Ref: a}, {get_parm: b}]}\n'
+    with pytest.raises(StackValidationFailed, match='The function Ref is not supported'):
+        compile(text, identity=IDENTITY)
+    (warning,) = compile(text.replace('Ref: a', 'a: 1'), identity=IDENTITY).warnings
+    assert (warning.place.line, warning.place.column) == (3, 25)
 
 
 @pytest.mark.parametrize('version', sorted(set(DATES)))

@@ -158,11 +158,12 @@ class Goals:
 
     def inspect(
         self, project_id: str, submission: Submission, permits: Permits, *, ignore_unknown_types: bool = False
-    ) -> template.Compiled:
+    ) -> tuple[template.Compiled, list[errors.Problem]]:
         """Compile a template of no stack, as far as that is possible without the values of some parameters.
 
         :param permits: what types the user may have in it.
         :param ignore_unknown_types: that a resource type is not there is no error.
+        :returns: with it, what is probably not meant so or could not be checked.
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
         compiled = template.analyse(
@@ -174,8 +175,7 @@ class Goals:
             require_parameters=template.Require.NONE,
         )
         permits.require_all(compiled)
-        validate(compiled, self._registry, ignore_unknown_types=ignore_unknown_types)
-        return compiled
+        return compiled, validate(compiled, self._registry, ignore_unknown_types=ignore_unknown_types)
 
     def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
         """A template as a map, whatever form it was sent in.

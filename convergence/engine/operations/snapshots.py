@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from convergence import errors, template
 from convergence.core.effects import Decision, DeleteSnapshots, Effect, InsertSnapshot
@@ -211,7 +210,7 @@ class Snapshots:
     def _parameters(self, stack: Stack, submission: Submission) -> Mapping[str, template.Parameter] | None:
         """What the template of a snapshot declares; None where it cannot be read any more."""
         try:
-            compiled: Any = self._goals.inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
+            compiled, _ = self._goals.inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
         except errors.UserError:
             return None
         parameters: Mapping[str, template.Parameter] = compiled.parameters

@@ -67,7 +67,7 @@ class InstallationReads:
         """
         ignored = _ignored(ignorable_errors)
         submission = self._goals.submission(template, params, files, environment_files)
-        compiled = self._goals.inspect(
+        compiled, warnings = self._goals.inspect(
             context.project_id or '',
             submission,
             Permits.of(context),
@@ -86,6 +86,8 @@ class InstallationReads:
         found = groups.get('parameter_groups') or groups.get('ParameterGroups')
         if found:
             document['ParameterGroups'] = found
+        if warnings:
+            document['Warnings'] = [problem.document() for problem in warnings]
         return document
 
     def list_resource_types(
