@@ -206,6 +206,32 @@ def test_a_stuck_native_thread_is_replaced_and_counted():
     assert group.wait(LONG_S) == ()
 
 
+@native
+def test_what_becomes_of_one_stuck_task_does_not_keep_the_others_waiting(caplog):
+    pool, release, inside, seen = Pool(2, 'workers'), Event(), threading.Barrier(3), []
+    both = Event()
+
+    def see_to(task: Task) -> None:
+        assert pool.lost == 2, 'each has lost its thread before anybody is told'
+        seen.append(task)
+        if len(seen) == 2:
+            both.set()
+        raise KeyError('row')
+
+    def stuck(task: Task) -> None:
+        inside.wait(LONG_S)
+        release.wait(LONG_S)
+
+    group = Group('stack', pool, see_to)
+    tasks = [group.spawn(stuck) for _ in range(2)]
+    inside.wait(LONG_S)
+    group.stop(grace_s=0)
+    assert both.wait(LONG_S)
+    assert seen == tasks
+    release.set()
+    assert group.wait(LONG_S) == ()
+
+
 def test_a_pool_runs_no_more_than_its_threads_at_a_time():
     pool, lock, now, most = Pool(2, 'workers'), Lock(), [0], [0]
 

@@ -229,9 +229,22 @@ class Group:
         with self._changed:
             self._changed.wait_for(lambda: not any(task in self._tasks for task in tasks), grace_s)
             left = tuple(task for task in tasks if task in self._tasks)
-        for task in left:
+        self._give_up(left)
+
+    def _give_up(self, tasks: tuple[Task, ...]) -> None:
+        """The patience with these is over: all of them lose their threads, and only then is each seen to."""
+        for task in tasks:
             task.end_grace()
             if installed() is Executor.THREADING and self._pool is not None and task.job is not None:
                 self._pool.write_off(task.job)
-            if self._left is not None:
-                self._left(task)
+        for task in tasks:
+            self._see_to(task)
+
+    def _see_to(self, task: Task) -> None:
+        """Tell whoever is to see to a task that was given up. What becomes of one must not keep the others waiting."""
+        if self._left is None:
+            return
+        try:
+            self._left(task)
+        except Exception:
+            LOG.exception('%s: task %s was given up, and whoever is to see to it has failed', self.name, task.name)

@@ -215,7 +215,7 @@ class Run:
         if self._asking is not None:
             return False
         for name, row, hook in waiting(self.world):
-            key = (row.id, row.traversal_id, hook)
+            key = (row.id, row.hook_traversal_id if hook else row.traversal_id, hook)
             if self.user.ids.get(name) == row.stack_id and key not in self._attended:
                 self._attended.add(key)
                 verb = (

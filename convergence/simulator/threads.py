@@ -50,13 +50,13 @@ class FiberGroup(Group):
         def rest() -> list[Task]:
             return [task for task in self.tasks if task in tasks]
 
-        def insist() -> None:
-            for task in rest():
-                task.end_grace()
-                self._leave(task)
-
         if tasks:
-            self._later(grace_s, lambda: bool(rest()), insist)
+            self._later(grace_s, lambda: bool(rest()), lambda: self._give_up(tuple(rest())))
+
+    @override
+    def _see_to(self, task: Task) -> None:
+        """As the base class; what goes wrong ends the run, for nobody reads a log."""
+        self._leave(task)
 
 
 class FiberGroups(ThreadGroups):

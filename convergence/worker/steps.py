@@ -37,11 +37,12 @@ LOG = logging.getLogger(__name__)
 
 ROUNDS = 3
 """How often what a node wants is evaluated anew because it has changed meanwhile."""
-TRACKING_S = 90
-"""For how many seconds the holder of a row is given the chance to find what was made for it."""
-
 NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
 """Why an action has failed whose result the database refuses for what is in it."""
+
+
+class Undecided(Conflict):
+    """Whoever holds a row may still find what was made for it: while it is held nothing can be decided."""
 
 
 class Steps:
@@ -58,7 +59,6 @@ class Steps:
         self._store = store
         self._worker = worker
         self._assess = assess
-        self._pause = pause
         self.results = Results(pause)
 
     def begin(self, traversal_id: str, number: int) -> Committed[StepDecision] | None:
@@ -119,8 +119,12 @@ class Steps:
         return self._store.transact(_held(claim), lambda view: finish(view, claim, NotBegun(), self._worker))
 
     def abandon(self, claim: Claim, reason: str) -> Committed[End] | None:
-        """Take a row from a task that does not stop."""
-        return self._store.transact(_held(claim), lambda view: abandon(view, claim, reason, self._worker))
+        """Take a row from a task that does not stop; returns when that is stored, or refused by the fence."""
+        return self.results.store(
+            claim,
+            None,
+            lambda: self._store.transact(_held(claim), lambda view: abandon(view, claim, reason, self._worker)),
+        )
 
     def interrupt(self, row: HeldRow) -> Claim | None:
         """Claim a row that was left in the middle when its stack came to rest; None where there is nothing to do."""
@@ -159,18 +163,16 @@ class Steps:
         LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
         if physical_id is None or physical_id == claim.resource.physical_id:
             return None
-        committed = None
-        for _ in range(TRACKING_S):
-            committed = self.results.store(
-                claim,
-                physical_id,
-                lambda: self._store.transact(
-                    WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
-                ),
+
+        def track() -> Committed[Tracking] | None:
+            tracked = self._store.transact(
+                WholeStack(claim.stack.id), lambda view: keep_track(view, claim, physical_id, self._worker.new_id)
             )
-            if committed is None or committed.verdict is not Tracking.HELD:
-                break
-            self._pause(1.0)
+            if tracked is not None and tracked.verdict is Tracking.HELD:
+                raise Undecided(f'{claim.resource.name} is held by another worker, which may find it')
+            return tracked
+
+        committed = self.results.store(claim, physical_id, track)
         if committed is None or committed.verdict not in {Tracking.KNOWN, Tracking.LEFT}:
             LOG.error('Made for a stack that does not know of it, remove it by hand: %s', Unsaved(claim, physical_id))
         return committed

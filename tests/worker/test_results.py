@@ -12,6 +12,7 @@ import pytest
 from convergence.core.claim import Worker
 from convergence.core.finish import release
 from convergence.core.model import Status
+from convergence.db.schema.models import RESOURCE
 from convergence.db.scopes import HeldResource, WholeStack
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, TransientFailure
@@ -268,7 +269,7 @@ def test_what_was_made_is_known_although_others_have_taken_the_row_meanwhile(
 def test_what_others_have_to_be_told_of_is_kept_for_as_long_as_the_database_is_away(
     harness: Harness, held: Held, waiting: tuple[Outage, WorkerService, str]
 ) -> None:
-    """After the result was refused the database goes away again: for longer than the holder of the row is waited for."""
+    """After the result was refused the database goes away again."""
     outage, worker, stack_id = waiting
     row = harness.row(stack_id, 'r')
     harness.store.transact(
@@ -288,6 +289,63 @@ def test_what_others_have_to_be_told_of_is_kept_for_as_long_as_the_database_is_a
     eventually(lambda: idle(worker))
     assert len(refusals) == 300
     assert [each.physical_id for each in harness.rows(stack_id)] == ['made']
+
+
+def test_what_was_made_waits_for_as_long_as_another_worker_holds_its_row(
+    harness: Harness, held: Held, waiting: tuple[Outage, WorkerService, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """That one may find it: until then it is neither forgotten nor anybody's to remove by hand."""
+    outage, worker, stack_id = waiting
+    row = harness.row(stack_id, 'r')
+    owned = RESOURCE.update().where(RESOURCE.c.id == row.id)
+    looks: list[int] = []
+
+    def write(**columns: Any) -> None:
+        with harness.store.writing() as connection:
+            connection.execute(owned.values(**columns))
+            connection.commit()
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) < 300:
+            harness.store.before(WholeStack, look)
+        else:
+            write(owner=None, fence=row.fence + 2)
+
+    write(owner='another worker', fence=row.fence + 1)
+    harness.store.before(WholeStack, look)
+    outage.left_s = 0.0
+    held.over.set()
+    eventually(lambda: idle(worker))
+    assert [each.physical_id for each in harness.rows(stack_id)] == ['made']
+    assert 'r is held by another worker, which may find it' in caplog.text
+    assert 'by hand' not in caplog.text
+
+
+def test_what_is_stuck_is_given_up_although_the_database_is_away_just_then(harness: Harness) -> None:
+    """All of it: the first that cannot be stored does not keep the others waiting, and each is stored in the end."""
+    outage, go_on = Outage(harness), threading.Event()
+    inside = threading.Barrier(3)
+
+    def stuck(call: Call[Any]) -> Answer:
+        inside.wait(PATIENCE_S)
+        go_on.wait(PATIENCE_S)
+        return Done('too late')
+
+    harness.reality.once |= {('create', 'r'): [stuck], ('create', 's'): [stuck]}
+    worker = a_worker(harness, outage.pause, threads=2)
+    stack_id = harness.create({'r': 'x', 's': 'x'})
+    for check in list(harness.messages.checks):
+        worker.check_resource(None, *check)
+    inside.wait(PATIENCE_S)
+    harness.cancel(stack_id, rollback=False)
+    outage.left_s = TEN_MINUTES_S
+    worker.cancel(None, *harness.messages.cancels.pop())
+    eventually(lambda: all(row.owner is None for row in harness.rows(stack_id)))
+    assert outage.left_s <= 0
+    assert {row.status_reason for row in harness.rows(stack_id)} == {'CREATE did not stop when it was told to'}
+    go_on.set()
+    eventually(lambda: idle(worker))
 
 
 def test_a_result_that_the_database_refuses_for_what_is_in_it_leaves_its_object_known(
