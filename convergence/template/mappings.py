@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
+import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -18,13 +21,18 @@ TEMPLATE_ENDINGS = ('.yaml', '.template')
 LONGEST_CHAIN = 32
 """Types that stand for each other one after the other. A longer chain is a circle, or the names grow without end."""
 
+_WILD = re.compile(r'[*?[]')
+_DEAR = re.compile(r'[?[]')
+_PATTERN_STEPS = 200
+"""What it costs at most to prepare a pattern that has more than ``*``, beside its length."""
+
 _SINGLE = ('hooks', 'restricted_actions', 'base_url')
 """Keys of one resource that are no types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is said about the resources that a name, or a pattern with ``*``, fits.
+    """What is said about the resources that a name, or a pattern, fits.
 
     :param types: as in `Mappings`, for these resources only.
     :param within: for the resources in a nested stack that such a resource is.
@@ -42,7 +50,7 @@ class Mappings:
     """What stands for what.
 
     :param types: by type name, or by its beginning and ``*``; another type, or the path of a template.
-    :param overrides: by the name of a resource, or a pattern with ``*``.
+    :param overrides: by the name of a resource, or a pattern; see `fits`.
     :param base_url: where paths of templates begin.
     """
 
@@ -52,11 +60,12 @@ class Mappings:
     _patterns: tuple[str, ...] = field(init=False, default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, '_patterns', tuple(name for name in self.overrides if '*' in name))
+        object.__setattr__(self, '_patterns', tuple(name for name in self.overrides if _WILD.search(name)))
 
     def cost(self) -> int:
         """Steps that a question about one resource takes at most."""
-        return 1 + len(self._patterns) + len(self.types)
+        dear = sum(_PATTERN_STEPS + len(pattern) for pattern in self._patterns if _DEAR.search(pattern))
+        return 1 + len(self._patterns) + len(self.types) + dear
 
     def implementation(self, name: str, type_: str, files: Mapping[str, str]) -> str | None:
         """The type, or the path of the template, that a resource really is; None if that never comes to an end.
@@ -105,7 +114,13 @@ def is_template(type_: str) -> bool:
 
 
 def fits(name: str, pattern: str) -> bool:
-    """Whether `name` is like `pattern`, where ``*`` stands for any text. In time proportional to their lengths."""
+    """Whether `name` is like `pattern`, as in a shell.
+
+    ``*`` stands for any text, ``?`` for one character, ``[ab]`` for one of several and ``[!ab]`` for any other one.
+    Takes time proportional to the lengths of both, and where only ``*`` is used little of it.
+    """
+    if _DEAR.search(pattern):
+        return _expression(pattern).match(name) is not None
     first, *others = pattern.split('*')
     if not others:
         return name == pattern
@@ -119,6 +134,12 @@ def fits(name: str, pattern: str) -> bool:
             return False
         position = found + len(part)
     return True
+
+
+@functools.lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    """The pattern as a regular expression: an atomic group for each ``*``, so nothing is tried twice."""
+    return re.compile(fnmatch.translate(pattern))
 
 
 def _mapped(type_: str, table: Mapping[str, str]) -> str | None:

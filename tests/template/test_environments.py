@@ -1,5 +1,6 @@
 """Environments: which type stands for which, what holds for single resources, several files in one."""
 
+import fnmatch
 import json
 
 import pytest
@@ -126,20 +127,31 @@ def test_hooks_and_restrictions_come_from_all_that_fits():
     assert found.restrictions == ('replace', 'update')
 
 
-@given(st.text(alphabet='ab', max_size=12), st.text(alphabet='ab*', max_size=6))
-def test_patterns_fit_as_people_expect(name, pattern):
-    def slowly(text, like):
-        if not like:
-            return not text
-        if like[0] == '*':
-            return any(slowly(text[start:], like[1:]) for start in range(len(text) + 1))
-        return text[:1] == like[0] and slowly(text[1:], like[1:])
-
-    assert fits(name, pattern) == slowly(name, pattern)
+@given(st.text(alphabet='ab[]!', max_size=12), st.text(alphabet='ab*?[]!-', max_size=7))
+def test_patterns_fit_as_in_a_shell(name, pattern):
+    assert fits(name, pattern) == fnmatch.fnmatchcase(name, pattern)
 
 
-def test_an_environment_made_to_exhaust_is_refused():
-    registry = {'resources': {f'*{number}*': {} for number in range(10_000)}}
+@pytest.mark.parametrize('pattern', ['web?', 'web[12]', 'web[!3-9]', '?eb1', 'w*[1]'])
+def test_a_restriction_holds_for_every_name_that_its_pattern_fits(pattern):
+    text = 'resources:\n  web1: {type: T}\n  db: {type: T}\n'
+    registry = {'resources': {pattern: {'restricted_actions': 'update', 'hooks': 'pre-update', 'T': 'Other'}}}
+    found = compiled(text, environment={'resource_registry': registry}).goal.definitions
+    assert (found['web1'].restrictions, found['web1'].hooks, found['web1'].type) == (
+        ('update',),
+        ('pre-update',),
+        'Other',
+    )
+    assert (found['db'].restrictions, found['db'].hooks, found['db'].type) == ((), (), 'T')
+
+
+def test_a_pattern_that_is_made_to_take_long_does_not():
+    assert not fits('a' * 255, '*a' * 100 + '?b')
+
+
+@pytest.mark.parametrize(('pattern', 'count'), [('*{}*', 10_000), ('?{}', 1_000)])
+def test_an_environment_made_to_exhaust_is_refused(pattern, count):
+    registry = {'resources': {pattern.format(number): {} for number in range(count)}}
     template = {
         'heat_template_version': 'newton',
         'resources': {f'r{number}': {'type': 'T'} for number in range(1_000)},
