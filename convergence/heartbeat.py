@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -118,11 +119,12 @@ class Heartbeat:
                 self._again()
 
     def _told(self) -> Mapping[str, Json]:
-        """What a heartbeat tells of the process: how busy it is, and which database server it uses."""
-        if self.witness is None:
-            return self._load()
-        self.witness.look()
-        return {**self._load(), 'database': self.witness.server}
+        """What a heartbeat tells of the process: its number, how busy it is, and which database server it uses."""
+        told: dict[str, Json] = {'pid': os.getpid(), **self._load()}
+        if self.witness is not None:
+            self.witness.look()
+            told['database'] = self.witness.server
+        return told
 
     def _watch(self) -> None:
         # Often enough to notice well before another lease is over.

@@ -30,10 +30,14 @@ PAUSE_S = 0.5
 
 
 class Api:
-    """One server, and one project of it."""
+    """One server, and one project of it.
 
-    def __init__(self, target: Target) -> None:
+    :param answer_s: how long to wait for an answer, in seconds.
+    """
+
+    def __init__(self, target: Target, *, answer_s: float = ANSWER_S) -> None:
         self.target = target
+        self._answer_s = answer_s
         self._session = requests.Session()
         self._session.headers.update(
             {'User-Agent': f'convergence/{__version__}', 'Accept': 'application/json, */*;q=0.1'}
@@ -45,12 +49,13 @@ class Api:
 
     # --- requests ---------------------------------------------------------------------------------------------
 
-    def get(self, path: str, **query: Any) -> Any:
+    def get(self, path: str, *, repeats: int = REPEATS, **query: Any) -> Any:
         """The document at a path below the project.
 
+        :param repeats: how often it may be asked for while no answer comes.
         :param query: what is None is left out.
         """
-        return _document(self.ask('GET', path, query=query, repeats=REPEATS))
+        return _document(self.ask('GET', path, query=query, repeats=repeats))
 
     def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
@@ -106,7 +111,7 @@ class Api:
                 params={name: value for name, value in (query or {}).items() if value is not None},
                 json=body,
                 headers={**({'X-Auth-Token': token} if token else {}), **(headers or {})},
-                timeout=(CONNECT_S, STREAM_S if stream else ANSWER_S),
+                timeout=(min(CONNECT_S, self._answer_s), STREAM_S if stream else self._answer_s),
                 allow_redirects=False,
                 stream=stream,
             )

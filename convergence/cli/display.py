@@ -15,7 +15,7 @@ from convergence.cli.output import harmless
 from convergence.cli.progress import Line, Mood, OperationProgress
 
 STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
-IDLE, KEPT = 'waiting', 'unchanged'
+WAITING, KEPT, NOT_BEGUN = 'waiting', 'unchanged', 'not begun'
 _STATE_WIDTH = len('ROLLBACK_IN_PROGRESS')
 _BRANCH, _LAST = ('├─ ', '|- '), ('└─ ', '`- ')
 
@@ -31,13 +31,10 @@ class Display(Protocol):
     ) -> None:
         """End; what was shown last stays."""
 
-    def show(
-        self, progress: OperationProgress, changes: Sequence[Line], now_s: float, idle: str, note: str = ''
-    ) -> None:
+    def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Show how things are.
 
         :param changes: what has changed since the last call.
-        :param idle: the word for resources to which nothing has happened.
         :param note: what else is to be known, a sentence.
         """
 
@@ -58,12 +55,10 @@ class LiveTree:
     ) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def show(
-        self, progress: OperationProgress, changes: Sequence[Line], now_s: float, idle: str, note: str = ''
-    ) -> None:
+    def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Draw the tree again, with the times of now."""
         room = max(3, self._console.height - 4)
-        shown = tree(progress, now_s, idle, room, plain=not _can_draw(self._console))
+        shown = tree(progress, now_s, room, plain=not _can_draw(self._console))
         if note:
             shown.add_row(Text(note, 'yellow'), '', '', '', '')
         self._live.update(shown, refresh=True)
@@ -84,15 +79,17 @@ class PlainLines:
     ) -> None:
         """Nothing to tidy up."""
 
-    def show(
-        self, progress: OperationProgress, changes: Sequence[Line], now_s: float, idle: str, note: str = ''
-    ) -> None:
+    def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Print what has changed."""
         for line in changes:
             text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type or "the stack":<30}  {line.state}'
             if line.mood is Mood.BAD and line.reason:
                 text = f'{text}  {" ".join(line.reason.split())}'
             self._console.print(Text(harmless(text)), soft_wrap=True)
+        for line in progress.lines:
+            if progress.was_kept_from(line):
+                text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type:<30}  {NOT_BEGUN}'
+                self._console.print(Text(harmless(text)), soft_wrap=True)
         if note and note != self._note:
             self._console.print(Text(f'  {now_s:6.1f} s  {note}'), soft_wrap=True)
         self._note = note
@@ -103,7 +100,7 @@ def display_for(console: Console) -> Display:
     return LiveTree(console) if console.is_terminal else PlainLines(console)
 
 
-def tree(progress: OperationProgress, now_s: float, idle: str, room: int, *, plain: bool = False) -> Table:
+def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = False) -> Table:
     """The stack and below it its resources.
 
     :param room: most resources to show; where there are more, those that are done are left out first.
@@ -128,7 +125,7 @@ def tree(progress: OperationProgress, now_s: float, idle: str, room: int, *, pla
         shown.add_row(
             title,
             Text(harmless(line.type)),
-            _state(line, idle),
+            _state(line, _idle(progress, line)),
             '' if took_s is None else _seconds(took_s),
             Text(harmless(_remark(progress, line))),
         )
@@ -151,8 +148,15 @@ def _remark(progress: OperationProgress, line: Line) -> str:
         return ' '.join(line.reason.split())
     if line.mood is Mood.WAITING and (others := progress.waits_for(line)):
         more = f' and {len(others) - 2} more' if len(others) > 2 else ''
-        return f'waits for {", ".join(others[:2])}{more}'
+        return f'{"needs" if progress.is_over else "waits for"} {", ".join(others[:2])}{more}'
     return ''
+
+
+def _idle(progress: OperationProgress, line: Line) -> str:
+    """The word for a resource to which nothing has happened."""
+    if not progress.is_over:
+        return WAITING
+    return NOT_BEGUN if progress.was_kept_from(line) else KEPT
 
 
 def _state(line: Line, idle: str) -> Text:

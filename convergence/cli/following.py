@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from convergence.cli.client import Document, StackClient
-from convergence.cli.display import IDLE, KEPT, Display
+from convergence.cli.display import Display
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
 from convergence.cli.feed import Feed
 from convergence.cli.progress import BEGUN, OperationProgress, Scene
@@ -57,12 +57,25 @@ def scene_of(stack: StackClient, before: Scene | None = None, *, deleting: bool 
         requires.setdefault(str(edge['from']), []).append(str(edge['to']))
     if deleting:
         return Scene(stack.name, stack.id, {}, types, requires)
-    return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires)
+    # What has no state yet has not been made: a creation that has failed is told so by its rows alone after a while.
+    planned = frozenset(
+        str(node['name']) for node in graph['nodes'] if node.get('is_planned') or _is_untouched(node.get('status'))
+    )
+    return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires, planned)
+
+
+def _is_untouched(status: str | None) -> bool:
+    return status is None or status.startswith('INIT_')
 
 
 def before(stack: StackClient) -> OperationStart:
     """Remember how a stack is, before an operation on it begins."""
     return OperationStart(scene_of(stack), stack.last_event())
+
+
+def is_good(state: str) -> bool:
+    """Whether a stack in that state has become what was wanted last."""
+    return state.endswith('_COMPLETE') and not state.startswith('ROLLBACK_')
 
 
 class Follower:
@@ -106,7 +119,7 @@ class Follower:
                         return self._end(progress, ending, since)
                 events = feed.take(TICK_S)
                 now_s = self._now_s()
-                self._display.show(progress, progress.learn(events, now_s), now_s, IDLE, note)
+                self._display.show(progress, progress.learn(events, now_s), now_s, note)
                 look = any(map(progress.is_about_the_stack, events)) or self._clock() - looked > LOOK_S
                 if self._timeout_s is not None and now_s > self._timeout_s:
                     raise Unfinished(
@@ -132,7 +145,9 @@ class Follower:
         with contextlib.suppress(NotFound, Unreachable):
             events = self._stack.events(progress.last_event or since)
         now_s = self._now_s()
-        self._display.show(progress, progress.learn(events, now_s), now_s, KEPT)
+        changes = progress.learn(events, now_s)
+        progress.end(well=is_good(ending.state))
+        self._display.show(progress, changes, now_s)
         return ending
 
     def _now_s(self) -> float:

@@ -94,7 +94,7 @@ class ResultPrinter:
         if self.form is Format.JSON:
             say(json.dumps(document, indent=2, ensure_ascii=False))
         elif self.form is Format.YAML:
-            say(yaml.dump(document, Dumper=_YamlDumper, sort_keys=False, allow_unicode=True), nl=False)
+            say_yaml(document)
         else:
             return False
         return True
@@ -112,6 +112,11 @@ def say(text: str, *, nl: bool = True) -> None:
     :param nl: whether a line break is added.
     """
     click.echo(escaped(text, keep='\n\t'), nl=nl)
+
+
+def say_yaml(document: Any) -> None:
+    """Print a document as YAML."""
+    say(yaml.dump(document, Dumper=_YamlDumper, sort_keys=False, allow_unicode=True), nl=False)
 
 
 class _YamlDumper(yaml.SafeDumper):

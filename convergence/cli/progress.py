@@ -74,6 +74,7 @@ class Scene:
     :param wanted: type by name of what the stack is to have, in the order to show; empty for a delete.
     :param existing: type by name of what it has at the beginning.
     :param requires: what each resource needs, by name.
+    :param planned: the wanted ones that the operation is to visit; all others are as they should be already.
     """
 
     stack_name: str
@@ -81,6 +82,7 @@ class Scene:
     wanted: Mapping[str, str] = field(default_factory=dict)
     existing: Mapping[str, str] = field(default_factory=dict)
     requires: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    planned: frozenset[str] = frozenset()
 
 
 class OperationProgress:
@@ -88,11 +90,13 @@ class OperationProgress:
 
     :ivar stack: the line of the stack itself.
     :ivar last_event: id of the last event that was learned.
+    :ivar is_over: whether nothing more will happen, and `went_well`, whether it has become what was wanted.
     """
 
     def __init__(self, scene: Scene) -> None:
         self.stack = Line(scene.stack_name, '', Part.WANTED)
         self.last_event: str | None = None
+        self.is_over = self.went_well = False
         self._scene = scene
         self._seen: set[str] = set()
         wanted = {(name, Part.WANTED): Line(name, kind, Part.WANTED) for name, kind in scene.wanted.items()}
@@ -121,10 +125,22 @@ class OperationProgress:
         doubled = line.part is Part.LEAVING and (line.name, Part.WANTED) in self._lines
         return f'{line.name}{OLD}' if doubled else line.name
 
+    def end(self, *, well: bool) -> None:
+        """Take note that the operation has ended.
+
+        :param well: whether all has become as it was wanted.
+        """
+        self.is_over, self.went_well = True, well
+
+    def was_kept_from(self, line: Line) -> bool:
+        """Whether an operation that has failed was to do something with a resource, and has not begun to."""
+        was_meant = line.part is Part.LEAVING or line.name in self._scene.planned
+        return self.is_over and not self.went_well and not line.state and was_meant
+
     def waits_for(self, line: Line) -> list[str]:
-        """The resources at work, or failed, that keep one from its turn, directly or through others."""
+        """What keeps a resource from its turn, directly or through others: those at work, then those that failed."""
         edges = self._scene.requires if line.part is Part.WANTED else self._needed_by
-        found: dict[str, None] = {}
+        found: dict[Mood, list[str]] = {Mood.BUSY: [], Mood.BAD: []}
         seen, waiting = {line.name}, list(edges.get(line.name, ()))
         while waiting:
             name = waiting.pop(0)
@@ -133,9 +149,9 @@ class OperationProgress:
             seen.add(name)
             waiting += edges.get(name, ())
             other = self._lines.get((name, line.part))
-            if other is not None and other.mood in (Mood.BUSY, Mood.BAD):
-                found[name] = None
-        return list(found)
+            if other is not None and other.mood in found:
+                found[other.mood].append(name)
+        return [*found[Mood.BUSY], *found[Mood.BAD]]
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
         """Take note of events, in their order; those that were seen before change nothing.

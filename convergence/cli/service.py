@@ -8,7 +8,7 @@ from convergence.cli.client import Api
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 
-COLUMNS = ('binary', 'host', 'status', 'version', 'updated_at', 'id')
+COLUMNS = ('binary', 'host', 'status', 'version', 'updated_at', 'id', 'pid')
 
 
 @click.group(epilog=EPILOG)
@@ -20,5 +20,9 @@ def service() -> None:
 @printing
 @connected
 def list_(api: Api, output: ResultPrinter) -> None:
-    """List engines and workers, and whether they are alive."""
+    """List the processes of the installation, and whether they are alive.
+
+    "id" is what logs and "stack explain" call a process; "pid" is its number on its host, known from its first sign of
+    life.
+    """
     output.listing(COLUMNS, api.get('services')['services'])

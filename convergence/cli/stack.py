@@ -1,4 +1,4 @@
-"""``convergence stack``: the group of commands; those that change something are in `stack_changes`, the others here."""
+"""``convergence stack``: the group of commands; those that only look at stacks are here, the others beside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 import click
 from rich.text import Text
 
-from convergence.cli import stack_changes, stack_signals
+from convergence.cli import (
+    stack_actions,
+    stack_changes,
+    stack_hooks,
+    stack_parts,
+    stack_signals,
+    stack_snapshots,
+    stack_transfers,
+)
+from convergence.cli.arguments import OUTPUT_IF_ANY, RESOURCE_IF_ANY, STACK, complete_resources
 from convergence.cli.client import Api, Document
 from convergence.cli.exits import NotFound
 from convergence.cli.following import OperationStart, console, scene_of
@@ -22,7 +31,6 @@ EVENT_COLUMNS = ('event_time', 'resource_name', 'resource_status', 'resource_sta
 OUTPUT_COLUMNS = ('output_key', 'output_value', 'description')
 HISTORY_COLUMNS = ('started_at', 'action', 'status', 'finished_at', 'reason', 'id')
 FRONTIER_COLUMNS = ('resource_name', 'resource_type', 'state', 'age_s', 'attempts', 'owner_host', 'last_error')
-_NAME = click.argument('name', metavar='STACK')
 
 
 @click.group(epilog=EPILOG)
@@ -33,8 +41,11 @@ def stack() -> None:
     """
 
 
-for _command in (*stack_changes.COMMANDS, stack_signals.signal_url):
-    stack.add_command(_command)
+for _commands in (stack_changes, stack_actions, stack_parts, stack_signals, stack_transfers):
+    for _command in _commands.COMMANDS:
+        stack.add_command(_command)
+stack.add_command(stack_hooks.hook)
+stack.add_command(stack_snapshots.snapshot)
 
 
 @stack.command('list', epilog=EPILOG)
@@ -53,7 +64,7 @@ def list_(
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
+@STACK
 @printing
 @connected
 def show(api: Api, output: ResultPrinter, name: str) -> None:
@@ -68,8 +79,8 @@ def show(api: Api, output: ResultPrinter, name: str) -> None:
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
-@click.argument('key', required=False)
+@STACK
+@OUTPUT_IF_ANY
 @printing
 @connected
 def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None:
@@ -93,8 +104,8 @@ def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
-@click.argument('resource', required=False)
+@STACK
+@RESOURCE_IF_ANY
 @printing
 @connected
 def resources(api: Api, output: ResultPrinter, name: str, resource: str | None) -> None:
@@ -109,9 +120,9 @@ def resources(api: Api, output: ResultPrinter, name: str, resource: str | None) 
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option('--follow', is_flag=True, help='Those to come as well, until Ctrl-C or the end of the stack.')
-@click.option('--resource', metavar='NAME', help='Only those of one resource.')
+@click.option('--resource', metavar='NAME', shell_complete=complete_resources, help='Only those of one resource.')
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only the newest N.')
 @printing
 @connected
@@ -130,7 +141,7 @@ def events(api: Api, output: ResultPrinter, name: str, follow: bool, resource: s
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most.')
 @printing
 @connected
@@ -140,7 +151,7 @@ def history(api: Api, output: ResultPrinter, name: str, limit: int | None) -> No
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
+@STACK
 @printing
 @connected
 def explain(api: Api, output: ResultPrinter, name: str) -> None:
@@ -157,7 +168,7 @@ def explain(api: Api, output: ResultPrinter, name: str) -> None:
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option(
     '-f',
     '--format',
@@ -179,7 +190,7 @@ def graph(api: Api, name: str, form: str) -> None:
 
 
 @stack.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option(
     '--for', 'wanted', metavar='STATE', default='', help='The state to end in, such as UPDATE_COMPLETE; else exit 1.'
 )

@@ -1,11 +1,10 @@
-"""The commands of ``convergence stack`` that change something, and ``convergence apply``."""
+"""The commands of ``convergence stack`` that give a stack a goal, or none, and ``convergence apply``."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,10 +14,12 @@ from rich.console import Console
 
 from convergence.cli import plan as plans
 from convergence.cli import plan_report
+from convergence.cli.arguments import STACK, complete_resources
 from convergence.cli.client import Api, Document, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.feed import Feed
-from convergence.cli.following import DELETED, OperationStart, before, scene_of
+from convergence.cli.following import DELETED, OperationStart, before
+from convergence.cli.operations import Follow, begun, followed
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import Format, ResultPrinter, harmless, say
 from convergence.cli.plan import Plan, PlannedOperation, Saved
@@ -27,7 +28,6 @@ from convergence.cli.submission import blaming, body_of, describing
 from convergence.cli.waiting import conclude, short, waitable, watch
 from convergence.escaping import escaped
 
-_NAME = click.argument('name', metavar='STACK')
 _TEMPLATE_HELP = 'The template; "-" for standard input.'
 _PLANNING = (
     click.option('--dry-run', is_flag=True, help='Show what would be done, and do nothing.'),
@@ -48,24 +48,11 @@ def planned(command: Any) -> Any:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class Follow:
-    """Whether and for how long to follow an operation."""
-
-    wait: bool
-    timeout_s: float | None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Follow:
-        """By the options of `waitable`."""
-        return cls(bool(given['wait']) or given['wait_timeout'] is not None, given['wait_timeout'])
-
-
 # --- create, update, delete -----------------------------------------------------------------------------------
 
 
 @click.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option('-t', '--template', 'template', metavar='FILE', required=True, help=_TEMPLATE_HELP)
 @describing
 @planned
@@ -90,7 +77,7 @@ def create(api: Api, output: ResultPrinter, name: str, template: str, **given: A
 
 
 @click.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option('-t', '--template', 'template', metavar='FILE', help=f'{_TEMPLATE_HELP}  [default: what the stack has]')
 @click.option('--existing', is_flag=True, help='Keep the parameters and environment that the stack has, and add these.')
 @click.option('--clear-parameter', 'clear_parameters', multiple=True, metavar='NAME', help='Back to its default.')
@@ -121,11 +108,12 @@ def update(api: Api, output: ResultPrinter, name: str, template: str | None, exi
 
 
 @click.command(epilog=EPILOG)
-@_NAME
+@STACK
 @click.option('-y', '--yes', is_flag=True, help='Do not ask.')
 @click.option(
     '--leave',
     multiple=True,
+    shell_complete=complete_resources,
     metavar='RESOURCE',
     help='Leave the object of this resource behind, whatever becomes of it; several times for several.',
 )
@@ -186,37 +174,7 @@ def apply(api: Api, output: ResultPrinter, file: Path, **given: Any) -> int:
         ) from None
 
 
-# --- actions --------------------------------------------------------------------------------------------------
-
-
-@click.command(epilog=EPILOG)
-@_NAME
-@waitable
-@printing
-@connected
-def cancel(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
-    """End the operation that is going on, and leave everything as it is then.
-
-    Works for every operation, a delete and a rollback too. The stack becomes ..._FAILED; update or delete it next. What
-    is running at the moment is stopped, or given up after a while.
-    """
-    return _acted(api.stack(name), 'cancel_without_rollback', '', Follow.of(given), output)
-
-
-@click.command(epilog=EPILOG)
-@_NAME
-@waitable
-@printing
-@connected
-def rollback(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
-    """End the creation or update that is going on, and go back to what the stack was before.
-
-    Any other operation that is going on only ends, as with "cancel".
-    """
-    return _acted(api.stack(name), 'cancel_update', 'ROLLBACK_COMPLETE', Follow.of(given), output)
-
-
-COMMANDS = (create, update, delete, cancel, rollback)
+COMMANDS = (create, update, delete)
 
 
 # --- parts ----------------------------------------------------------------------------------------------------
@@ -237,18 +195,14 @@ def _created(stack: StackClient, follow: Follow, output: ResultPrinter) -> int:
     if not follow.wait:
         output.record(short(stack.show()))
         return ExitCode.OK
-    return _follow(stack, OperationStart(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
+    return followed(stack, OperationStart(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
 
 
 def _updated(
     stack: StackClient, method: str, body: Mapping[str, Any], follow: Follow, output: ResultPrinter, *, base: str = ''
 ) -> int:
-    start = before(stack) if follow.wait else None
-    stack.api.send(method, stack.at(), body, {'If-Match': base} if base else None)
-    if start is None:
-        output.record(short(stack.show()))
-        return ExitCode.OK
-    return _follow(stack, start, 'UPDATE_COMPLETE', follow, output)
+    headers = {'If-Match': base} if base else None
+    return begun(stack, lambda: stack.api.send(method, stack.at(), body, headers), 'UPDATE_COMPLETE', follow, output)
 
 
 def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinter, leave: Sequence[str] = ()) -> int:
@@ -264,23 +218,6 @@ def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinte
     if leave and ending is not None and ending.state == DELETED:
         click.echo(harmless(ending.reason), err=True)  # it says what stays: type, physical id, token
     return code
-
-
-def _acted(stack: StackClient, action: str, wanted: str, follow: Follow, output: ResultPrinter) -> int:
-    start = before(stack) if follow.wait else None
-    stack.act(action)
-    if start is None:
-        output.record(short(stack.show()))
-        return ExitCode.OK
-    ending = watch(stack, start, scene_of(stack, start.scene), follow.timeout_s)
-    if not wanted and ending is not None:
-        wanted = ending.state  # a cancelled operation is meant to end like that
-    return conclude(stack, ending, wanted, output)
-
-
-def _follow(stack: StackClient, start: OperationStart, wanted: str, follow: Follow, output: ResultPrinter) -> int:
-    scene = scene_of(stack, start.scene)
-    return conclude(stack, watch(stack, start, scene, follow.timeout_s), wanted, output)
 
 
 def tail(

@@ -1,19 +1,23 @@
-"""``convergence stack signal-url``: addresses at which a resource can be signalled without a token."""
+"""``convergence stack signal`` and ``signal-url``: tell a resource something, or let somebody without a token do it."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import click
 
+from convergence.cli.arguments import RESOURCE, STACK
 from convergence.cli.client import Api
+from convergence.cli.exits import UsageMistake
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 
 
 @click.command('signal-url', epilog=EPILOG)
-@click.argument('name', metavar='STACK')
-@click.argument('resource')
+@STACK
+@RESOURCE
 @click.option(
     '--expires-in',
     type=click.IntRange(min=1),
@@ -40,3 +44,39 @@ def signal_url(api: Api, output: ResultPrinter, name: str, resource: str, expire
             err=True,
         )
     output.record(made)
+
+
+@click.command(epilog=EPILOG)
+@STACK
+@RESOURCE
+@click.option('--data', metavar='JSON', help='What to say, a map.')
+@click.option(
+    '--data-file',
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar='FILE',
+    help='What to say, from a file.',
+)
+@connected
+def signal(api: Api, name: str, resource: str, data: str | None, data_file: Path | None) -> None:
+    """Hand a signal to RESOURCE. What it may say depends on the resource's type; nothing is fine for many."""
+    if data is not None and data_file is not None:
+        raise UsageMistake('--data and --data-file: leave one of them out.')
+    stack = api.stack(name)
+    api.send('POST', stack.at('resources', resource, 'signal'), _details(data, data_file))
+    click.echo(f'Resource {resource} of stack {stack.name} was signalled.', err=True)
+
+
+def _details(data: str | None, data_file: Path | None) -> dict[str, Any] | None:
+    if data is None and data_file is None:
+        return None
+    option = '--data' if data is not None else f'--data-file: {data_file}'
+    try:
+        found = json.loads(data if data is not None else data_file.read_bytes() if data_file is not None else b'')
+    except (OSError, ValueError) as error:
+        raise UsageMistake(f'{option} is not JSON: {error}') from None
+    if not isinstance(found, dict):
+        raise UsageMistake(f'{option} must be a map, such as {{"status": "SUCCESS"}}.')
+    return found
+
+
+COMMANDS = (signal, signal_url)

@@ -99,7 +99,7 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
             body['template'] = bundle.text
         body['files'] = {**bundle.files, **bundle.environments}
         body['environment_files'] = list(bundle.environments)
-    body['parameters'] = {**_pairs('--parameter', given['parameters']), **_contents(given['parameter_files'])}
+    body['parameters'] = {**pairs('--parameter', given['parameters']), **_contents(given['parameter_files'])}
     for name in ('tags', 'timeout_mins', 'disable_rollback'):
         if given.get(name) is not None:
             body[name] = given[name]
@@ -165,7 +165,11 @@ def _unreadable(problems: Any, template: str | None) -> UnreadableFiles:
     return UnreadableFiles('files cannot be read', named)
 
 
-def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    """What several options of the form NAME=VALUE say.
+
+    :raises UsageMistake: one has another form.
+    """
     found: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition('=')
@@ -178,7 +182,7 @@ def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
 
 def _contents(given: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, path in _pairs('--parameter-file', given).items():
+    for name, path in pairs('--parameter-file', given).items():
         try:
             found[name] = Path(path).read_text(encoding='utf-8')
         except (OSError, UnicodeDecodeError) as error:

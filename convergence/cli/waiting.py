@@ -12,7 +12,7 @@ from rich.text import Text
 from convergence.cli.client import Document, StackClient
 from convergence.cli.display import display_for
 from convergence.cli.exits import CommandFailed, ExitCode
-from convergence.cli.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on
+from convergence.cli.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
 from convergence.cli.output import ResultPrinter, harmless, mood
 from convergence.cli.progress import Scene
 
@@ -50,10 +50,17 @@ def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: fl
         return None
 
 
-def conclude(stack: StackClient, ending: Ending | None, wanted: str, output: ResultPrinter) -> int:
+def conclude(
+    stack: StackClient,
+    ending: Ending | None,
+    wanted: str,
+    output: ResultPrinter,
+    document: Callable[[], Document] | None = None,
+) -> int:
     """Say how an operation ended, and print the stack; the exit code.
 
     :param wanted: the state in which it was to end; empty: any that is no failure.
+    :param document: what to print instead of the stack.
     """
     if ending is None:
         return ExitCode.INTERRUPTED
@@ -69,14 +76,11 @@ def conclude(stack: StackClient, ending: Ending | None, wanted: str, output: Res
     shown.print(text, soft_wrap=True)
     if not good:
         blame(shown, stack, ending)
-    if ending.state != DELETED:
+    if document is not None:
+        output.record(document())
+    elif ending.state != DELETED:
         output.record(short(stack.show(outputs=good)))
     return ExitCode.OK if good else ExitCode.FAILED
-
-
-def is_good(state: str) -> bool:
-    """Whether a stack in that state has become what was wanted last."""
-    return state.endswith('_COMPLETE') and not state.startswith('ROLLBACK_')
 
 
 def short(document: Document) -> Document:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections.abc import Callable
 
@@ -51,7 +52,13 @@ class ApiPresence:
         while True:
             self._ask(
                 lambda context: self._client.service_beat(
-                    context, self._id, 'api', self._host, __version__, self._lease_s, self._load()
+                    context,
+                    self._id,
+                    'api',
+                    self._host,
+                    __version__,
+                    self._lease_s,
+                    {'pid': os.getpid(), **self._load()},
                 )
             )
             if self._stopping.wait(self._interval_s):

@@ -24,6 +24,7 @@ GROUPS = {
     'completion': 'convergence.cli.completion:completion',
     'serve': 'convergence.cmd.serve:serve',
     'service': 'convergence.cli.service:service',
+    'software': 'convergence.cli.software:software',
     'stack': 'convergence.cli.stack:stack',
     'template': 'convergence.cli.template:template',
 }

@@ -230,7 +230,7 @@ def service_list(arguments: argparse.Namespace, database: Database) -> ProgramEx
     from convergence.db.statements.store import Store
 
     require_newest(database)
-    head = ('KIND', 'HOST', 'ID', 'VERSION', 'STARTED', 'LAST SIGN OF LIFE', 'STATE', 'LOAD')
+    head = ('KIND', 'HOST', 'PID', 'ID', 'VERSION', 'STARTED', 'LAST SIGN OF LIFE', 'STATE', 'LOAD')
     rows = [head, *(_row(service) for service in Roster(Store(database)).services())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     for row in rows:
@@ -277,6 +277,7 @@ def _row(service: Service) -> tuple[str, ...]:
     return (
         service.kind,
         service.host,
+        str(service.load.get('pid', '')),
         service.id,
         service.version,
         started,

@@ -1,19 +1,16 @@
 """The commands of ``convergence stack``, against a real server in this process."""
 
 import json
-import os
 import stat
 import time
 
 import pytest
 import requests
 
-from convergence.api.server import HttpServer
 from convergence.cli.client import _accepted
 from convergence.cli.exits import CommandFailed
-from convergence.cmd import convergence as command
-from convergence.config import ApiSettings
-from tests.api.installation import application, installed, waiting
+from tests.api.installation import waiting
+from tests.cli.conftest import PUBLIC
 
 SIMPLE = """heat_template_version: 2018-08-31
 parameters:
@@ -25,7 +22,6 @@ resources:
 outputs:
   said: {value: {get_attr: [a, output]}}
 """
-PUBLIC = 'http://orchestration.example.org'
 WAITS = """heat_template_version: 2018-08-31
 resources:
   handle: {type: OS::Heat::WaitConditionHandle}
@@ -38,41 +34,13 @@ resources:
 """
 
 
-@pytest.fixture(scope='module')
-def installation(tmp_path_factory):
-    """What the commands are sent to."""
-    with installed(tmp_path_factory.mktemp('served'), api=ApiSettings(public_url=PUBLIC)) as api:
-        yield api
-
-
-@pytest.fixture(scope='module')
-def url(installation):
-    """A server on a port of its own."""
-    server = HttpServer(application(installation.embedded.client), '127.0.0.1', 0, threads=8)
-    server.start()
-    yield server.address
-    server.stop(10)
-
-
 @pytest.fixture
-def run(url, tmp_path, monkeypatch, capfd):
-    """Run a command in an empty directory: exit code, standard output, standard error."""
-    for name in [name for name in os.environ if name.startswith(('OS_', 'CONVERGENCE_'))]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv('XDG_CONFIG_HOME', str(tmp_path / 'config'))
-    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
-    monkeypatch.setenv('CONVERGENCE_ENDPOINT', url)
+def run(command_line, tmp_path):
+    """Run a command in a directory with some templates: exit code, standard output, standard error."""
     (tmp_path / 'simple.yaml').write_text(SIMPLE)
     (tmp_path / 'failing.yaml').write_text(FAILING)
     (tmp_path / 'waits.yaml').write_text(WAITS)
     (tmp_path / 'slow.json').write_text(json.dumps(waiting(600)))
-
-    def command_line(*arguments):
-        code = command.main(list(arguments))
-        out, err = capfd.readouterr()
-        return code, out, err
-
     return command_line
 
 
@@ -108,6 +76,20 @@ def test_a_failure_tells_the_root_cause_first(run):
     after = err[err.index('Root cause: bad (CREATE)') :]
     assert 'because of it: after' in after
     assert 'Root cause: bad' in run('stack', 'explain', 'broken')[2]
+
+
+def test_an_update_that_fails_says_what_it_has_not_begun(run, tmp_path):
+    resource = '  {0}: {{type: OS::Heat::TestResource, properties: {{value: {1}}}, depends_on: {2}}}\n'
+    text = 'heat_template_version: 2018-08-31\nresources:\n' + ''.join(
+        resource.format(name, 1, needed) for name, needed in (('a', '[]'), ('b', 'a'), ('c', '[]'))
+    )
+    (tmp_path / 'three.yaml').write_text(text)
+    assert run('stack', 'create', 'halfway', '-t', 'three.yaml', '--wait')[0] == 0
+    worse = text.replace('{value: 1}', '{value: 2, fail: true}', 1).replace('{value: 1}', '{value: 2}', 1)
+    (tmp_path / 'three.yaml').write_text(worse)
+    code, _, err = run('stack', 'update', 'halfway', '-t', 'three.yaml', '--disable-rollback', '--wait')
+    assert code == 1
+    assert [line.split()[2] for line in err.splitlines() if line.endswith('not begun')] == ['b']
 
 
 def test_a_dry_run_shows_what_changes_and_does_nothing(run):

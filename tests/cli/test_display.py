@@ -124,7 +124,7 @@ def test_the_tree_fits_eighty_columns_and_a_small_window():
     progress = OperationProgress(Scene(STACK, STACK_ID, {f'resource-{number}': kind for number in range(30)}))
     progress.learn([event('resource-29', 'ROLLBACK_IN_PROGRESS')], 0.0)
     shown = console()
-    shown.print(tree(progress, 34.5, 'waiting', room=10, plain=True))
+    shown.print(tree(progress, 34.5, room=10, plain=True))
     lines = written(shown).splitlines()
     assert len(lines) == 11
     assert max(map(len, lines)) <= 80
@@ -133,10 +133,38 @@ def test_the_tree_fits_eighty_columns_and_a_small_window():
     assert lines[-1].split() == ['`-', 'and', '21', 'more']
 
 
+@pytest.mark.parametrize(
+    ('well', 'words'),
+    [(False, {'not-begun': 'not begun', 'kept': 'unchanged', 'to-go': 'not begun'}), (True, 'unchanged')],
+)
+def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_is(well, words):
+    names = ('bad', 'not-begun', 'kept')
+    scene = Scene(
+        STACK,
+        STACK_ID,
+        dict.fromkeys(names, 'T'),
+        dict.fromkeys((*names, 'to-go'), 'T'),
+        {'not-begun': ['bad']},
+        frozenset(('bad', 'not-begun')),
+    )
+    progress = OperationProgress(scene)
+    progress.learn([event('bad', 'UPDATE_FAILED', reason='no room')], 1.0)
+    progress.end(well=well)
+    shown = console()
+    shown.print(tree(progress, 1.0, room=10, plain=True))
+    found = {line[3:].split()[0]: line for line in written(shown).splitlines()}
+    for name in ('not-begun', 'kept', 'to-go'):
+        assert (words if isinstance(words, str) else words[name]) in found[name]
+    assert 'waits for' not in found['not-begun']
+    plain = console()
+    PlainLines(plain).show(progress, [], 1.0)
+    assert written(plain).count('not begun') == (0 if well else 2)
+
+
 def test_texts_of_users_are_no_markup():
     progress = OperationProgress(Scene(STACK, STACK_ID, {'[red]x[/red]': '[bold]'}))
     shown = console()
-    shown.print(tree(progress, 0.0, 'kept', room=10))
+    shown.print(tree(progress, 0.0, room=10))
     report = Report(shown)
     report.check('[c]', True)
     for text in ('[red]x[/red]', '[bold]', '[c]'):

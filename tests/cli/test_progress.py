@@ -85,6 +85,8 @@ def test_what_waits_says_for_what():
     progress.learn([event('a', 'CREATE_IN_PROGRESS'), event('other', 'CREATE_COMPLETE')], 1.0)
     assert progress.waits_for(lines['c']) == progress.waits_for(lines['b']) == ['a']
     assert progress.waits_for(lines['d']) == []
+    progress.learn([event('a', 'CREATE_FAILED'), event('other', 'UPDATE_IN_PROGRESS')], 2.0)
+    assert progress.waits_for(lines['c']) == ['other', 'a']
 
 
 def test_what_is_to_be_removed_waits_for_what_needs_it():

@@ -297,6 +297,7 @@ def service(row: Service) -> Document:
         'binary': f'convergence-{row.kind}',
         'topic': row.kind,
         'version': row.version,
+        'pid': row.load.get('pid'),
         'report_interval': row.lease_s,
         'created_at': _exact_moment(row.started_at),
         'updated_at': _exact_moment(row.beat_at),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from convergence import errors
-from convergence.core.rows import Resource
+from convergence.core.model import Phase
+from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort, RosterPort
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.stacks import in_service
@@ -43,16 +44,23 @@ class HistoryReads(Reading[ReaderPort]):
     def stack_graph(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The resources of a stack and what needs what.
 
-        :returns: `nodes`, each with `name`, `type`, `status` (null: not begun) and `reason`; first what is wanted, in
-            the order of the template, then what is left of older templates. `edges`: `from` needs `to`.
+        :returns: `nodes`, each with `name`, `type`, `status` (null: not begun), `reason` and `is_planned`, whether the
+            current operation is to visit it, or has, as long as that is known; first what is wanted, in the order of
+            the template, then what is left of older templates. `edges`: `from` needs `to`.
         """
         stack = self._stack(context, stack_identity)
         compiled = self._compiled(stack)
         wanted = compiled.goal.definitions if compiled is not None else {}
         rows = in_service(self._reader.resources(stack.id), stack.template_id)
         names = [*wanted, *sorted(set(rows) - set(wanted))]
+        planned = self._planned(stack)
         nodes = [
-            _node(name, wanted[name].type if name in wanted else rows[name].type, rows.get(name)) for name in names
+            {
+                **_node(name, wanted[name].type if name in wanted else rows[name].type, row),
+                'is_planned': name in planned,
+            }
+            for name in names
+            for row in [rows.get(name)]
         ]
         edges = []
         for name in names:
@@ -63,6 +71,11 @@ class HistoryReads(Reading[ReaderPort]):
                 if required in wanted or required in rows
             ]
         return {'stack_identity': formats.identity(stack), 'nodes': nodes, 'edges': edges}
+
+    def _planned(self, stack: Stack) -> set[str | None]:
+        """What the current operation visits in order to make it as it is wanted; forgotten some time after its end."""
+        nodes = self._reader.nodes(stack.traversal_id) if stack.traversal_id else []
+        return {node.name for node in nodes if node.phase is Phase.UPDATE}
 
 
 def _node(name: str, kind: str, row: Resource | None) -> Document:

@@ -1,0 +1,79 @@
+"""The names that commands take: of stacks, and of what belongs to one. A shell completes them by asking the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import click
+
+from convergence.cli import targets
+from convergence.cli.client import Api, Document
+from convergence.cli.exits import CommandFailed
+from convergence.errors import ConvergenceError
+
+Command = TypeVar('Command', bound=Callable[..., Any])
+
+QUICK_S = 3.0
+"""Seconds after which nothing is completed: somebody is looking at an unfinished line."""
+MOST = 1000
+"""Stacks that are asked for."""
+
+
+def _completed(names: Callable[[Api, click.Context], Iterable[str]]) -> Callable[..., list[str]]:
+    """A completion that asks the server which the words before it name. What goes wrong completes nothing."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        given = (str(ctx.params.get(name) or '') for name in ('endpoint', 'project', 'token', 'server'))
+        try:
+            api = Api(targets.from_process(targets.ServerArguments(*given)), answer_s=QUICK_S)
+            return [name for name in names(api, ctx) if name.startswith(incomplete)]
+        except (CommandFailed, ConvergenceError, KeyError, IndexError, TypeError):
+            return []
+
+    return complete
+
+
+def _of_stack(part: str, key: str, *more: str) -> Callable[[Api, click.Context], Iterable[str]]:
+    """The names of one kind of what belongs to the stack that was typed before."""
+
+    def names(api: Api, ctx: click.Context) -> Iterable[str]:
+        # Where the value of an option is missing, and that is what is completed, the others are only collected.
+        stack = api.stack(str(ctx.params.get('name') or ctx.args[0]))
+        found: list[Document] = api.get(stack.at(part), repeats=1)[part]
+        return [str(each[name]) for each in found for name in (key, *more) if each.get(name)]
+
+    return names
+
+
+def _saved_by_servers(*path: str, key: str) -> Callable[[Api, click.Context], Iterable[str]]:
+    def names(api: Api, ctx: click.Context) -> Iterable[str]:
+        found = api.get('/'.join(quote(part, safe='') for part in path), repeats=1)[path[-1]]
+        return [str(each[key]) for each in found]
+
+    return names
+
+
+def _stacks(api: Api, ctx: click.Context) -> Iterable[str]:
+    return [str(each['stack_name']) for each in api.get('stacks', repeats=1, limit=MOST)['stacks']]
+
+
+def _argument(
+    name: str, metavar: str, names: Callable[[Api, click.Context], Iterable[str]], **more: Any
+) -> Callable[[Command], Command]:
+    return click.argument(name, metavar=metavar, shell_complete=_completed(names), **more)
+
+
+_RESOURCES = _of_stack('resources', 'resource_name')
+
+STACK = _argument('name', 'STACK', _stacks)
+RESOURCE = _argument('resource', 'RESOURCE', _RESOURCES)
+RESOURCE_IF_ANY = _argument('resource', '[RESOURCE]', _RESOURCES, required=False)
+RESOURCES = _argument('resources', 'RESOURCE...', _RESOURCES, nargs=-1, required=True)
+OUTPUT_IF_ANY = _argument('key', '[KEY]', _of_stack('outputs', 'output_key'), required=False)
+SNAPSHOT = _argument('snapshot_id', 'SNAPSHOT', _of_stack('snapshots', 'id'))
+CONFIG = _argument('config_id', 'CONFIG', _saved_by_servers('software_configs', key='id'))
+DEPLOYMENT = _argument('deployment_id', 'DEPLOYMENT', _saved_by_servers('software_deployments', key='id'))
+complete_resources = _completed(_RESOURCES)
+"""For options that name a resource of the stack."""

@@ -1,0 +1,85 @@
+"""The commands of ``convergence stack`` that do something with a stack as it is, or end what is being done with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from convergence.cli.arguments import STACK
+from convergence.cli.client import Api
+from convergence.cli.operations import ANY, Follow, begun
+from convergence.cli.options import EPILOG, connected, printing
+from convergence.cli.output import ResultPrinter
+from convergence.cli.waiting import waitable
+
+
+def _acted(api: Api, name: str, action: str, wanted: str, given: dict[str, Any], output: ResultPrinter) -> int:
+    stack = api.stack(name)
+    return begun(stack, lambda: stack.act(action), wanted, Follow.of(given), output)
+
+
+@click.command(epilog=EPILOG)
+@STACK
+@waitable
+@printing
+@connected
+def cancel(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
+    """End the operation that is going on, and leave everything as it is then.
+
+    Works for every operation, a delete and a rollback too. The stack becomes ..._FAILED; update or delete it next. What
+    is running at the moment is stopped, or given up after a while.
+    """
+    return _acted(api, name, 'cancel_without_rollback', ANY, given, output)
+
+
+@click.command(epilog=EPILOG)
+@STACK
+@waitable
+@printing
+@connected
+def rollback(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
+    """End the creation or update that is going on, and go back to what the stack was before.
+
+    Any other operation that is going on only ends, as with "cancel".
+    """
+    return _acted(api, name, 'cancel_update', 'ROLLBACK_COMPLETE', given, output)
+
+
+@click.command(epilog=EPILOG)
+@STACK
+@waitable
+@printing
+@connected
+def suspend(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
+    """Suspend the resources of a stack: those that need others first. "resume" brings them back.
+
+    A suspended stack can only be resumed or deleted.
+    """
+    return _acted(api, name, 'suspend', 'SUSPEND_COMPLETE', given, output)
+
+
+@click.command(epilog=EPILOG)
+@STACK
+@waitable
+@printing
+@connected
+def resume(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
+    """Resume a suspended stack."""
+    return _acted(api, name, 'resume', 'RESUME_COMPLETE', given, output)
+
+
+@click.command(epilog=EPILOG)
+@STACK
+@waitable
+@printing
+@connected
+def check(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
+    """Look whether everything that a stack has is really there and well.
+
+    What is not becomes CHECK_FAILED, and so does the stack; the next update replaces it. Exit code 1 with --wait.
+    """
+    return _acted(api, name, 'check', 'CHECK_COMPLETE', given, output)
+
+
+COMMANDS = (cancel, rollback, suspend, resume, check)

@@ -1,0 +1,53 @@
+"""A server in this process, and the command line in an empty directory."""
+
+import os
+
+import pytest
+
+from convergence.api.server import HttpServer
+from convergence.cmd import convergence as command
+from convergence.config import ApiSettings, EngineSettings
+from tests.api.installation import application, installed
+
+PUBLIC = 'http://orchestration.example.org'
+ENGINE = EngineSettings(sweep_interval_s=0.2, enable_stack_abandon=True, enable_stack_adopt=True)
+
+
+@pytest.fixture(scope='module')
+def installation(tmp_path_factory):
+    """What the commands are sent to."""
+    with installed(tmp_path_factory.mktemp('served'), api=ApiSettings(public_url=PUBLIC), engine=ENGINE) as api:
+        yield api
+
+
+@pytest.fixture(scope='module')
+def url(installation):
+    """A server on a port of its own."""
+    server = HttpServer(application(installation.embedded.client), '127.0.0.1', 0, threads=8)
+    server.start()
+    yield server.address
+    server.stop(10)
+
+
+@pytest.fixture
+def here(url, tmp_path, monkeypatch):
+    """An empty directory, in which commands find the server by a variable."""
+    for name in [name for name in os.environ if name.startswith(('OS_', 'CONVERGENCE_'))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('XDG_CONFIG_HOME', str(tmp_path / 'config'))
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+    monkeypatch.setenv('CONVERGENCE_ENDPOINT', url)
+    return tmp_path
+
+
+@pytest.fixture
+def command_line(here, capfd):
+    """Run a command: exit code, standard output, standard error."""
+
+    def run(*arguments):
+        code = command.main(list(arguments))
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run
