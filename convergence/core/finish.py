@@ -291,7 +291,14 @@ def _onward(
     if not claim.completes_node:
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     effects.append(
-        FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.next_in_backlog)
+        FinishNode(
+            node.traversal_id,
+            node.number,
+            node.required_by,
+            output and output.handed(),
+            worker.window,
+            node.next_in_backlog,
+        )
     )
     follower = ((node.traversal_id, node.next_in_backlog),) if node.next_in_backlog is not None else ()
     return Decision(End.DONE, tuple(effects), follower)

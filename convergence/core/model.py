@@ -7,7 +7,7 @@ between them. Nothing here reads a clock, makes an id or talks to anybody.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -287,12 +287,19 @@ class Output:
     :param reference: what `get_resource` gives; usually the physical id.
     :param attributes: value of each attribute that the template asks for and that could be read.
     :param errors: for each attribute that could not be read, why. It fails whoever uses it, nobody else.
+    :param shown: attributes that the template does not ask for. They are for people who look at the resource; nothing
+        depends on them.
     """
 
     resource_id: str
     reference: str | None = None
     attributes: Mapping[str, Json] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, Json] = field(default_factory=dict)
+
+    def handed(self) -> Output:
+        """What those get that require the resource."""
+        return replace(self, shown={}) if self.shown else self
 
     def document(self) -> dict[str, Json]:
         """The output as JSON, for a row. The inverse is `from_document`.
@@ -304,6 +311,8 @@ class Output:
             document['attributes'] = dict(self.attributes)
         if self.errors:
             document['errors'] = dict(self.errors)
+        if self.shown:
+            document['shown'] = dict(self.shown)
         return document
 
     @classmethod
@@ -311,13 +320,16 @@ class Output:
         """The output that `document` was made from, by this version or another: what is missing has its default."""
         attributes, errors = document.get('attributes') or {}, document.get('errors') or {}
         assert isinstance(attributes, dict)
+        shown = document.get('shown') or {}
         assert isinstance(errors, dict)
+        assert isinstance(shown, dict)
         reference = document.get('reference')
         return cls(
             resource_id=str(document['resource_id']),
             reference=None if reference is None else str(reference),
             attributes=attributes,
             errors={name: str(text) for name, text in errors.items()},
+            shown=shown,
         )
 
 

@@ -30,7 +30,8 @@ def nothing_to_do(
     :param output: what it hands to those that require it.
     """
     node = view.node
-    finish = FinishNode(node.traversal_id, node.number, node.required_by, output, worker.window, node.next_in_backlog)
+    handed = output and output.handed()
+    finish = FinishNode(node.traversal_id, node.number, node.required_by, handed, worker.window, node.next_in_backlog)
     return Decision(StepDecision(Step.NOTHING), (*effects, finish), _follower(node))
 
 

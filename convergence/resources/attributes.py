@@ -7,13 +7,20 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from convergence.core.model import Json
-from convergence.resources.contract import ResourceType
+from convergence.resources.contract import Call, ResourceType
 from convergence.resources.shapes import Kind, annotations_of, shape_of
 
 _DESCRIPTION = 'convergence.attribute.description'
 _NAME = 'convergence.attribute.name'
 _OF = 'convergence.attribute.of'
 _SECRET = 'convergence.attribute.secret'
+_DEAR = 'convergence.attribute.dear'
+
+SHOW = 'show'
+"""The attribute that every type has: the object as its service describes it, null where no service does."""
+
+ABOUT_SHOW: Json = {'type': 'map', 'description': 'The object as its service describes it; null where no service does.'}
+"""What is said of it where the attributes of a type are listed."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,12 @@ class AnyAttribute:
 
 
 def attr(
-    description: str = '', *, name: str | None = None, of: Sequence[str] | None = None, secret: bool = False
+    description: str = '',
+    *,
+    name: str | None = None,
+    of: Sequence[str] | None = None,
+    secret: bool = False,
+    dear: bool = False,
 ) -> Any:
     """Declare an attribute with a description: the right-hand side of a field of the `Attributes` dataclass.
 
@@ -30,9 +42,12 @@ def attr(
     :param of: names of the properties whose values the attribute tells something of. It is not shown where one of them
         is hidden. None: it may tell any property.
     :param secret: it is not shown, unless an output of the stack gives it.
+    :param dear: reading it takes long or costs something, so it is read only where a template asks for it. The others
+        are read after each action, for whoever looks at the resource.
     """
     told = None if of is None else tuple(of)
-    return field(kw_only=True, metadata={_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret})
+    metadata = {_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret, _DEAR: dear}
+    return field(kw_only=True, metadata=metadata)
 
 
 def attribute_names(kind: ResourceType[Any]) -> tuple[str, ...]:
@@ -54,7 +69,25 @@ def has_attribute(kind: ResourceType[Any], name: str) -> bool:
         return True
     if name in getattr(declared, 'also', ()) or name.startswith(getattr(declared, 'beginnings', ()) or '\0'):
         return True
-    return name == '' or name in attribute_names(kind)
+    return name in ('', SHOW) or name in attribute_names(kind)
+
+
+def read_attribute(kind: ResourceType[Any], call: Call[Any], name: str) -> Json:
+    """The value of one attribute; `has_attribute` it has."""
+    if name == SHOW and name not in attribute_names(kind) and not issubclass(kind.Attributes or type, AnyAttribute):
+        return None
+    return kind.attribute(call, name)
+
+
+def attributes_to_show(kind: ResourceType[Any]) -> tuple[str, ...]:
+    """The names of the attributes that are read for whoever looks at a resource, asked for by a template or not."""
+    names = attribute_names(kind)
+    return tuple(name for name in names if not is_secret(kind, name) and not _is_dear(kind, name))
+
+
+def _is_dear(kind: ResourceType[Any], name: str) -> bool:
+    entry = _entry(kind, name)
+    return entry is not None and bool(entry.metadata.get(_DEAR))
 
 
 def properties_told(kind: ResourceType[Any], name: str) -> frozenset[str] | None:

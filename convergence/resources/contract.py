@@ -328,7 +328,7 @@ class ResourceType(OptionalActions[P]):
         return call.physical_id
 
     def attribute(self, call: Call[P], name: str) -> Json:
-        """Value of an attribute. Read once, after the action that may have changed it."""
+        """Value of an attribute. Read once, after the action that may have changed it, asked for or not."""
         raise FinalFailure(f'attribute {name} cannot be read')
 
     def signal(self, call: Call[P], details: Json) -> str:

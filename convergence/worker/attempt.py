@@ -11,10 +11,13 @@ from typing import Any
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.claim import Claim
 from convergence.core.model import Action, Json, Output, RetryPolicy
-from convergence.resources.attributes import attribute_names
+from convergence.resources.attributes import attribute_names, attributes_to_show, read_attribute
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
 from convergence.resources.performing import poll_deletion
 from convergence.worker.storable import MOST_BYTES, carried, checked, text_of
+
+MOST_SHOWN_BYTES = 65_536
+"""Bytes, as JSON, of an attribute that is kept only to be shown."""
 
 
 class TooLate(Exception):
@@ -141,9 +144,9 @@ def pause_s(attempt: Attempt, policy: RetryPolicy, pace: Pace) -> float:
 
 
 def output_of(attempt: Attempt) -> Output:
-    """Reference and the attributes that the template asks for, each read once.
+    """Reference and the attributes, each read once: those that the template asks for, and those that are shown.
 
-    An attribute that cannot be read fails whoever uses it, not this resource.
+    An attribute that cannot be read fails whoever uses it, not this resource. One that nobody uses is not there then.
     """
     kind, call = attempt.kind, attempt.call
     attributes: dict[str, Json] = {}
@@ -152,7 +155,7 @@ def output_of(attempt: Attempt) -> Output:
         wanted = (name,) if name else attribute_names(kind)
         try:
             with attempt.task.killable():
-                read = {key: kind.attribute(call, key) for key in wanted}
+                read = {key: read_attribute(kind, call, key) for key in wanted}
             attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
         except TaskKilled:
             raise
@@ -161,4 +164,22 @@ def output_of(attempt: Attempt) -> Output:
     with attempt.task.killable():
         reference = kind.reference_id(call)
     attempt.carried(reference, 'the reference id')
-    return Output(attempt.claim.resource.id, reference, attributes, failures)
+    return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt))
+
+
+def _shown(attempt: Attempt) -> dict[str, Json]:
+    """The attributes that are only shown."""
+    asked = attempt.claim.node.asked
+    shown: dict[str, Json] = {}
+    for name in () if '' in asked else attributes_to_show(attempt.kind):
+        if name in asked:
+            continue
+        try:
+            with attempt.task.killable():
+                value = attempt.kind.attribute(attempt.call, name)
+            shown[name] = carried(value, f'attribute {name}', min(attempt.most_bytes, MOST_SHOWN_BYTES))
+        except TaskKilled:
+            raise
+        except BaseException:  # noqa: BLE001, S112 - as above; nobody depends on this one, and it is shown as null
+            continue
+    return shown

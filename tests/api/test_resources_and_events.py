@@ -51,6 +51,15 @@ def test_one_resource_is_shown_with_its_attributes_and_its_metadata(api):
     }
 
 
+def test_attributes_that_no_expression_reads_are_shown_and_secret_ones_masked(api):
+    types = {'text': 'OS::Heat::RandomString', 'value': 'OS::Heat::Value'}
+    resources = {name: {'type': each, 'properties': {}} for name, each in types.items()}
+    resources['value']['properties']['value'] = [1]
+    path = api.create('shown', {'heat_template_version': '2018-08-31', 'resources': resources})
+    shown = {name: api.ask('GET', f'{path}/resources/{name}').json['resource']['attributes'] for name in types}
+    assert shown == {'text': {'value': '******'}, 'value': {'value': [1]}}
+
+
 def test_events_are_listed_in_pages_and_by_filters(api):
     path = api.create('events')
     events = api.ask('GET', f'{path}/events').json['events']

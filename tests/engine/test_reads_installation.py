@@ -224,6 +224,7 @@ def test_an_expression_made_to_take_for_ever_does_not(harness, reads):
 def test_a_schema_has_a_description_if_wanted(harness, reads):
     schema = reads.resource_schema(harness.context, 'Test::Thing')
     assert schema['properties']['value']['update_allowed'] and 'description' not in schema
+    assert schema['attributes']['show']['type'] == 'map'
     assert reads.resource_schema(harness.context, 'Test::Thing', with_description=True)['description']
     with pytest.raises(errors.EntityNotFound, match='did you mean Test::Thing'):
         reads.resource_schema(harness.context, 'Test::Thin')

@@ -104,11 +104,11 @@ def test_details_come_from_what_was_stored(harness, reads):
     identity = chain(harness)
     calls = dict(harness.reality.calls)
     a, b, _ = reads.list_stack_resources(harness.context, identity, with_detail=True)
-    assert a['attributes'] == {'value': 'one'} and a['metadata'] == {'for': 'nobody'}
-    assert b['attributes'] == {} and b['metadata'] == {'of': a['physical_resource_id']}
+    assert a['attributes'] == {'value': 'one', 'other': 'one'} and a['metadata'] == {'for': 'nobody'}
+    assert b['attributes'].keys() == {'value', 'other'} and b['metadata'] == {'of': a['physical_resource_id']}
     assert reads.describe_stack_resource(harness.context, identity, 'b') == b
-    with_attr = reads.describe_stack_resource(harness.context, identity, 'a', with_attr=['other'])
-    assert with_attr['attributes'] == {'value': 'one', 'other': None}
+    with_attr = reads.describe_stack_resource(harness.context, identity, 'a', with_attr=['nothing'])
+    assert with_attr['attributes'] == {'value': 'one', 'other': 'one', 'nothing': None}
     assert reads.describe_stack_resource(harness.context, identity, 'a', with_attr=True) == a
     assert dict(harness.reality.calls) == calls, 'reading called a resource type'
 

@@ -9,6 +9,7 @@ from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import Step
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Succeeded
 from convergence.core.model import Action, Output, Status
+from convergence.resources.attributes import attr
 from convergence.resources.contract import (
     Done,
     FinalFailure,
@@ -36,10 +37,10 @@ class Properties:
 
 @dataclass(frozen=True)
 class Attributes:
-    """Two."""
+    """Two, which are read only for those who ask."""
 
-    x: int = 0
-    y: int = 0
+    x: int = attr(dear=True)
+    y: int = attr(dear=True)
 
 
 class Scripted(ResourceType[Properties]):
@@ -586,6 +587,38 @@ def test_what_an_older_traversal_left_is_cancelled_where_nobody_waits_for_it():
 def asking(*names):
     """A node of whose resource attributes are asked."""
     return replace(CREATE, node=replace(NODE, asked=names))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is asked for, what is shown, what is secret, and what is dear."""
+
+    x: int = attr()
+    y: int = attr()
+    password: str = attr(secret=True)
+    slow: str = attr(dear=True)
+
+
+class Showing(Scripted):
+    """Has attributes that nobody asks for."""
+
+    Attributes = Shown
+
+
+@pytest.mark.parametrize(
+    ('value', 'shown'),
+    [(6, {'y': 6}), (RuntimeError('unreadable'), {}), (object(), {}), ('x' * 70_000, {})],
+    ids=['read', 'unreadable', 'no data', 'too large'],
+)
+def test_attributes_that_nobody_asks_for_are_read_to_be_shown_and_harm_nobody(value, shown):
+    output = run(Showing(create=Done('made'), attribute_x=5, attribute_y=value), asking('x')).output
+    assert (output.attributes, output.shown, output.errors) == ({'x': 5}, shown, {})
+    assert Output.from_document(output.document()) == output
+    assert output.handed().shown == {}
+
+
+def test_every_resource_can_be_asked_for_show_and_it_is_null_where_no_service_describes_it():
+    assert run(Scripted(create=Done('made')), asking('show')).output.attributes == {'show': None}
 
 
 def test_only_the_attributes_that_are_asked_for_are_read():

@@ -252,13 +252,14 @@ def resource_summary(stack: Stack, row: Resource, required_by: Iterable[str]) ->
 
 
 def attributes(row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
-    """The attributes of a resource as they were last read: those that the template asks for.
+    """The attributes of a resource as they were last read.
 
     :param wanted: names that are to be there in any case; null where the attribute was never read.
     """
     shown: dict[str, Json] = dict.fromkeys(wanted)
     if row.output is None:
         return shown
+    shown.update(row.output.shown)
     whole = row.output.attributes.get('')
     if isinstance(whole, dict):
         shown.update(whole)

@@ -13,6 +13,7 @@ from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.reads import formats
 from convergence.engine.reads.formats import Document
+from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
 from convergence.resources.support import Status
@@ -128,7 +129,8 @@ class InstallationReads:
         :raises EntityNotFound: there is no such type.
         """
         Permits.of(context).require(type_name)
-        described = dict(self._registry.describe(type_name))
+        described: dict[str, Any] = dict(self._registry.describe(type_name))
+        described['attributes'] = {**described['attributes'], SHOW: ABOUT_SHOW}
         if not with_description:
             described.pop('description')
         return described

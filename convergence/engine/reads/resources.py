@@ -16,6 +16,7 @@ from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
+from convergence.resources.attributes import attribute_names
 from convergence.resources.secrets import shown_attributes
 from convergence.rpc.engine_api import EventQuery
 from convergence.secrecy import masked_at, without
@@ -112,9 +113,12 @@ class ResourceReads(Reading[StackReader]):
     def _attributes(self, row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
         """The attributes of a resource without what nobody may see.
 
-        :param wanted: names that are to be there in any case.
+        :param wanted: names that are to be there in any case, besides those that its type declares.
         """
-        shown = shown_attributes(formats.attributes(row, wanted), row, self._goals.discretion)
+        declared: tuple[str, ...] = ()
+        if row.output is not None and row.type in self._goals.types:
+            declared = attribute_names(self._goals.types.get(row.type))
+        shown = shown_attributes(formats.attributes(row, (*declared, *wanted)), row, self._goals.discretion)
         masked: dict[str, Json] = without(shown, self._goals.secrets_of(row))
         return masked
 
