@@ -59,7 +59,12 @@ class TemplateChecker:
         compiled, warnings, errors = None, [], list(bundle.problems)
         try:
             compiled = self._analyse(bundle, self._environment(bundle), self.require)
-            warnings = validate(compiled, self.registry, ignore_unknown_types=self.ignore_unknown_types)
+            warnings = validate(
+                compiled,
+                self.registry,
+                ignore_unknown_types=self.ignore_unknown_types,
+                most_bytes=self.installation.limits.max_stored_bytes,
+            )
         except StackValidationFailed as error:
             errors += _not_told_yet(error.problems, bundle.problems)
             warnings = compiled.warnings if compiled else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,8 +15,9 @@ from convergence.resources.reading import did_you_mean
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.template import Compiled, references
+from convergence.template.limits import STANDARD
 from convergence.template.mappings import is_template
-from convergence.template.secrets import PROPERTIES, within
+from convergence.template.secrets import METADATA, PROPERTIES, within
 
 Path = tuple[str | int, ...]
 
@@ -24,13 +26,20 @@ UNKNOWN_TYPE = 'UnknownResourceType'
 """The kind of the problem that a resource type is not installed."""
 
 
-def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bool = False) -> list[Problem]:
+def validate(
+    compiled: Compiled,
+    registry: Registry,
+    *,
+    ignore_unknown_types: bool = False,
+    most_bytes: int = STANDARD.max_stored_bytes,
+) -> list[Problem]:
     """Check types, properties and the attributes that are asked for.
 
     A template that comes from `convergence.template.analyse` may be wrong already; then everything is told together,
     but for what would only be a consequence.
 
     :param ignore_unknown_types: what is not installed makes no error.
+    :param most_bytes: what a resource may store of each kind.
     :returns: what is probably not meant so, and the unknown types that were ignored, each where it stands first.
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
@@ -57,6 +66,7 @@ def validate(compiled: Compiled, registry: Registry, *, ignore_unknown_types: bo
     for name, kind in kinds.items():
         found.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
     found.extend(_wrong_attributes(compiled, kinds))
+    found.extend(_large(compiled, most_bytes))
     for problem in found:
         if not _is_consequence(problem, compiled):
             problems.include(problem)
@@ -101,6 +111,16 @@ def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> It
                 'use Delete or Retain',
                 compiled.place('resources', name, 'deletion_policy'),
             )
+
+
+def _large(compiled: Compiled, most: int) -> Iterator[Problem]:
+    """What no worker could store."""
+    for name, definition in compiled.goal.definitions.items():
+        for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
+            size = len(json.dumps(encoded, ensure_ascii=False).encode())
+            if size > most:
+                told = f'the {section} have {size} bytes; the limit [limits] max_stored_bytes is {most}'
+                yield Problem(f'resources.{name}: {told}', compiled.place('resources', name, section))
 
 
 def _wrong_properties(compiled: Compiled, definition: Definition, kind: ResourceType[Any]) -> list[Problem]:

@@ -6,6 +6,7 @@ import pytest
 
 from convergence import errors
 from convergence.engine.reads.answers import InstallationReads
+from convergence.template.limits import STANDARD
 from tests.harness import hot
 
 TEMPLATE = """
@@ -107,6 +108,33 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(harness, reads):
         reads.validate_template(harness.context, source)
     assert [problem.place.path[1] for problem in caught.value.problems] == ['a', 'b']
     assert 'Did you mean value' in str(caught.value) and 'Did you mean Test::Thing' in str(caught.value)
+
+
+REFUSED = {
+    'too large': hot({'a': {'value': {'get_file': 'f'}}}),
+    'unknown property': hot({'a': {'valeu': 'x'}}),
+    'no snapshots': 'heat_template_version: newton\nresources: {a: {type: Test::Thing, deletion_policy: Snapshot}}',
+    'function of another version': 'heat_template_version: newton\noutputs: {o: {value: {Ref: a}}}',
+    'key of a resource': """
+AWSTemplateFormatVersion: 2010-09-09
+Mappings: {m: {k: {v: 1}}}
+Resources: {a: {Type: Test::Thing}, b: {Type: Test::Thing, Metadata: {x: {'Fn::FindInMap': [m, {Ref: a}, v]}}}}
+""",
+}
+
+
+@pytest.mark.parametrize('template', REFUSED.values(), ids=list(REFUSED))
+def test_what_creation_refuses_the_check_refuses_as_well(harness, reads, template):
+    files = {'f': 'x' * (STANDARD.max_stored_bytes + 1)}
+    told = []
+    for ask in (
+        lambda: reads.validate_template(harness.context, template, files=files),
+        lambda: harness.stacks.create_stack(harness.context, 's', template, files=files),
+    ):
+        with pytest.raises(errors.StackValidationFailed) as caught:
+            ask()
+        told.append([(problem.message, problem.place) for problem in caught.value.problems])
+    assert told[0] == told[1]
 
 
 def test_what_is_hardly_meant_so_is_told_beside_the_rest(harness, reads):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.template.mappings import is_template
 from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
-from convergence.template.secrets import METADATA, PROPERTIES
 from convergence.template.sources import read
 
 Environment = Mapping[str, Json] | str
@@ -113,26 +111,22 @@ class Goals:
         :raises NotSupported: it needs something that is not built yet.
         """
         compiled = self._analyse(stack, submission, self._installation)
-        permits.require_all(compiled)
-        validate(compiled, self._registry)
+        self._check(compiled, permits)
         self._refuse_changed(stack, compiled)
         _refuse_unbuilt(compiled)
-        self._refuse_large(compiled)
         return compiled
 
-    def _refuse_large(self, compiled: template.Compiled) -> None:
-        """What no worker could store is refused at once.
-
-        :raises StackValidationFailed: names the resource.
-        """
-        most = self._limits.max_stored_bytes
-        for name, definition in compiled.goal.definitions.items():
-            for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
-                size = len(json.dumps(encoded, ensure_ascii=False).encode())
-                if size > most:
-                    told = f'the {section} have {size} bytes; the limit [limits] max_stored_bytes is {most}'
-                    place = compiled.place('resources', name, section)
-                    raise errors.StackValidationFailed([errors.Problem(f'resources.{name}: {told}', place)])
+    def _check(
+        self, compiled: template.Compiled, permits: Permits, *, ignore_unknown_types: bool = False
+    ) -> list[errors.Problem]:
+        """What is asked of every template, be it to become a stack or only to be looked at; see `validate`."""
+        permits.require_all(compiled)
+        return validate(
+            compiled,
+            self._registry,
+            ignore_unknown_types=ignore_unknown_types,
+            most_bytes=self._limits.max_stored_bytes,
+        )
 
     def _refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
         """Immutable parameters keep the values that the stack has.
@@ -174,8 +168,7 @@ class Goals:
             installation=self._installation,
             require_parameters=template.Require.NONE,
         )
-        permits.require_all(compiled)
-        return compiled, validate(compiled, self._registry, ignore_unknown_types=ignore_unknown_types)
+        return compiled, self._check(compiled, permits, ignore_unknown_types=ignore_unknown_types)
 
     def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
         """A template as a map, whatever form it was sent in.

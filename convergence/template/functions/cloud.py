@@ -8,7 +8,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from convergence.core.model import Json
-from convergence.template.encoding import call, decode, encode, escaped
+from convergence.template.encoding import call, decode, encode, escaped, function_of
 from convergence.template.functions.base import (
     Compiling,
     Evaluating,
@@ -84,7 +84,7 @@ class FindInMap(Function):
         if not isinstance(argument, list) or len(argument) != 3:
             raise EvaluationFailed('Fn::FindInMap needs a list: the name of a mapping, and two keys.')
         if not constant:
-            if not scope.inspecting:
+            if not scope.inspecting or _needs_resources(argument):
                 raise EvaluationFailed('Fn::FindInMap needs keys that are known in advance, not of another resource.')
             return call(self.code, argument)
         found: Json = dict(scope.mappings)
@@ -104,6 +104,23 @@ class FindInMap(Function):
         :raises EvaluationFailed: always.
         """
         raise EvaluationFailed('Fn::FindInMap: a key depends on a parameter that has no value.')
+
+
+def _needs_resources(encoded: Json) -> bool:
+    """Whether a call that remains in an encoded value asks another resource; the others ask parameters."""
+    pending = [encoded]
+    while pending:
+        value = pending.pop()
+        found = function_of(value)
+        if found:
+            if found[0] in (GetResource.code, GetAttribute.code):
+                return True
+            pending.append(found[1])
+        elif isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return False
 
 
 class Join(ListJoin):
