@@ -197,13 +197,23 @@ def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request) -> 
     """The nodes of both phases; where there is no new goal, those of one: nothing is left over then.
 
     What is done to objects as they are follows the template. Suspending goes the other way, like a removal: what uses
-    others goes to rest first.
+    others goes to rest first. A check also looks at what could not be removed.
     """
     if not request.performs:
         return graph.build(request.goal.definitions, view.resources)
     if request.action is Action.SUSPEND:
-        return graph.build({}, tuple(chosen.values()))
-    return graph.build(request.goal.definitions, ())
+        return graph.build({}, [_with_requirements(row, chosen, request.goal) for row in chosen.values()])
+    not_removed = [row for row in view.resources if (row.action, row.status) == (Action.DELETE, Status.FAILED)]
+    return graph.build(request.goal.definitions, not_removed if request.action is Action.CHECK else ())
+
+
+def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal) -> Resource:
+    """The row, with what it would be built on where it was never begun: it fails before anything of that is touched."""
+    if row.action is not Action.INIT:
+        return row
+    return replace(
+        row, requires=tuple(chosen[name].id for name in goal.definitions[row.name].requires if name in chosen)
+    )
 
 
 # --- rows -----------------------------------------------------------------------------------------------------

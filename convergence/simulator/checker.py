@@ -56,7 +56,7 @@ class InvariantChecker:
     :ivar broken: the first violation; engine code must not get to see it, so it is kept until the turn ends.
     :ivar planned: for each node, the numbers of the nodes before it, as planned.
     :ivar templates: what each template row stands for.
-    :ivar given: for each stack, the last operation that gave it a goal.
+    :ivar given: for each stack, the last traversal that gave it a goal, as it was planned.
     :ivar makers: which process has made each object.
     :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine.
     """
@@ -67,7 +67,7 @@ class InvariantChecker:
         self.planned: dict[NodeKey, frozenset[int]] = {}
         self.templates: dict[str | None, Template] = {None: Template()}
         self.good: dict[str, str | None] = {}
-        self.given: dict[str, Action] = {}
+        self.given: dict[str, Traversal] = {}
         self.makers: dict[str, SimulatedProcess] = {}
         self._memory = Memory()
         self._claims: weakref.WeakKeyDictionary[Fiber, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -137,7 +137,7 @@ class InvariantChecker:
             if isinstance(effect, effects.InsertTraversal):
                 self._plan(effect.nodes)
                 if effect.traversal.action not in PERFORMED:
-                    self.given[effect.traversal.stack_id] = effect.traversal.action
+                    self.given[effect.traversal.stack_id] = effect.traversal
                 self._check_target(effect.traversal)
             elif isinstance(effect, effects.AppendCleanup):
                 self._append(step, effect)

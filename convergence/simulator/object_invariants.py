@@ -12,7 +12,7 @@ from convergence import template
 from convergence.core import effects
 from convergence.core.claim import Step, StepDecision
 from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
-from convergence.core.rows import Node, Resource
+from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
 from convergence.simulator.reality import NOBODY, PhysicalObject, Question
 from convergence.simulator.things import NEVER_FOUND, Enforced, Keeper
@@ -162,12 +162,21 @@ class DependentsFirst(Invariant):
             return  # an update that finds something asleep wakes it up as soon as it gets there
         for other in self.world.reality.objects.values():
             unseen = other.id in self.world.reality.late or other.id in self.world.reality.untold
-            if other.stack_id != thing.stack_id or unseen:
+            if other.stack_id != thing.stack_id or unseen or self._is_left_over(stack, other):
                 continue
             if action is Action.SUSPEND and thing.id in other.properties.values() and not other.asleep:
                 yield f'{thing.id} is suspended, but {other.id}, which refers to it, is not'
             if action is Action.RESUME and other.id in thing.properties.values() and other.asleep:
                 yield f'{thing.id} is resumed, but {other.id}, to which it refers, is not'
+
+    def _is_left_over(self, stack: Stack, thing: PhysicalObject) -> bool:
+        """Whether an object waits for its removal only: the operation in progress is about another one of its name."""
+        tables = self.world.store.tables
+        nodes = tables.nodes_of(stack.traversal_id or '').values()
+        chosen = {node.name: tables.resource.get(node.resource_id or '') for node in nodes if node.name is not None}
+        row = next((row for row in tables.resource.values() if is_of(row, thing)), None)
+        instead = chosen.get(row.name) if row is not None else None
+        return row is not None and row is not instead and (instead is None or instead.action is not Action.INIT)
 
 
 class WithCause(Invariant):

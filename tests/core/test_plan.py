@@ -311,3 +311,21 @@ def test_every_node_is_required_as_often_as_it_waits():
     assert [node.number for node in written] == list(range(len(written)))
     for node in written:
         assert all(number > node.number for number in node.required_by)
+
+
+def test_what_was_never_begun_fails_before_what_it_would_be_built_on_is_suspended():
+    """It replaces something that is still in service, and awake."""
+    wanted, (first, second) = chain('a', 'b')
+    new = replace(second, id='NEW', action=Action.INIT, requires=(), template_id='T1')
+    decision = planned(wanted, first, replace(second, replaced_by='NEW'), new, action=Action.SUSPEND)
+    found = {node.name: node for node in only(decision, InsertTraversal).nodes if node.name}
+    assert (found['b'].resource_id, found['b'].status) == ('NEW', NodeStatus.READY)
+    assert found['a'].waiting == 1
+    assert found['a'].number in found['b'].required_by
+
+
+def test_a_check_looks_at_what_could_not_be_removed():
+    left = row('X1', action=Action.DELETE, status=Status.FAILED)
+    replaced = row('X2', replaced_by='X1')
+    decision = planned({}, left, replaced, action=Action.CHECK)
+    assert [node.resource_id for node in only(decision, InsertTraversal).nodes] == ['X1', None, None]
