@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
-from rich.text import Text
 
 from convergence.cli import (
     stack_actions,
@@ -18,9 +16,10 @@ from convergence.cli import (
     stack_transfers,
 )
 from convergence.cli.arguments import OUTPUT_IF_ANY, RESOURCE_IF_ANY, STACK, complete_resources
-from convergence.cli.client import Api, Document
+from convergence.cli.client import Api
 from convergence.cli.exits import NotFound
 from convergence.cli.following import OperationStart, console, scene_of
+from convergence.cli.graph_text import graph_lines
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, harmless, say
 from convergence.cli.waiting import conclude, show_cause, watch
@@ -183,7 +182,8 @@ def graph(api: Api, name: str, form: str) -> None:
     """Draw the resources of a stack: what needs what, with states."""
     found = api.stack(name)
     if form == 'ascii':
-        _draw(found.graph())
+        for line in graph_lines(found.graph()):
+            say(line)
         return
     answer = api.ask('GET', found.at('graph'), query={'format': form})
     say(answer.text, nl=not answer.text.endswith('\n'))
@@ -211,38 +211,3 @@ def wait(api: Api, output: ResultPrinter, name: str, wanted: str, wait_timeout: 
     since = str(past[begun - 1]['id']) if begun else None
     scene = scene_of(found)
     return conclude(found, watch(found, OperationStart(scene, since), scene, wait_timeout), wanted.upper(), output)
-
-
-def _draw(drawn: Document) -> None:
-    """The graph as text: each resource once, below the first of those that need it."""
-    needs: dict[str, list[str]] = {}
-    needed = set()
-    for edge in drawn['edges']:
-        needs.setdefault(edge['from'], []).append(edge['to'])
-        needed.add(edge['to'])
-    nodes = {node['name']: node for node in drawn['nodes']}
-    seen: set[str] = set()
-    lines: list[Text] = []
-
-    def walk(name: str, lead: str, guide: str) -> None:
-        node = nodes[name]
-        state = node['status'] or 'not begun'
-        again = name in seen and bool(needs.get(name))
-        line = Text.assemble(
-            (f'{lead}{guide}', 'dim'), (harmless(name), 'bold'), f'  {harmless(node["type"])}  ', state
-        )
-        lines.append(line.append('  (see above)', 'dim') if again else line)
-        if name in seen:
-            return
-        seen.add(name)
-        below = [each for each in needs.get(name, ()) if each in nodes]
-        deeper = lead + {'': '', '├─ ': '│  ', '└─ ': '   '}[guide]
-        for number, each in enumerate(below, 1):
-            walk(each, deeper, '└─ ' if number == len(below) else '├─ ')
-
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * len(nodes) + 1000))
-    for name in nodes:
-        if name not in needed:
-            walk(name, '', '')
-    for line in lines:
-        say(line.plain)

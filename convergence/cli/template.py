@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,15 +14,11 @@ from rich.text import Text
 
 from convergence import errors
 from convergence import template as language
-from convergence.cli import template_report, template_schema
+from convergence.cli import template_authoring, template_report, template_schema
 from convergence.cli.template_check import Findings, TemplateChecker
 from convergence.cli.template_files import load
+from convergence.cli.template_here import given, installed_types, local_installation, unreadable
 from convergence.cli.template_schema import language_versions, meaning
-from convergence.core.model import Json
-from convergence.expressions import evaluator
-from convergence.resources.builtin.local.provider import LocalProvider
-from convergence.resources.custom import installed_checks
-from convergence.resources.registry import Registry
 from convergence.template.versions import VERSIONS
 
 _FORMAT = click.option(
@@ -34,7 +28,11 @@ _FORMAT = click.option(
 
 @click.group()
 def template() -> None:
-    """Check and describe templates, without any server."""
+    """Check, format and describe templates, without any server."""
+
+
+for _command in template_authoring.COMMANDS:
+    template.add_command(_command)
 
 
 @template.command()
@@ -81,11 +79,10 @@ def validate(
       1  there are problems
       2  wrong command line, or a FILE cannot be read
     """
-    installation = language.Installation(checks=installed_checks(), yaql=evaluator())
     checker = TemplateChecker(
         installed_types(),
-        installation,
-        _given(parameters),
+        local_installation(),
+        given(parameters),
         language.Require.ALL if require_parameters else language.Require.NONE,
         ignore_unknown_types,
     )
@@ -115,7 +112,7 @@ def schema(output: Path | None) -> None:
     try:
         output.write_text(text, encoding='utf-8')
     except OSError as error:
-        raise _unreadable(str(output), error) from None
+        raise unreadable(str(output), error) from None
 
 
 @template.command()
@@ -173,40 +170,13 @@ def _where(listed: Mapping[str, object]) -> str:
     return 'values, conditions' if listed['in_conditions'] else 'values'
 
 
-def installed_types() -> Registry:
-    """The types that are installed here, those of the local provider included: nothing is made, only looked at."""
-    # A package that cannot be loaded is no business of somebody who checks a template; its types are then unknown.
-    logger = logging.getLogger('convergence.resources')
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        return Registry.installed(local=LocalProvider(Path(tempfile.gettempdir())))
-    finally:
-        logger.setLevel(level)
-
-
 def _checked(checker: TemplateChecker, name: str, environments: Sequence[str]) -> Findings:
     try:
         return checker.check(load(name, environments, checker.installation.limits))
     except OSError as error:
-        raise _unreadable(str(error.filename or name), error) from None
+        raise unreadable(str(error.filename or name), error) from None
     except errors.StackValidationFailed as error:
         return Findings(name, None, error.problems)
-
-
-def _unreadable(name: str, error: OSError) -> click.UsageError:
-    return click.UsageError(f'{name}: {error.strerror or error}')
-
-
-def _given(parameters: Sequence[str]) -> dict[str, Json]:
-    """The values of ``--parameter``, each a text."""
-    given: dict[str, Json] = {}
-    for parameter in parameters:
-        name, equals, value = parameter.partition('=')
-        if not equals or not name:
-            raise click.BadParameter(f'"{parameter}" has not the form NAME=VALUE', param_hint="'--parameter'")
-        given[name] = value
-    return given
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

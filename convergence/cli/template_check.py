@@ -70,7 +70,7 @@ class TemplateChecker:
             warnings = compiled.warnings if compiled else []
         except RequestLimitExceeded as error:
             errors.append(Problem(str(error), kind=type(error).__name__))
-        names = _Names(bundle)
+        names = BundleNames(bundle)
         return Findings(
             bundle.name,
             compiled,
@@ -101,7 +101,7 @@ class TemplateChecker:
         return merge_environments(names, bundle.environments, {}, declared, self.installation.limits)
 
 
-class _Names:
+class BundleNames:
     """Gives places the names of the files that the user has named, and excerpts where they have none."""
 
     def __init__(self, bundle: Bundle) -> None:
@@ -109,6 +109,7 @@ class _Names:
         self._texts = {'template': bundle.text, **bundle.environments, **bundle.files}
 
     def give(self, problem: Problem) -> Problem:
+        """The problem as it is to be shown."""
         place = problem.place
         if place is None:
             return problem

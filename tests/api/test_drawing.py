@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from convergence.api import drawing
+from convergence import drawing
 
 GRAPH = {
     'nodes': [

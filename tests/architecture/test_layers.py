@@ -178,6 +178,7 @@ def test_the_api_reaches_the_rest_through_rpc_alone():
         'convergence.concurrency',
         'convergence.signing',
         'convergence.documents',
+        'convergence.drawing',
         'convergence.__version__',
     )
     found = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from convergence.api import views
 from convergence.api.calls import ApiAnswer, ApiCall
-from convergence.api.drawing import FORMATS
 from convergence.api.faults import bad_request
+from convergence.drawing import FORMATS
 from convergence.rpc.engine_api import EngineApi
 
 

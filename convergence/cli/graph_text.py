@@ -1,0 +1,47 @@
+"""Draws a graph as text, for terminals. Pure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from convergence.cli.output import harmless
+
+NOTHING_YET = 'not begun'
+
+
+def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
+    """The graph as lines: each resource once, below the first of those that need it.
+
+    :param drawn: `nodes` (`name`, `type`, `status`: null for what was not begun, '' where there is nothing to say), and
+        `edges` (`from` needs `to`).
+    """
+    needs: dict[str, list[str]] = {}
+    needed = set()
+    for edge in drawn['edges']:
+        needs.setdefault(edge['from'], []).append(edge['to'])
+        needed.add(edge['to'])
+    nodes = {node['name']: node for node in drawn['nodes']}
+    seen: set[str] = set()
+    lines: list[str] = []
+
+    def walk(name: str, lead: str, guide: str) -> None:
+        node = nodes[name]
+        state = NOTHING_YET if node['status'] is None else node['status']
+        again = '  (see above)' if name in seen and needs.get(name) else ''
+        line = f'{lead}{guide}{harmless(name)}  {harmless(node["type"])}  {state}'
+        lines.append(line.rstrip() + again)
+        if name in seen:
+            return
+        seen.add(name)
+        below = [each for each in needs.get(name, ()) if each in nodes]
+        deeper = lead + {'': '', '├─ ': '│  ', '└─ ': '   '}[guide]
+        for number, each in enumerate(below, 1):
+            walk(each, deeper, '└─ ' if number == len(below) else '├─ ')
+
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * len(nodes) + 1000))
+    for name in nodes:
+        if name not in needed:
+            walk(name, '', '')
+    return lines
