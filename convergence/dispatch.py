@@ -80,4 +80,7 @@ class Dispatcher:
             level = logging.INFO if isinstance(error, errors.Conflict) else logging.ERROR
             LOG.log(level, 'Node %d of traversal %s is left to the sweeper: %s', number, traversal_id, error)
             return ()
-        return committed.last if committed is not None else ()
+        if committed is None:
+            return ()
+        self.cast(committed.cast)  # of the stack that this one is nested in
+        return committed.last

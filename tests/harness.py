@@ -24,15 +24,17 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
+from convergence.engine.nesting.values import NestedReads
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.sweeper import Sweeper
-from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.engine.wiring import EngineOptions, wire_engine
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.registry import Registry
 from convergence.simulator.storage import ports as memory_ports
 from convergence.worker.attempt import Pace
+from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.inline_groups import InlineGroups
 from tests.reality import EnforcedThing, KeptThing, PlainThing, Reality, Thing, TokenThing
@@ -186,7 +188,7 @@ class Harness:
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
         self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
-        self.snapshots, self.abandonment = parts.snapshots, parts.abandonment
+        self.snapshots, self.abandonment, self.nesting = parts.snapshots, parts.abandonment, parts.nesting
         self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
         self._options = WorkerOptions(
             'host', '1', pace, dispatch_window=window, unattended_s=None, max_input_bytes=max_input_bytes
@@ -199,7 +201,8 @@ class Harness:
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
         timing = Timing(groups=lambda threads, left: InlineGroups())
-        worker = WorkerService(self.ports, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
+        parts = (self.ports, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
+        worker = WorkerService(*parts, EngineNesting(self, self.reader, lambda claim: self.context))
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
 
@@ -208,6 +211,18 @@ class Harness:
         if self.settling:
             self.traversals.settle(stack_id, traversal_id)
         return self.settling
+
+    def act_on_nested_stack(self, context: Any, resource_id: str, fence: int, step: int = 0) -> Any:
+        """A worker asks for it."""
+        return self.nesting.act_on_nested_stack(context, resource_id, fence, step)
+
+    def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
+        """A worker asks for it."""
+        self.nesting.cancel_nested_stack(context, resource_id, fence)
+
+    def read_nested_stack(self, context: Any, stack_id: str) -> Any:
+        """A worker asks for it."""
+        return NestedReads(self.reader, self.goals).read_nested_stack(context, stack_id)
 
     def die(self, worker: WorkerService) -> None:
         """A worker is gone, whatever it holds."""
@@ -262,8 +277,16 @@ class Harness:
     def sweep(self) -> int:
         """One sweep, in which everything counts as old."""
         options = SweepOptions(older_than_s=-1.0)
-        parts = (self.store, self.sweeps, self.roster, self.dispatcher, self.traversals)
-        return Sweeper(*parts, options, Worker('sweeper', self.new_id)).sweep()
+        return self.sweeper(options).sweep()
+
+    def sweep_tasks(self, options: SweepOptions) -> SweepTasks:
+        """What a sweeper does."""
+        parts = (self.store, self.sweeps, self.roster, self.dispatcher, self.traversals, options)
+        return SweepTasks(*parts, Worker('sweeper', self.new_id), self.nesting)
+
+    def sweeper(self, options: SweepOptions) -> Sweeper:
+        """A sweeper of its own."""
+        return Sweeper(self.sweeps, self.sweep_tasks(options), options, Worker('sweeper', self.new_id))
 
     # --- delivering -------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
 from convergence.cmd.local_provider import local_provider
 from convergence.config import LimitSettings, Settings
+from convergence.core.claim import Claim
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.ports import Ports
 from convergence.db.queries.overview import Overview
@@ -24,6 +25,8 @@ from convergence.db.schema.migration import require_newest
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
+from convergence.engine.nesting.operations import NestingLimits
+from convergence.engine.nesting.values import NestedReads
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.software import Software
 from convergence.engine.operations.stacks import StackLimits
@@ -43,11 +46,13 @@ from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient, WorkerClient
+from convergence.rpc.context import CallerContext
 from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import MEMORY_URL, Transport
 from convergence.rpc.transport import connect as connect_broker
 from convergence.worker.attempt import Pace
 from convergence.worker.fallback import LocalFallback
+from convergence.worker.nested import EngineNesting
 from convergence.worker.service import WorkerOptions, WorkerService
 
 
@@ -131,6 +136,11 @@ class Parts:
         return service_id if in_process else self.settings.host
 
 
+def _on_behalf(claim: Claim) -> CallerContext:
+    """Who asks an engine for something about the nested stack of a claimed row."""
+    return CallerContext(request_id=claim.traversal.request_id or None, project_id=claim.stack.project_id)
+
+
 class WorkerProcess:
     """A worker with its servers."""
 
@@ -159,14 +169,16 @@ class WorkerProcess:
             creation_settles_s=settings.creation_settles_s,
         )
         self._drain_timeout_s = settings.drain_timeout_s
-        hands = LocalFallback(WorkerClient(parts.transport))
+        hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)
+        ports = Ports.of(parts.store)
         self.service = WorkerService(
-            Ports.of(parts.store),
+            ports,
             Dispatcher(parts.store, hands, new_id),
             parts.types,
-            EngineClient(parts.transport),
+            engine,
             options,
             new_id,
+            nested=EngineNesting(engine, ports.reader, _on_behalf),
         )
         hands.lend_a_hand = self.service.lend_a_hand
         self.service.heartbeat.witness = Witness(
@@ -251,6 +263,7 @@ def _options(settings: Settings) -> EngineOptions:
         max_signal_bytes=limits.max_signal_bytes,
         max_snapshots=limits.max_snapshots_per_stack,
         may_abandon=engine.enable_stack_abandon,
+        nesting=NestingLimits(limits.max_nested_stack_depth, most),
     )
 
 
@@ -292,6 +305,8 @@ class EngineProcess:
             engine.snapshots,
             engine.abandonment,
             engine.signals,
+            engine.nesting,
+            NestedReads(ports.reader, engine.goals),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),
         )

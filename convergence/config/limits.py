@@ -8,7 +8,18 @@ from oslo_config import cfg
 
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('max_template_bytes', default=524288, min=1, help='Largest size of a template in bytes.'),
-    cfg.IntOpt('max_resources_per_stack', default=1000, min=-1, help='Most resources of one stack. -1: no limit.'),
+    cfg.IntOpt(
+        'max_resources_per_stack',
+        default=1000,
+        min=-1,
+        help='Most resources of one stack, with those of all stacks that are nested in it. -1: no limit.',
+    ),
+    cfg.IntOpt(
+        'max_nested_stack_depth',
+        default=5,
+        min=0,
+        help='In how many stacks, one in the other, a stack may be. 0: no nested stacks.',
+    ),
     cfg.IntOpt('max_stacks_per_project', default=512, min=-1, help='Most stacks of one project. -1: no limit.'),
     cfg.IntOpt(
         'max_events_per_stack',
@@ -65,6 +76,7 @@ class LimitSettings:
 
     max_template_bytes: int = 524288
     max_resources_per_stack: int | None = 1000
+    max_nested_stack_depth: int = 5
     max_stacks_per_project: int | None = 512
     max_events_per_stack: int | None = 1000
     max_operations_per_stack: int | None = 100

@@ -1,7 +1,8 @@
 """Changes of rows: some columns of one table, with the values that they are to have.
 
 `convergence.core.rows` says what the columns mean. A column that is not here never changes once its row is stored, or
-has an effect of its own: `CountEvent`, `ClearHook` and `RevokeAddresses` write what nobody who holds a row writes.
+has an effect of its own: `CountEvent`, `TellParent`, `ClearHook` and `RevokeAddresses` write what nobody who holds a
+row writes.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ class StackChange(TypedDict, total=False):
     updated_at: float | None
     deleted_at: float | None
     tags: tuple[str, ...]
+    parent_id: str | None
+    parent_resource_id: str | None
+    resource_count: int
+    type_rules: Mapping[str, bool] | None
 
 
 class ResourceChange(TypedDict, total=False):

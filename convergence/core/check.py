@@ -88,10 +88,10 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
         # Deleted already, or never begun: nothing of it exists anywhere.
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence)])
     stays = _why_it_stays(view, resource)
-    if stays is not None:
+    if stays is not None and not _is_let_go(resource, worker):
         event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, stays)
         return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
-    if _ends_first(resource):
+    if _ends_first(resource) and not worker.nests(resource.type):
         return _stop(view, worker, resource, resource.pending)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
     if resuming and resource.crash_count >= MAX_CRASHES:
@@ -122,6 +122,11 @@ def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
     return 'never adopted' if is_offered(resource) else None
 
 
+def _is_let_go(resource: Resource, worker: Worker) -> bool:
+    """Whether the object of a row that goes has to be told that it stays: a stack, unless it was that of others."""
+    return worker.nests(resource.type) and not is_adopted(resource) and not is_offered(resource)
+
+
 # --- update ---------------------------------------------------------------------------------------------------
 
 
@@ -134,7 +139,9 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     definition = view.node.definition
     assert definition is not None
     recreated = worker.creation(resource.type).is_repeated
-    goal = ResourceGoal(definition, view.traversal.action is Action.ADOPT, _repeats(view, resource), recreated)
+    nests = worker.nests(definition.type)
+    adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource)
+    goal = ResourceGoal(definition, adopts, repeats, recreated, nests)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
     ruling = before_comparing(resource, goal)
@@ -148,7 +155,7 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
         return refuse(view, worker, resource, wanted.reason)
     if ruling is None:
         change = difference(resource, definition, wanted.change, view.traversal.template_id, wanted.is_renewed)
-        ruling = after_comparing(resource, definition, change)
+        ruling = after_comparing(resource, goal, change)
     return _carry_out(view, worker, resource, ruling, _pending(view, wanted))
 
 
@@ -241,8 +248,16 @@ def applied(pending: Pending) -> ResourceChange:
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
-    changes: ResourceChange = {**_beginning(resource, pending), 'token': worker.new_id()}
+    changes: ResourceChange = {**_beginning(resource, pending), **_named(resource, pending, worker)}
     return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
+
+
+def _named(resource: Resource, pending: Pending, worker: Worker) -> ResourceChange:
+    """The token of a creation. A stack is known by it from the beginning, and keeps it whenever its goal changes."""
+    if not worker.nests(pending.definition.type):
+        return {'token': worker.new_id()}
+    token = resource.token or worker.new_id()
+    return {'token': token, 'physical_id': token, 'progress': None}
 
 
 def _beginning(resource: Resource, pending: Pending) -> ResourceChange:

@@ -75,6 +75,11 @@ class Creation:
     settles_s: float = 60.0
 
 
+def nests_none(type_name: str) -> bool:
+    """The default of `Worker.nests`."""
+    return False
+
+
 def unknown_type(type_name: str) -> Creation:
     """The default of `Worker.creation`."""
     return Creation()
@@ -91,6 +96,7 @@ class Worker:
     :param keeps_snapshots: whether resources of a type have something to be kept for a snapshot of their stack.
     :param creation: what is known of the creations of a resource type.
     :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
+    :param nests: whether the objects of a resource type are stacks.
     """
 
     id: str
@@ -100,6 +106,7 @@ class Worker:
     keeps_snapshots: Callable[[str], bool] = keeps_none
     creation: Callable[[str], Creation] = unknown_type
     max_input_bytes: int | None = None
+    nests: Callable[[str], bool] = nests_none
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convergence.core import failure, states
+from convergence.core import failure, nesting, states
 from convergence.core.changes import StackChange
 from convergence.core.effects import (
     Decision,
@@ -80,5 +80,6 @@ def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
             EndTraversal(traversal.id, TraversalStatus.COMPLETE, view.now, reason),
             FinishNode(node.traversal_id, node.number, node.required_by),
             InsertEvents((event,)),
+            *nesting.told(stack),
         ),
     )

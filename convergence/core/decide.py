@@ -58,19 +58,22 @@ class ResourceGoal:
     :param repeats: whether the action that the row was left in the middle of leads to just this definition and these
         inputs.
     :param recreated: see `convergence.core.claim.Creation.is_repeated`.
+    :param nests: whether the object is a stack: that can be given another goal while it is busy with one, and goes on
+        from whatever state it is in.
     """
 
     definition: Definition
     adopts: bool = False
     repeats: bool = False
     recreated: bool = False
+    nests: bool = False
 
 
 def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> Ruling:
     """What is done about a row whose difference from the goal is known."""
     if row is None:
         return Ruling(Disposition.ADOPT if goal.definition.external_id is not None else Disposition.CREATE)
-    return before_comparing(row, goal) or after_comparing(row, goal.definition, change)
+    return before_comparing(row, goal) or after_comparing(row, goal, change)
 
 
 def possible(row: Resource | None, goals: Collection[ResourceGoal], changes: Collection[Change]) -> frozenset[Ruling]:
@@ -93,6 +96,8 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
         return Ruling(Disposition.REFUSE, 'Resource ID was not provided.')
     if row.action is Action.DELETE:
         return Ruling(Disposition.REPLACE, 'its deletion was begun')
+    if goal.nests and is_overtaken(row, goal.repeats):
+        return None
     if not is_offered(row) and is_unfinished(row, goal.repeats, goal.recreated):
         return Ruling(Disposition.FINISH, f'its {row.action} is not finished yet and comes to its end first')
     return _of_others(row, definition) if definition.external_id is not None else None
@@ -110,11 +115,12 @@ def _of_others(row: Resource, definition: Definition) -> Ruling | None:
     return Ruling(Disposition.KEEP if row.status is Status.COMPLETE else Disposition.ADOPT)
 
 
-def after_comparing(row: Resource, definition: Definition, change: Change) -> Ruling:
+def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Ruling:
     """How to get from what is there to what is wanted.
 
     :param change: what `difference` says.
     """
+    definition = goal.definition
     if is_offered(row):
         return Ruling(Disposition.ADOPT)
     if row.action is Action.INIT or was_never_made(row) or is_put_off(row):
@@ -122,6 +128,9 @@ def after_comparing(row: Resource, definition: Definition, change: Change) -> Ru
         return Ruling(Disposition.CREATE)
     if row.type != definition.type:
         return _restricted(row, definition, Ruling(Disposition.REPLACE, f'its type was {row.type}'))
+    if goal.nests and change is not Change.REPLACE and row.status is not Status.COMPLETE:
+        # What has failed in a stack, or is under way there, the stack itself sees to.
+        return _restricted(row, definition, _of_a_stack(row))
     if (row.action, row.status) == (Action.CHECK, Status.FAILED):
         return _restricted(row, definition, Ruling(Disposition.REPLACE, f'it is not healthy: {row.status_reason}'))
     if change is Change.REPLACE:
@@ -137,6 +146,12 @@ def after_comparing(row: Resource, definition: Definition, change: Change) -> Ru
     return Ruling(Disposition.KEEP if change is Change.NONE else Disposition.UPDATE)
 
 
+def _of_a_stack(row: Resource) -> Ruling:
+    said = 'is not finished yet and is overtaken' if row.status is Status.IN_PROGRESS else 'failed'
+    begins = Disposition.CREATE if row.action is Action.CREATE else Disposition.UPDATE
+    return Ruling(begins, f'its {row.action} {said}')
+
+
 def difference(row: Resource, definition: Definition, change: Change, template_id: str | None, renewed: bool) -> Change:
     """What the properties lead to, and what the operation itself demands.
 
@@ -148,6 +163,8 @@ def difference(row: Resource, definition: Definition, change: Change, template_i
         return Change.NONE  # of an object that belongs to others the template need not say how it was made
     if change is not Change.NONE:
         return change
+    if row.definition is not None and definition.nested != row.definition.nested:
+        return Change.IN_PLACE
     before = row.definition.restored_from if row.definition is not None else None
     if definition.restored_from is not None and definition.restored_from != before:
         return Change.IN_PLACE  # the type restores what it has kept for a snapshot, whatever the properties are
@@ -197,6 +214,14 @@ def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool
         return True
     backing_off = row.retry is not None and row.retry.clean and row.progress is None
     return row.status is Status.IN_PROGRESS and not backing_off
+
+
+def is_overtaken(row: Resource, repeats: bool) -> bool:
+    """Whether the stack that is the object of a row gets another goal in the middle of what it does.
+
+    Only to suspend it comes to its end first: nothing takes over from that.
+    """
+    return row.status is Status.IN_PROGRESS and not repeats and row.action not in (Action.SUSPEND, Action.DELETE)
 
 
 def was_never_made(row: Resource) -> bool:

@@ -114,6 +114,16 @@ class CountEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class TellParent:
+    """A nested stack has come to rest: count that as an event of the resource whose object it is.
+
+    The nodes of that resource's stack that are ready for it are attended to after the commit.
+    """
+
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class InsertSignal:
     """A new signal."""
 
@@ -271,6 +281,7 @@ Effect: TypeAlias = (
     | NoteFailure
     | StallTraversal
     | CountEvent
+    | TellParent
     | InsertSignal
     | ClearHook
     | RevokeAddresses

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from convergence.core import states
+from convergence.core import nesting, states
+from convergence.core.changes import StackChange
 from convergence.core.effects import Decision, Effect, EndTraversal, FailNode, InsertEvents, NoteFailure, UpdateStack
 from convergence.core.model import Action, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Stack, Traversal
@@ -116,4 +117,5 @@ def stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Ca
     """The stack is in the failed state of its traversal's action from now on."""
     state = states.stack_state(stack, traversal.action, Status.FAILED, reason)
     event = Event.of_stack(new_id(), stack.id, traversal.action, Status.FAILED, reason, now)
-    return [UpdateStack(stack.id, traversal.id, {**state, 'updated_at': now}), InsertEvents((event,))]
+    changes: StackChange = {**state, 'updated_at': now}
+    return [UpdateStack(stack.id, traversal.id, changes), InsertEvents((event,)), *nesting.told(stack)]

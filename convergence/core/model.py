@@ -160,6 +160,8 @@ class Definition:
     :param update_policy: encoded like `properties`; how groups update their members.
     :param external_id: physical id of an object that others have made: it is used, but never changed or deleted.
     :param restored_from: what a snapshot has kept of the resource, when the stack is brought back to that.
+    :param nested: digest of what a nested stack is made from besides the properties: the templates, files and mappings
+        of the environment that it may use. Empty for what is no nested stack.
     :param secrets: values that nobody may be shown, as texts: those of hidden parameters, where they went into this
         resource or one that it requires. No part of what the resource is.
     :param hidden: where values stand that are computed from hidden parameters, here or in what the resource requires:
@@ -183,6 +185,7 @@ class Definition:
     update_policy: Json = field(default_factory=dict)
     external_id: str | None = None
     restored_from: Json = None
+    nested: str = ''
     secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
     hidden: tuple[Path, ...] = field(default=(), compare=False)
     private: tuple[Path, ...] = field(default=(), compare=False)
@@ -228,6 +231,8 @@ class Definition:
             document['external_id'] = self.external_id
         if self.restored_from is not None:
             document['restored_from'] = self.restored_from
+        if self.nested:
+            document['nested'] = self.nested
         if self.secrets:
             document['secrets'] = list(self.secrets)
         if self.hidden:
@@ -265,6 +270,7 @@ class Definition:
             update_policy=document.get('update_policy', {}),
             external_id=None if document.get('external_id') is None else str(document['external_id']),
             restored_from=document.get('restored_from'),
+            nested=str(document.get('nested', '')),
             secrets=tuple(str(secret) for secret in secrets),
             hidden=_paths(document.get('hidden')),
             private=_paths(document.get('private')),

@@ -69,6 +69,8 @@ class Request:
     :param traversal_id: of the new traversal; empty, until whoever starts it has given it one.
     :param cause: what made the operation necessary, where no user asked for it; in the stack's reason from the start of
         the operation to its end.
+    :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
+    :param for_parent: see `Traversal.for_parent`.
     """
 
     action: Action
@@ -86,6 +88,8 @@ class Request:
     beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
     traversal_id: str = ''
     cause: str = ''
+    deadline: float | None = None
+    for_parent: bool = False
 
     @property
     def performs(self) -> bool:
@@ -148,7 +152,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         template_id=request.template.id if request.template else None,
         rollback_on_failure=request.rollback_on_failure,
         started_at=view.now,
-        deadline=view.now + 60.0 * request.stack_changes.get('timeout_mins', stack.timeout_mins),
+        deadline=_deadline(view, stack, request),
         node_count=len(nodes),
         complete_number=next(node.number for node in nodes if node.phase is Phase.COMPLETE),
         unchanged=len(finished),
@@ -157,6 +161,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         retains=request.retains,
         cause=request.cause,
         left_rows=left_rows,
+        for_parent=request.for_parent,
     )
     effects = [
         *_stack_effects(view, stack, traversal, request),
@@ -168,6 +173,11 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     ]
     row_ids = {name: row.id for name, row in rows.items()}
     return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids), tuple(effects))
+
+
+def _deadline(view: PlanView, stack: Stack, request: Request) -> float:
+    own = view.now + 60.0 * request.stack_changes.get('timeout_mins', stack.timeout_mins)
+    return own if request.deadline is None else min(own, request.deadline)
 
 
 def _to_be_told(nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -393,6 +403,7 @@ def _stack_effects(view: PlanView, stack: Stack, traversal: Traversal, request: 
         'traversal_id': request.traversal_id,
         'template_id': template.id if template else stack.template_id,
         'updated_at': view.now if view.stack else None,
+        **({} if request.performs else {'resource_count': len(request.goal.definitions)}),
         **request.stack_changes,
     }
     effects: list[Effect] = []

@@ -47,6 +47,14 @@ class Stack:
     :param disable_rollback: what a failure of a create or update leads to.
     :param request_key: what the client called the request that made the stack, to know it again; unique in its project.
     :param request_digest: of what that request asked for.
+    :param parent_id: the stack in which it is nested; None where it is in none. Whoever asks for stacks without saying
+        which is not told of nested ones.
+    :param parent_resource_id: the row of that stack whose object it is; that row's token is the id of this stack.
+    :param root_id: the stack at the top of the tree; None where it is this one.
+    :param nested_depth: how many stacks it is in.
+    :param resource_count: how many resources its goal has, for the limit of a tree.
+    :param type_rules: what the policy said of resource types to whoever gave it its goal; see
+        `convergence.engine.operations.permits`. What is nested in it may hold no more.
     """
 
     id: str
@@ -66,6 +74,17 @@ class Stack:
     tags: tuple[str, ...] = ()
     request_key: str | None = None
     request_digest: str | None = None
+    parent_id: str | None = None
+    parent_resource_id: str | None = None
+    root_id: str | None = None
+    nested_depth: int = 0
+    resource_count: int = 0
+    type_rules: Mapping[str, bool] | None = None
+
+    @property
+    def tree_id(self) -> str:
+        """The stack at the top of the tree that this one belongs to."""
+        return self.root_id or self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +106,7 @@ class Traversal:
         or what it leaves behind.
     :param left_rows: keys of the rows whose objects were left behind, as was asked for, by this traversal or an older
         one: what somebody who has held such a row makes known late stays, too.
+    :param for_parent: whether a nested stack does this on behalf of the resource whose object it is.
     """
 
     id: str
@@ -110,6 +130,7 @@ class Traversal:
     retains: bool = False
     cause: str = ''
     left_rows: tuple[str, ...] = ()
+    for_parent: bool = False
 
     def reason_of(self, what: str) -> str:
         """The stack's status reason for something that the traversal does: what, and because of what."""

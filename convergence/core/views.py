@@ -18,7 +18,8 @@ class PlanView:
 
     :param stack: None where the stack is about to be created.
     :param traversal: the stack's current traversal.
-    :param stack_count: live stacks of the project; only counted for a new stack.
+    :param stack_count: live stacks of the project that are in no other; only counted for a new one that is in none.
+    :param parent: for a nested stack, where the scope names it: the row whose object the stack is, locked.
     """
 
     now: float
@@ -26,6 +27,7 @@ class PlanView:
     traversal: Traversal | None = None
     resources: tuple[Resource, ...] = ()
     stack_count: int = 0
+    parent: Resource | None = None
 
 
 @dataclass(frozen=True, slots=True)

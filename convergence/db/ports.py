@@ -13,6 +13,7 @@ from typing import Protocol, Self
 from convergence.core.model import Json
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.db.queries.inspection import FrontierNode
+from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
@@ -33,6 +34,9 @@ class ReaderPort(Protocol):
 
     def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
         """The stack that was made for a request."""
+
+    def resources_of_tree(self, root_id: str) -> int:
+        """How many resources the goals of a stack and of all that is nested in it have."""
 
     def template(self, template_id: str) -> Template | None:
         """A template."""
@@ -122,6 +126,12 @@ class SweepsPort(Protocol):
 
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
         """Traversals that have left rows of theirs to a later one."""
+
+    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+        """Nested stacks that do something on behalf of a resource that does not wait for it."""
+
+    def set_free(self, limit: int) -> list[UnwantedNested]:
+        """Nested stacks at rest whose resource is gone while they stayed."""
 
     def purge_nodes(self, limit: int) -> int:
         """Remove the nodes of some traversals that are over; how many."""

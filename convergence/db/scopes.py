@@ -2,6 +2,9 @@
 
 Locks are always taken in one order: the row of the project (for a new stack alone), the stack row, then resource rows
 by key, then sync points by key. Whoever holds a resource row never waits for a stack row.
+
+Between a nested stack and the one that it is in, locks are taken upwards: whoever holds rows of a nested stack may come
+to the row of which it is the object, and nobody who holds that row comes to a row of the nested stack.
 """
 
 from __future__ import annotations
@@ -21,23 +24,35 @@ class Scope(Generic[ViewT]):
 
 @dataclass(frozen=True, slots=True)
 class NewStack(Scope[PlanView]):
-    """A stack that is about to be stored: the row of its project is locked, and its living stacks are counted."""
+    """A stack that is about to be stored: the row of its project is locked, and its living stacks are counted.
+
+    :param parent_resource_id: for a nested stack, the row whose object it is: that is locked, and nothing is counted.
+    """
 
     project_id: str
+    parent_resource_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WholeStack(Scope[PlanView]):
-    """A stack and all of its resources, locked."""
+    """A stack and all of its resources, locked.
+
+    :param parent_resource_id: the row whose object a nested stack is, where that has a say: it is locked last.
+    """
 
     stack_id: str
+    parent_resource_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StackAlone(Scope[PlanView]):
-    """A stack, locked, and its current traversal; the view holds no resources."""
+    """A stack, locked, and its current traversal; the view holds no resources.
+
+    :param parent_resource_id: as in `WholeStack`.
+    """
 
     stack_id: str
+    parent_resource_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from convergence import template
 from convergence.core.claim import Worker
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
+from convergence.engine.nesting.operations import Nesting, NestingLimits
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
@@ -16,7 +17,7 @@ from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import StackLimits, Stacks
 from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.sweeper import Sweeper
-from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.resources.registry import Registry
 
 
@@ -37,6 +38,7 @@ class EngineOptions:
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
+    nesting: NestingLimits = field(default_factory=NestingLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class EngineParts:
     snapshots: Snapshots
     abandonment: Abandonment
     signals: Signals
+    nesting: Nesting
     sweeper: Sweeper
 
 
@@ -62,7 +65,7 @@ def wire_engine(
     myself: Worker,
     *,
     goals_of: type[Goals] = Goals,
-    sweeper_of: type[Sweeper] = Sweeper,
+    tasks_of: type[SweepTasks] = SweepTasks,
 ) -> EngineParts:
     """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
 
@@ -74,6 +77,8 @@ def wire_engine(
     goals = goals_of(reader, types, options.limits)
     traversals = Traversals(store, reader, goals, dispatcher, new_id, window=options.window)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id)
+    nesting = Nesting(reader, goals, traversals, types, options.nesting, new_id)
+    tasks = tasks_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting)
     return EngineParts(
         dispatcher,
         goals,
@@ -83,5 +88,6 @@ def wire_engine(
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
         Signals(store, reader, stacks, types, dispatcher, new_id, most_bytes=options.max_signal_bytes),
-        sweeper_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself),
+        nesting,
+        Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )

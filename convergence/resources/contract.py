@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from convergence.core.model import Action, Json, RetryPolicy
+from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.support import SUPPORTED, SupportStatus
 
 P = TypeVar('P')
@@ -84,6 +85,8 @@ class InProgress:
     :param data: as in `Done`.
     :param poll_after_s: how long the engine should wait before it polls; None leaves it to the engine.
     :param kept: as in `Done`; stored at once, before the next poll.
+    :param is_told: whether the resource is told when there is something to poll for: then `poll_after_s` may be as
+        long as it likes.
     """
 
     progress: Mapping[str, Json] = field(default_factory=dict)
@@ -91,6 +94,7 @@ class InProgress:
     data: Mapping[str, Json] | None = None
     poll_after_s: float | None = None
     kept: Mapping[str, Json] | None = None
+    is_told: bool = False
 
 
 Answer: TypeAlias = Done | InProgress
@@ -165,6 +169,8 @@ class Call(Generic[P]):
     :param revocation: what signal addresses of the resource sign since all earlier ones were revoked; see
         `convergence.signing`.
     :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
+    :param type_name: the name of the resource's type; empty where nobody needs it.
+    :param nested: the stack that is the object of a resource, for the types of `convergence.resources.nested`.
     """
 
     properties: P
@@ -184,6 +190,8 @@ class Call(Generic[P]):
     signal_count: Callable[[], int] = none_yet
     age_s: Callable[[], float] = no_time
     revocation: str = ''
+    type_name: str = ''
+    nested: NestedStacks = NO_STACK
 
 
 class OptionalActions(Generic[P]):
@@ -250,6 +258,7 @@ class ResourceType(OptionalActions[P]):
     * `time_limits`: seconds that an action may take before it is cancelled and fails. As above.
     * `takes_signals`: whether people and programs outside may signal a resource; write `signal` as well.
     * `renewed_by_updates`: True where every update of the stack is to make a new object.
+    * `nests`: True where the objects are stacks; see `convergence.resources.nested`.
     * `reference_of`: names of the properties of which a `reference_id` of the type's own tells something. None: any.
     """
 
@@ -262,6 +271,7 @@ class ResourceType(OptionalActions[P]):
     time_limits: ClassVar[Mapping[Action, float]] = {}
     takes_signals: ClassVar[bool] = False
     renewed_by_updates: ClassVar[bool] = False
+    nests: ClassVar[bool] = False
     reference_of: ClassVar[tuple[str, ...] | None] = None
 
     def create(self, call: Call[P]) -> Answer:

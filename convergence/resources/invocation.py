@@ -29,6 +29,7 @@ class Subject:
     metadata: Json = field(default_factory=dict)
     restored_from: Json = None
     revocation: str = ''
+    type_name: str = ''
 
 
 def build_call(
@@ -66,6 +67,7 @@ def build_call(
         cancelled=cancelled,
         signals=signals,
         revocation=subject.revocation,
+        type_name=subject.type_name,
     )
 
 

@@ -21,9 +21,11 @@ from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
+from convergence.resources.nested import PROVIDER
 from convergence.resources.plugins import load
 from convergence.resources.reading import did_you_mean
 from convergence.resources.schema import PropertySchema
+from convergence.template.mappings import is_template
 
 LOG = logging.getLogger(__name__)
 
@@ -78,6 +80,10 @@ class Registry:
     def __contains__(self, name: object) -> bool:
         return name in self._types
 
+    def nests(self, name: str) -> bool:
+        """Whether the objects of a type are stacks; not, where there is no such type here."""
+        return is_template(name) or (name in self._types and self._types[name].nests)
+
     def time_limit(self, name: str, action: Action) -> float | None:
         """Seconds that an action of a type may take; None: no limit of its own, or no such type here."""
         kind = self._types.get(name)
@@ -88,7 +94,7 @@ class Registry:
 
         :param settles_s: how long they take to settle where the type does not say it, or does not exist here.
         """
-        kind = self._types.get(name)
+        kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
             return Creation(settles_s=settles_s)
         declared_s = kind.create_settles_s
@@ -104,7 +110,7 @@ class Registry:
 
         :raises EntityNotFound: there is none; the text suggests a similar name.
         """
-        kind = self._types.get(name)
+        kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
             suggestion = did_you_mean(name, self._types) or '.'
             raise EntityNotFound(f'The Resource Type ({name}) could not be found{suggestion}')

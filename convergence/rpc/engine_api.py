@@ -454,3 +454,15 @@ class EngineApi:
     @operation
     def delete_software_deployment(self, context: RequestContext, deployment_id: str) -> None:
         """Delete a software deployment."""
+
+    @operation
+    def act_on_nested_stack(self, context: RequestContext, resource_id: str, fence: int, step: int = 0) -> Document:
+        """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
+
+    @operation
+    def cancel_nested_stack(self, context: RequestContext, resource_id: str, fence: int) -> None:
+        """Stop what a nested stack does on behalf of its resource; for workers."""
+
+    @operation
+    def read_nested_stack(self, context: RequestContext, stack_id: str) -> Document:
+        """What a nested stack tells to others: outputs, and of each resource reference and attributes; for workers."""

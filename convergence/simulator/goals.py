@@ -9,8 +9,9 @@ from typing_extensions import override
 
 from convergence import template
 from convergence.core.rows import Stack
-from convergence.engine.operations.goals import Goals, Submission
+from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.submission import Submission
 
 
 @lru_cache(maxsize=1024)

@@ -22,7 +22,7 @@ from convergence.simulator.transition import Transition
 if TYPE_CHECKING:
     from convergence.simulator.world import World
 
-FromOutside = effects.CountEvent | effects.ClearHook | effects.RevokeAddresses
+FromOutside = effects.CountEvent | effects.TellParent | effects.ClearHook | effects.RevokeAddresses
 """What third parties write of a row, whoever holds it."""
 CANARY = 'canary'
 """A property value that has this in it is a secret."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from typing_extensions import override
 
-from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import Found, SweepTasks
 from convergence.errors import Conflict
 
@@ -27,11 +25,3 @@ class CandidTasks(SweepTasks):
             with suppress(Conflict):
                 attend(each)
         return len(found)
-
-
-class CandidSweeper(Sweeper):
-    """As the base class, with candid tasks."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._tasks = CandidTasks(*arguments)

@@ -100,6 +100,7 @@ class Memory:
         effect: effects.UpdateResource
         | effects.DeleteResource
         | effects.CountEvent
+        | effects.TellParent
         | effects.ClearHook
         | effects.RevokeAddresses,
     ) -> None:
@@ -178,6 +179,7 @@ _READERS: dict[type, Any] = {
     effects.NoteFailure: Memory._traversal,
     effects.StallTraversal: Memory._traversal,
     effects.CountEvent: Memory._resource,
+    effects.TellParent: Memory._resource,
     effects.ClearHook: Memory._resource,
     effects.RevokeAddresses: Memory._resource,
     effects.NotifyNode: Memory._one_node,

@@ -31,7 +31,7 @@ from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessen
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
 from convergence.simulator.storage import Storage, in_memory
-from convergence.simulator.sweeping import CandidSweeper
+from convergence.simulator.sweeping import CandidTasks
 from convergence.simulator.things import registry
 from convergence.simulator.threads import FiberGroups
 from convergence.worker.attempt import Pace
@@ -192,7 +192,7 @@ class World(Passing):
             ),
             CoreWorker(name, self.new_id),
             goals_of=SimulatedGoals,
-            sweeper_of=CandidSweeper,
+            tasks_of=CandidTasks,
         )
         parts.traversals.visit_unchanged = self._shape.visit_unchanged
         return SimulatedEngine(SimulatedProcess(name), parts)

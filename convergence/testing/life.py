@@ -31,7 +31,8 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.testing.fixture import Fixture
 from convergence.worker.attempt import Pace
-from convergence.worker.runner import Fenced, Runner, WorkerPort
+from convergence.worker.port import WorkerPort
+from convergence.worker.runner import Fenced, Runner
 
 VALUE_LIMIT_BYTES = 1024 * 1024
 TYPE = 'Conformance::Type'

@@ -120,6 +120,8 @@ def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
 
 def poll_interval_s(attempt: Attempt, answer: InProgress, pace: Pace) -> float:
     """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
+    if answer.poll_after_s is not None and answer.is_told:
+        return max(answer.poll_after_s, pace.poll_min_s)
     if answer.poll_after_s is not None:
         # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
         return min(max(answer.poll_after_s, pace.poll_min_s), pace.poll_max_s)

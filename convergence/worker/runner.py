@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -15,7 +15,6 @@ from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
 from convergence.core.model import PERFORMED, Action, Change
-from convergence.core.rows import ReceivedSignal
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
     Answer,
@@ -40,8 +39,9 @@ from convergence.worker.attempt import (
     poll,
     poll_interval_s,
 )
+from convergence.worker.port import WorkerPort
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
-from convergence.worker.storable import MOST_BYTES, storable_id, text_of
+from convergence.worker.storable import storable_id, text_of
 from convergence.worker.telling import tell
 
 LOG = logging.getLogger(__name__)
@@ -59,38 +59,6 @@ class Fenced(Exception):
     def __init__(self, physical_id: str | None) -> None:
         super().__init__(physical_id)
         self.physical_id = physical_id
-
-
-def wait(task: Task, duration_s: float) -> bool:
-    """Wait for a while, or until the task is cancelled; whether it was."""
-    return task.cancelled.wait(duration_s)
-
-
-def none_received(resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
-    """The default of `WorkerPort.signals`."""
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerPort:
-    """What a runner needs of the worker that it works for.
-
-    :param record: stores what has become known while an action goes on; False: the row is not held any more.
-    :param escalate: stores that a repair goes on as an update; False: the row is not held any more.
-    :param draining: whether the process is about to end.
-    :param wanted: whether the traversal that a row was claimed for still runs.
-    :param signals: the signals that some rows have received, oldest first, each with the name of the resource.
-    :param wait: waits for a while, or until the task is cancelled; whether it was.
-    :param most_bytes: what a resource may store of each kind, as JSON.
-    """
-
-    record: Callable[[Claim, Parked], bool]
-    escalate: Callable[[Claim], bool]
-    draining: Callable[[], bool]
-    wanted: Callable[[Claim], bool]
-    wait: Callable[[Task, float], bool] = wait
-    signals: Callable[[Sequence[str]], list[tuple[str, ReceivedSignal]]] = none_received
-    most_bytes: int = MOST_BYTES
 
 
 class Runner:
@@ -131,7 +99,8 @@ class Runner:
                 raise Fenced(attempt.physical_id) from None
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
-            if isinstance(error, ReplacementNeeded) and claim.action is Action.UPDATE:
+            nests = attempt is not None and attempt.kind.nests
+            if isinstance(error, ReplacementNeeded) and (claim.action is Action.UPDATE or nests):
                 return self._with_known(attempt, NeedsReplacement(text_of(error)))
             physical_id = storable_id(getattr(error, 'physical_id', None))
             if task.cancelled.is_set() and (
@@ -158,6 +127,7 @@ class Runner:
             metadata=claim.pending.metadata if claim.pending is not None else {},
             restored_from=claim.pending.definition.restored_from if claim.pending is not None else None,
             revocation=resource.revocation,
+            type_name=resource.type,
         )
         pending = claim.pending
         if pending is None and made(resource) is not Made.OBJECT:
@@ -177,6 +147,8 @@ class Runner:
         attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=most_bytes)
         signals = partial(heard_by, resource, pending, self._around.signals)
         attempt.call = replace(call, age_s=lambda: attempt.age_s, signals=signals)
+        if kind.nests:
+            attempt.call = replace(attempt.call, nested=self._around.nested(claim))
         return attempt
 
     def _run(self, attempt: Attempt) -> Result:

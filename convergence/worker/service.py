@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field
 
 from convergence import logs
 from convergence.concurrency import Event, Task, sleep
-from convergence.core.claim import Worker
+from convergence.core.claim import Claim, Worker
 from convergence.core.interrupt import NO_NODE
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
+from convergence.resources.nesting import NestedStacks
 from convergence.resources.registry import Registry
 from convergence.template.limits import STANDARD
 from convergence.worker.assess import Assessor
@@ -23,8 +24,9 @@ from convergence.worker.attempt import Pace
 from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
+from convergence.worker.port import WorkerPort, no_stack, wait
 from convergence.worker.recent import Recent
-from convergence.worker.runner import Runner, WorkerPort, wait
+from convergence.worker.runner import Runner
 from convergence.worker.snapshot_removal import SnapshotRemoval
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
@@ -79,7 +81,10 @@ class Timing:
 
 
 class WorkerService:
-    """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead."""
+    """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead.
+
+    :param nested: the stack that is the object of a claimed row; see `convergence.worker.nested`.
+    """
 
     def __init__(
         self,
@@ -90,6 +95,7 @@ class WorkerService:
         options: WorkerOptions,
         new_id: Callable[[], str],
         timing: Timing = Timing(),
+        nested: Callable[[Claim], NestedStacks] = no_stack,
     ) -> None:
         self.id = new_id()
         self._store = store = ports.store
@@ -105,6 +111,7 @@ class WorkerService:
             registry.can_snapshot,
             lambda name: registry.creation(name, options.creation_settles_s),
             options.max_input_bytes,
+            registry.nests,
         )
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
@@ -129,6 +136,7 @@ class WorkerService:
             timing.wait,
             ports.reader.signals,
             options.max_stored_bytes,
+            nested,
         )
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after

@@ -142,6 +142,12 @@ def upgrade() -> None:
         sa.Column('tags', LONG_TEXT, nullable=False),
         sa.Column('request_key', sa.String(length=255), nullable=True),
         sa.Column('request_digest', sa.String(length=64), nullable=True),
+        sa.Column('parent_id', sa.String(length=36), nullable=True),
+        sa.Column('parent_resource_id', sa.String(length=36), nullable=True),
+        sa.Column('root_id', sa.String(length=36), nullable=True),
+        sa.Column('nested_depth', sa.Integer(), nullable=False),
+        sa.Column('resource_count', sa.Integer(), nullable=False),
+        sa.Column('type_rules', LONG_TEXT, nullable=True),
         sa.Column('planned', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
@@ -151,7 +157,10 @@ def upgrade() -> None:
         mysql_engine='InnoDB',
     )
     op.create_index('ix_stack_deleted_at', 'stack', ['deleted_at'], unique=False)
+    op.create_index(op.f('ix_stack_parent_id'), 'stack', ['parent_id'], unique=False)
+    op.create_index(op.f('ix_stack_parent_resource_id'), 'stack', ['parent_resource_id'], unique=False)
     op.create_index('ix_stack_project_id_created_at', 'stack', ['project_id', 'created_at'], unique=False)
+    op.create_index(op.f('ix_stack_root_id'), 'stack', ['root_id'], unique=False)
     op.create_table(
         'sync_point',
         sa.Column('traversal_id', sa.String(length=36), nullable=False),
@@ -212,6 +221,7 @@ def upgrade() -> None:
         sa.Column('retains', sa.Boolean(), nullable=False),
         sa.Column('cause', LONG_TEXT, nullable=False),
         sa.Column('left_rows', LONG_TEXT, nullable=False),
+        sa.Column('for_parent', sa.Boolean(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',

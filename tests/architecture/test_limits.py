@@ -39,6 +39,13 @@ ANSWERED: dict[tuple[str, str], str] = {
         'large_classes',
         'convergence/engine/sweeper/tasks.py SweepTasks',
     ): 'one method for each thing that may have been left undone',
+    ('long_files', 'convergence/core/rows.py'): 'one value for each kind of row, with the meaning of every column',
+    ('long_files', 'convergence/db/statements/load.py'): 'one statement and one function for each scope',
+    ('large_classes', 'convergence/db/ports.py ReaderPort'): 'one method for each question about rows',
+    ('large_classes', 'convergence/db/queries/stacks.py StackReader'): 'one method for each question about rows',
+    ('large_classes', 'convergence/engine/nesting/operations.py Nesting'): 'one method for each action of a stack',
+    ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
+    ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
     ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',
 }
 # Split, so that this file does not find itself.

@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import event
 
 from convergence import concurrency
-from convergence.core.claim import Worker
 from convergence.core.effects import Decision
 from convergence.db.queries.roster import Roster
 from convergence.db.queries.sweeps import Sweeps
@@ -273,6 +272,4 @@ def test_a_conflict_that_remains_is_no_error_of_a_sweep(
 
 
 def _tasks(harness: Harness) -> SweepTasks:
-    options = SweepOptions(older_than_s=-1.0)
-    parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
-    return SweepTasks(*parts, options, Worker('sweeper', harness.new_id))
+    return harness.sweep_tasks(SweepOptions(older_than_s=-1.0))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from convergence import errors
-from convergence.core.claim import Worker
 from convergence.db.schema.models import SERVICE
 from convergence.engine.sweeper.reach import Reach
 from convergence.engine.sweeper.sweeper import Sweeper
@@ -37,9 +36,7 @@ def clock() -> Clock:
 @pytest.fixture
 def sweeper(harness: Harness, clock: Clock) -> Sweeper:
     """A sweeper that has swept a moment ago."""
-    parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
-    options = SweepOptions(older_than_s=-1.0, lease_s=LEASE_S)
-    made = Sweeper(*parts, options, Worker('sweeper', harness.new_id))
+    made = harness.sweeper(SweepOptions(older_than_s=-1.0, lease_s=LEASE_S))
     made._tasks.reach = Reach(LEASE_S, clock)
     made.sweep()
     return made

@@ -6,13 +6,11 @@ from itertools import pairwise
 import pytest
 
 from convergence import errors
-from convergence.core.claim import Worker
 from convergence.core.model import Phase
 from convergence.db.backoff import LONGEST, Backoff
 from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, LastNode
-from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure
 from tests.harness import Harness, things
@@ -32,8 +30,7 @@ def sweeper(harness):
 
 
 def make_sweeper(harness, limit=500):
-    parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
-    return Sweeper(*parts, SweepOptions(older_than_s=-1.0, limit=limit), Worker('sweeper', harness.new_id))
+    return harness.sweeper(SweepOptions(older_than_s=-1.0, limit=limit))
 
 
 def poison(harness, scope, is_poisoned):
@@ -184,15 +181,7 @@ def test_an_engine_answers_while_its_sweeper_is_held_up(engine):
         return []
 
     harness.sweeps.orphaned = held_up
-    sweeper = Sweeper(
-        harness.store,
-        harness.sweeps,
-        harness.roster,
-        harness.dispatcher,
-        harness.traversals,
-        SweepOptions(interval_s=0.01),
-        make_sweeper(harness)._worker,
-    )
+    sweeper = harness.sweeper(SweepOptions(interval_s=0.01))
     harness.sweeps.overdue = lambda limit: ended.set() or []
     sweeper.start()
     assert entered.wait(60.0)

@@ -6,10 +6,8 @@ import logging
 
 import pytest
 
-from convergence.core.claim import Worker
 from convergence.db.schema.models import RESOURCE
 from convergence.engine.reads.answers import ExplainReads
-from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
 from tests.harness import Harness
@@ -18,8 +16,7 @@ from tests.reality import fails
 
 def report(harness: Harness) -> None:
     """A sweep of an engine to which everything is too slow."""
-    parts = (harness.store, harness.sweeps, harness.roster, harness.dispatcher, harness.traversals)
-    Sweeper(*parts, SweepOptions(stall_after_s=-1.0), Worker('sweeper', harness.new_id)).sweep()
+    harness.sweeper(SweepOptions(stall_after_s=-1.0)).sweep()
 
 
 def explain(harness: Harness, stack_id: str) -> dict:

@@ -23,7 +23,8 @@ from convergence.resources.contract import (
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
 from convergence.worker.attempt import Pace
-from convergence.worker.runner import Fenced, Runner, WorkerPort
+from convergence.worker.port import WorkerPort
+from convergence.worker.runner import Fenced, Runner
 from tests.core.build import MADE, NODE, PENDING, claim, held
 
 

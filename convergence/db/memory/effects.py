@@ -144,6 +144,20 @@ def _count_event(draft: Draft, effect: effects.CountEvent) -> None:
         draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
 
 
+def _tell_parent(draft: Draft, effect: effects.TellParent) -> None:
+    row = draft.get('resource', effect.resource_id)
+    if row is None:
+        return
+    draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
+    stack = draft.get('stack', row.stack_id)
+    nodes = draft.tables.node.get(stack.traversal_id or '', {}) if stack is not None else {}
+    draft.ready += [
+        (node.traversal_id, number, node.phase)
+        for number, node in sorted(nodes.items())
+        if node.resource_id == row.id and node.status is NodeStatus.READY
+    ]
+
+
 def _insert_resources(draft: Draft, effect: effects.InsertResources) -> None:
     for row in effect.resources:
         draft.put('resource', row.id, row)
@@ -273,6 +287,7 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
+    effects.TellParent: _tell_parent,
     effects.InsertSignal: _insert_signal,
     effects.ClearHook: _clear_hook,
     effects.RevokeAddresses: _revoke_addresses,

@@ -46,15 +46,26 @@ def _lock_row(look: Look, resource_id: str) -> Resource | None:
     return row
 
 
+def _lock_parent(look: Look, resource_id: str | None) -> Resource | None:
+    return _lock_row(look, resource_id) if resource_id is not None else None
+
+
 def _new_stack(look: Look, scope: NewStack) -> PlanView:
+    if scope.parent_resource_id is not None:
+        return PlanView(look.now(), None, parent=_lock_parent(look, scope.parent_resource_id))
     look.lock_project(scope.project_id)
     look.over()
-    living = [row for row in look.tables.stack.values() if row.deleted_at is None]
+    living = [row for row in look.tables.stack.values() if row.deleted_at is None and row.parent_id is None]
     return PlanView(look.now(), None, stack_count=sum(row.project_id == scope.project_id for row in living))
 
 
-def _stack_alone(look: Look, scope: StackAlone | WholeStack) -> PlanView:
-    stack = look.lock('stack', scope.stack_id)
+def _stack_alone(look: Look, scope: StackAlone) -> PlanView:
+    alone = _stack_and_traversal(look, scope.stack_id)
+    return replace(alone, parent=_lock_parent(look, scope.parent_resource_id))
+
+
+def _stack_and_traversal(look: Look, stack_id: str) -> PlanView:
+    stack = look.lock('stack', stack_id)
     look.over()
     if stack is None:
         raise Missing
@@ -63,12 +74,14 @@ def _stack_alone(look: Look, scope: StackAlone | WholeStack) -> PlanView:
 
 
 def _whole_stack(look: Look, scope: WholeStack) -> PlanView:
-    alone = _stack_alone(look, scope)
+    alone = _stack_and_traversal(look, scope.stack_id)
     for row in look.tables.resources_of(scope.stack_id):
         look.lock('resource', row.id)
+    parent = _lock_parent(look, scope.parent_resource_id)
     assert alone.stack is not None
     traversal = look.tables.traversal.get(alone.stack.traversal_id or '')
-    return replace(alone, traversal=traversal, resources=tuple(look.tables.resources_of(scope.stack_id)))
+    resources = tuple(look.tables.resources_of(scope.stack_id))
+    return replace(alone, traversal=traversal, resources=resources, parent=parent)
 
 
 def _one_node(look: Look, scope: OneNode) -> NodeView:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from convergence.core.model import Json, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import Action, Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
+from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.roster import NO_LOAD, Service
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
 
@@ -187,6 +188,33 @@ class MemorySweeps:
         }
         due = [stack for stack in tables.stack.values() if stack.id in named and is_due(stack)]
         return [EndedTraversal(stack.id, stack.traversal_id or '') for stack in due[:limit]]
+
+    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+        """See `convergence.db.queries.sweeps`."""
+        tables = self._memory.tables
+        found: list[UnwantedNested] = []
+        for stack in tables.stack.values():
+            traversal = tables.traversal.get(stack.traversal_id or '')
+            row = tables.resource.get(stack.parent_resource_id or '')
+            runs = traversal is not None and traversal.status is TraversalStatus.RUNNING and traversal.for_parent
+            if traversal is None or stack.parent_resource_id is None or not runs or stack.deleted_at is not None:
+                continue
+            waits = row is not None and row.status is Status.IN_PROGRESS
+            if traversal.action is not Action.DELETE and not waits:
+                found.append(UnwantedNested(stack.id, traversal.id, stack.parent_resource_id))
+        return found[:limit]
+
+    def set_free(self, limit: int) -> list[UnwantedNested]:
+        """See `convergence.db.queries.sweeps`."""
+        tables = self._memory.tables
+        return [
+            UnwantedNested(stack.id, stack.traversal_id or '', stack.parent_resource_id)
+            for stack in tables.stack.values()
+            if stack.parent_resource_id is not None
+            and stack.deleted_at is None
+            and stack.status is not Status.IN_PROGRESS
+            and stack.parent_resource_id not in tables.resource
+        ][:limit]
 
     def purge_nodes(self, limit: int) -> int:
         """Remove the nodes of traversals that are over."""

@@ -87,6 +87,14 @@ class StackReader(Inspector):
         with self._store.reading() as connection:
             return int(connection.execute(statement).scalar_one())
 
+    def resources_of_tree(self, root_id: str) -> int:
+        """How many resources the goals of a stack and of all that is nested in it have."""
+        living = STACK.c.deleted_at.is_(None)
+        count = select(func.coalesce(func.sum(STACK.c.resource_count), 0))
+        with self._store.reading() as connection:
+            nested = connection.execute(count.where(STACK.c.root_id == root_id, living)).scalar_one()
+            return int(nested) + int(connection.execute(count.where(STACK.c.id == root_id, living)).scalar_one())
+
     def template(self, template_id: str) -> Template | None:
         """A template.
 

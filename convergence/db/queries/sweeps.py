@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.backoff import Backoff
 from convergence.db.queries.inspection import waits_at_hook
+from convergence.db.queries.nested import CURRENT_IN_PROGRESS, NestedSweeps
 from convergence.db.queries.purges import EVERYTHING, Keep, deleted_stacks, remove_stack, trim, with_objects
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
@@ -176,14 +177,9 @@ _TO_BE_GIVEN_UP = _INTERRUPTED.where(
         func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('older_than_s'),
     )
 )
-_CURRENT_IN_PROGRESS = and_(
-    STACK.c.id == TRAVERSAL.c.stack_id,
-    STACK.c.traversal_id == TRAVERSAL.c.id,
-    STACK.c.status == Status.IN_PROGRESS,
-)
 _UNSETTLED = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
-    .join(STACK, _CURRENT_IN_PROGRESS)
+    .join(STACK, CURRENT_IN_PROGRESS)
     .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status == TraversalStatus.FAILED)
     .limit(bindparam('limit'))
 )
@@ -242,7 +238,7 @@ _LONG_RUNNING = (
         _LAST_BEGUN.label('begun'),
         database_now().label('present'),
     )
-    .join(STACK, _CURRENT_IN_PROGRESS)
+    .join(STACK, CURRENT_IN_PROGRESS)
     .where(
         TRAVERSAL.c.swept.is_(False),
         TRAVERSAL.c.status == TraversalStatus.RUNNING,
@@ -260,14 +256,14 @@ _STANDING_STILL = select(_LONG_RUNNING).where(or_(_STANDS, _MOVES)).limit(bindpa
 _NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindparam('traversal')).limit(1000)
 
 
-class Sweeps:
+class Sweeps(NestedSweeps):
     """Finds, a limited number at a time, the rows that a sweeper has to attend to.
 
     :param keep: how much of the past is kept.
     """
 
     def __init__(self, store: Store, keep: Keep = EVERYTHING) -> None:
-        self._store = store
+        super().__init__(store)
         self._keep = keep
         self._not_purged = Backoff()
         self._looked_at = (0.0, '')

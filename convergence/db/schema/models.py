@@ -47,6 +47,12 @@ STACK = Table(
     Column('tags', Series, nullable=False),
     Column('request_key', NAME),
     Column('request_digest', String(64)),
+    Column('parent_id', ID, index=True),
+    Column('parent_resource_id', ID, index=True),
+    Column('root_id', ID, index=True),
+    Column('nested_depth', Integer, nullable=False),
+    Column('resource_count', Integer, nullable=False),
+    Column('type_rules', Figures),
     Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
@@ -92,6 +98,7 @@ TRAVERSAL = Table(
     Column('retains', Boolean, nullable=False),
     Column('cause', LONG_TEXT, nullable=False),
     Column('left_rows', Series, nullable=False),
+    Column('for_parent', Boolean, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),

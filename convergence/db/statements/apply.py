@@ -140,6 +140,14 @@ FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resourc
 COUNT_EVENT = (
     by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(events=RESOURCE.c.events + 1)
 )
+# Nodes of the stack's current traversal, whoever has parked the row.
+WAITING_FOR = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
+    .join(STACK, STACK.c.traversal_id == SYNC_POINT.c.traversal_id)
+    .join(RESOURCE, and_(RESOURCE.c.stack_id == STACK.c.id, RESOURCE.c.id == SYNC_POINT.c.resource_id))
+    .where(RESOURCE.c.id == bindparam('key'), SYNC_POINT.c.status == NodeStatus.READY)
+    .order_by(SYNC_POINT.c.number)
+)
 _HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
 _FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
 NOBODY = '-'
@@ -233,6 +241,12 @@ def _stall_traversal(connection: Connection, effect: effects.StallTraversal, rea
 
 def _count_event(connection: Connection, effect: effects.CountEvent, ready: Ready) -> None:
     connection.execute(COUNT_EVENT, {'key': effect.resource_id})
+
+
+def _tell_parent(connection: Connection, effect: effects.TellParent, ready: Ready) -> None:
+    if connection.execute(COUNT_EVENT, {'key': effect.resource_id}).rowcount == 1:
+        found = connection.execute(WAITING_FOR, {'key': effect.resource_id})
+        ready += [(traversal_id, number, phase) for traversal_id, number, phase in found]
 
 
 def _insert_signal(connection: Connection, effect: effects.InsertSignal, ready: Ready) -> None:
@@ -371,6 +385,7 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
+    effects.TellParent: _tell_parent,
     effects.InsertSignal: _insert_signal,
     effects.ClearHook: _clear_hook,
     effects.RevokeAddresses: _revoke_addresses,

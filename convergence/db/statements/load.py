@@ -188,7 +188,9 @@ READ_NOW = select(database_now())
 READ_RECEIVED = select(func.sum(func.length(SIGNAL.c.details, type_=Integer))).where(
     SIGNAL.c.resource_id == bindparam('resource')
 )
-COUNT_STACKS = select(func.count()).where(STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None))
+COUNT_STACKS = select(func.count()).where(
+    STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None), STACK.c.parent_id.is_(None)
+)
 
 
 LOCK_PROJECT = select(PROJECT.c.id).where(PROJECT.c.id == bindparam('project')).with_for_update()
@@ -328,8 +330,23 @@ def _locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
     return [resource_of(*row) for row in connection.execute(LOCK_SOME, {'resources': list(keys)})]
 
 
-def _stack_alone(connection: Connection, scope: StackAlone | WholeStack) -> PlanView:
-    locked = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
+def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | None:
+    """The row whose object a nested stack is; None also where it is gone."""
+    if resource_id is None:
+        return None
+    row = _lock_row(connection, resource_id)
+    if row is not None and connection.info.get(GALERA):
+        connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
+    return row
+
+
+def _stack_alone(connection: Connection, scope: StackAlone) -> PlanView:
+    alone = _stack_and_traversal(connection, scope.stack_id)
+    return replace(alone, parent=_lock_parent(connection, scope.parent_resource_id))
+
+
+def _stack_and_traversal(connection: Connection, stack_id: str) -> PlanView:
+    locked = connection.execute(LOCK_STACK, {'stack': stack_id}).first()
     if locked is None:
         raise Missing
     stack, now = Stack(*locked[:-1]), locked[-1]
@@ -338,7 +355,7 @@ def _stack_alone(connection: Connection, scope: StackAlone | WholeStack) -> Plan
 
 
 def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
-    alone = _stack_alone(connection, scope)
+    alone = _stack_and_traversal(connection, scope.stack_id)
     # First their keys, then each by its key, as whoever works on one does: an index in between would be locked too.
     # None is added meanwhile, for that takes the lock on the stack.
     keys = connection.execute(READ_RESOURCE_IDS, {'stack': scope.stack_id}).scalars().all()
@@ -350,10 +367,14 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
     # Read again: a worker may have failed the traversal while we waited for its rows.
     assert alone.stack is not None
     row = connection.execute(READ_TRAVERSAL, {'traversal': alone.stack.traversal_id}).first()
-    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources)
+    parent = _lock_parent(connection, scope.parent_resource_id)
+    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources, parent=parent)
 
 
 def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
+    if scope.parent_resource_id is not None:
+        parent = _lock_parent(connection, scope.parent_resource_id)
+        return PlanView(connection.execute(READ_NOW).scalar_one(), None, parent=parent)
     # The lock comes first, and what is counted is read in a statement of its own: so it sees every stack that anybody
     # has stored who held the lock before.
     if connection.execute(LOCK_PROJECT, {'project': scope.project_id}).first() is None:

@@ -13,9 +13,10 @@ from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals, Submission
+from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.refusals import busy
 from convergence.engine.operations.stacks import Stacks
+from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 from convergence.engine.reads.reading import Reading

@@ -4,55 +4,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
 
 from convergence import errors, logs, template
 from convergence.concurrency import Lock
-from convergence.core.model import Json
+from convergence.core.model import Goal, Json
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
+from convergence.engine.nesting.content import with_nested
 from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
 from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import Declared, known_secrets
 from convergence.resources.validation import validate
 from convergence.template.environment import ENCRYPTED, VALUES
-from convergence.template.mappings import is_template
 from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
 Environment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """What a user sends to say what a stack should be.
-
-    :param template: HOT text, or the document already read.
-    :param environment: a mapping with the sections of an environment.
-    """
-
-    template: str | Mapping[str, Json]
-    environment: Mapping[str, Json] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-
-    def content(self) -> dict[str, Json]:
-        """As it is kept in a template row."""
-        source = self.template if isinstance(self.template, str) else dict(self.template)
-        return {'template': source, 'environment': dict(self.environment), 'files': dict(self.files)}
-
-    @classmethod
-    def from_content(cls, content: Mapping[str, Json]) -> Submission:
-        """What a template row keeps."""
-        source, environment, files = content['template'], content['environment'], content['files']
-        assert isinstance(source, (str, dict))
-        assert isinstance(environment, dict)
-        assert isinstance(files, dict)
-        return cls(source, environment, {name: str(text) for name, text in files.items()})
 
 
 class Goals:
@@ -68,7 +41,8 @@ class Goals:
         self.discretion = discretion = Declared(registry)
         self._installation = template.Installation(limits, installed_checks(), evaluator(), discretion)
         # What was accepted once is not questioned again: a moment in the future does not stay there.
-        self._accepted = template.Installation(limits, yaql=evaluator(), discretion=discretion)
+        self.yaql = evaluator()
+        self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
         self._kept = kept
         self._lock = Lock()
         self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
@@ -108,12 +82,10 @@ class Goals:
         :param permits: what types the user may have in it.
         :raises Forbidden: a resource is of a type that the user may not use.
         :raises StackValidationFailed: carries everything that is wrong with it.
-        :raises NotSupported: it needs something that is not built yet.
         """
         compiled = self._analyse(stack, submission, self._installation)
         self._check(compiled, permits)
         self._refuse_changed(stack, compiled)
-        _refuse_unbuilt(compiled)
         return compiled
 
     def _check(
@@ -264,36 +236,22 @@ class Goals:
             installation=installation,
         )
         logs.conceal(compiled.secrets)
-        return compiled
+        return self._nesting(compiled, submission)
 
-
-def _refuse_unbuilt(compiled: template.Compiled) -> None:
-    """Accepting what is then not done would be a lie.
-
-    :raises NotSupported: names the resource.
-    """
-    for definition in compiled.goal.definitions.values():
-        if is_template(definition.type):
-            raise errors.NotSupported(
-                f'resources.{definition.name}: its type is the template {definition.type}, and nested stacks are not '
-                'supported yet; put its resources into the template itself.'
-            )
+    def _nesting(self, compiled: template.Compiled, submission: Submission) -> template.Compiled:
+        """The same, with what nested stacks are made from besides their properties."""
+        definitions = compiled.goal.definitions
+        nested = {
+            name: with_nested(definition, submission)
+            for name, definition in definitions.items()
+            if self._registry.nests(definition.type)
+        }
+        if not nested:
+            return compiled
+        return replace(compiled, goal=Goal({**definitions, **nested}, compiled.goal.asked))
 
 
 def _names_of_values(environment: Mapping[str, Json]) -> set[str]:
     """The names of the parameters to which an environment gives values."""
     sections = [environment.get(name) for name in VALUES]
     return {name for section in sections if isinstance(section, dict) for name in section}
-
-
-def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
-    """A partial update: what the user did not send stays as it is.
-
-    :param present: what the stack is now.
-    :param change: what the user sent; None where no template was sent.
-    :param changed: the sections of the environment that were sent.
-    """
-    environment = laid_over(present.environment, changed)
-    if change is None:
-        return Submission(present.template, environment, present.files)
-    return Submission(change.template, environment, {**present.files, **change.files})

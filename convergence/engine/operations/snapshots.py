@@ -16,10 +16,11 @@ from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
 from convergence.engine.operations.abandonment import data_of
 from convergence.engine.operations.actions import Present, still
-from convergence.engine.operations.goals import Goals, Submission
+from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
 from convergence.engine.operations.stacks import Document, Stacks
+from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 

@@ -18,11 +18,12 @@ from convergence.db.ports import ReaderPort
 from convergence.engine.caller import Caller
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
-from convergence.engine.operations.goals import Goals, Submission, merged
+from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
+from convergence.engine.operations.submission import Submission, merged
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.template.merging import laid_over
 
@@ -339,7 +340,7 @@ class Stacks:
             is_new_template=True,
             rollback_on_failure=not disabled,
             request_id=context.request_id,
-            stack_changes=options.changes(),
+            stack_changes={**options.changes(), 'type_rules': Permits.of(context).rules},
         )
 
     def _keep(self, request: Request, compiled: template.Compiled) -> None:

@@ -67,15 +67,16 @@ class Traversals:
 
         :raises StackExists: a living stack of the project has the name.
         """
-        return self._start(NewStack(stack.project_id), stack, request)
+        return self._start(NewStack(stack.project_id, stack.parent_resource_id), stack, request)
 
-    def start(self, stack: Stack, request: Request) -> Planned:
+    def start(self, stack: Stack, request: Request, parent_resource_id: str | None = None) -> Planned:
         """Give a stack a new traversal; it takes over from whatever runs.
 
+        :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
         :raises EntityNotFound: the stack has gone.
         :raises ConvergenceError: whatever the request's guard raises.
         """
-        return self._start(WholeStack(stack.id), stack, request)
+        return self._start(WholeStack(stack.id, parent_resource_id), stack, request)
 
     def _start(self, scope: Scope[PlanView], stack: Stack, request: Request) -> Planned:
         request = replace(request, traversal_id=request.traversal_id or self._new_id())
@@ -161,6 +162,7 @@ class Traversals:
         committed = self._store.transact(StackAlone(stack.id), lambda view: fail_stack(view, self._new_id, no_way_back))
         if committed is not None and committed.verdict is Outcome.FAIL:
             LOG.info('Stack %s has failed', stack.name)
+            self._dispatcher.attend(committed)
 
     def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '', cancels: bool = False) -> Planned:
         """Plan the way back to the last good template, or to nothing where there is none.
@@ -224,21 +226,30 @@ class Traversals:
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
         """Stop the running traversal without a rollback; the traversal that was stopped."""
 
+        def may_stop(view: PlanView) -> bool:
+            guard(view)
+            return True
+
+        return self.stop(StackAlone(stack.id), may_stop)
+
+    def stop(self, scope: StackAlone, may_stop: Callable[[PlanView], bool]) -> str | None:
+        """Stop the running traversal without a rollback, if there is a reason to; the traversal that was stopped."""
         tried: list[str | None] = []
 
         def decide(view: PlanView) -> Decision[str | None]:
             traversal = view.traversal
             if traversal is not None and traversal.id in tried and traversal.status is TraversalStatus.CANCELLED:
                 return Decision(traversal.id)  # the answer to the commit was lost
-            guard(view)
-            decision = cancel_stack(view, self._new_id)
+            nothing: Decision[str | None] = Decision(None)
+            decision = cancel_stack(view, self._new_id) if may_stop(view) else nothing
             tried.append(decision.verdict)
             return decision
 
-        committed = self._store.transact(StackAlone(stack.id), decide)
+        committed = self._store.transact(scope, decide)
         stopped = committed.verdict if committed is not None else None
-        if stopped is not None:
-            self._stop_workers(stack.id, stopped)
+        if committed is not None and stopped is not None:
+            self._stop_workers(scope.stack_id, stopped)
+            self._dispatcher.attend(committed)
         return stopped
 
     def _stop_workers(self, stack_id: str, ended: str | None) -> None:

@@ -9,7 +9,7 @@ from convergence import errors, template
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackFilter, StackReader
 from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Submission
+from convergence.engine.operations.submission import Submission
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import matches_tags, stack_query
 from convergence.engine.reads.formats import Document

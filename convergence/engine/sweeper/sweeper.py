@@ -9,10 +9,7 @@ import logging
 
 from convergence.concurrency import Event, start_thread
 from convergence.core.claim import Worker
-from convergence.db.ports import RosterPort, SweepsPort
-from convergence.db.transaction import Transactions
-from convergence.dispatch import Dispatcher
-from convergence.engine.operations.traversals import Traversals
+from convergence.db.ports import SweepsPort
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.errors import DatabaseUnavailable
 
@@ -27,20 +24,11 @@ class Sweeper:
     :param worker: this process, for the election and for the events that it stores.
     """
 
-    def __init__(
-        self,
-        store: Transactions,
-        sweeps: SweepsPort,
-        roster: RosterPort,
-        dispatcher: Dispatcher,
-        traversals: Traversals,
-        options: SweepOptions,
-        worker: Worker,
-    ) -> None:
+    def __init__(self, sweeps: SweepsPort, tasks: SweepTasks, options: SweepOptions, worker: Worker) -> None:
         self._sweeps = sweeps
+        self._tasks = tasks
         self._options = options
         self._worker = worker
-        self._tasks = SweepTasks(store, sweeps, roster, dispatcher, traversals, options, worker)
         self._stopping = Event()
 
     def start(self) -> None:

@@ -15,10 +15,12 @@ from convergence.core.finish import release
 from convergence.core.interrupt import give_up
 from convergence.db.backoff import Backoff
 from convergence.db.ports import RosterPort, SweepsPort
+from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, Standing
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
+from convergence.engine.nesting.operations import Nesting
 from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.left_behind import LeftBehind
 from convergence.engine.sweeper.reach import Reach
@@ -26,7 +28,7 @@ from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
 
-Found = TypeVar('Found', HeldRow, EndedTraversal, Standing)
+Found = TypeVar('Found', HeldRow, EndedTraversal, Standing, UnwantedNested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class SweepTasks:
         traversals: Traversals,
         options: SweepOptions,
         worker: Worker,
+        nesting: Nesting,
     ) -> None:
         self._store = store
         self._sweeps = sweeps
@@ -78,6 +81,7 @@ class SweepTasks:
         self._traversals = traversals
         self._options = options
         self._worker = worker
+        self._nesting = nesting
         self.reach = Reach(options.lease_s)
         self._backoffs: dict[str, Backoff] = {}
         self._next_report = 0.0
@@ -96,6 +100,7 @@ class SweepTasks:
             'give up': self.give_up_left,
             'time out': self.time_out,
             'settle': self.settle,
+            'stop nested': self.stop_nested,
             'wake': self.wake,
             'report': self.report,
             'remove left': self.remove_left,
@@ -211,6 +216,22 @@ class SweepTasks:
             'settle', self._sweeps.unsettled, lambda ended: self._traversals.settle(ended.stack_id, ended.traversal_id)
         )
 
+    def stop_nested(self) -> int:
+        """What nested stacks do on behalf of resources that have come to rest without them, or are gone."""
+        return self._each(
+            'stop nested',
+            self._sweeps.unwanted_nested,
+            lambda found: self._nesting.cancel_unwanted(found.stack_id, found.resource_id),
+        )
+
+    def set_free(self) -> int:
+        """Nested stacks that stayed when their resources went, as was asked for: they are in no other any more."""
+        return self._each(
+            'set free',
+            self._sweeps.set_free,
+            lambda found: self._nesting.release(found.stack_id, found.resource_id),
+        )
+
     def wake(self) -> int:
         """Ready nodes that nobody claimed: their message was lost, or whoever had it died.
 
@@ -258,7 +279,7 @@ class SweepTasks:
             return 0
         again_s = self._options.stall_after_s
         self._next_look = now + again_s / 4
-        return self._each(
+        return self.set_free() + self._each(
             'remove left',
             lambda limit: self._sweeps.left_behind(limit, again_s),
             self._left_behind.remove,

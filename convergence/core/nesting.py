@@ -1,0 +1,40 @@
+"""What a nested stack and the resource whose object it is owe each other.
+
+The resource is parked while its stack is at work. The transaction that brings the stack to rest counts an event of the
+resource, and whoever has committed it casts the resource's node: nobody waits, and nobody asks again and again. Where
+the message is lost the sweeper finds the node, because there is an event that the row has not heard of.
+"""
+
+from __future__ import annotations
+
+from convergence.core.effects import Effect, TellParent
+from convergence.core.model import Action, Status
+from convergence.core.rows import Resource, Stack
+
+
+def told(stack: Stack) -> tuple[Effect, ...]:
+    """What becomes true, besides, when a stack comes to rest."""
+    return (TellParent(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()
+
+
+def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:
+    """Whether a nested stack may be given something to do on behalf of its resource.
+
+    Not by a call that comes late: since then the row has been taken by somebody else, has come to rest or is gone.
+
+    :param parent: the row as it is now, locked.
+    :param fence: the one under which the caller holds the row.
+    """
+    if parent is None or parent.fence != fence or parent.owner is None:
+        return False
+    return parent.token == stack_id and parent.status is Status.IN_PROGRESS
+
+
+def is_wanted(parent: Resource | None) -> bool:
+    """Whether what a nested stack is doing on behalf of its resource still matters to anybody."""
+    return parent is not None and parent.status is Status.IN_PROGRESS
+
+
+def is_removing(parent: Resource) -> bool:
+    """Whether a resource wants its stack gone."""
+    return parent.action is Action.DELETE

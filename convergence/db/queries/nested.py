@@ -1,0 +1,73 @@
+"""What is to be looked at of nested stacks, apart from what is looked at of every stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, and_, bindparam, select
+
+from convergence.core.model import Action, Status, TraversalStatus
+from convergence.db.schema.models import RESOURCE, STACK, TRAVERSAL
+from convergence.db.statements.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class UnwantedNested:
+    """A nested stack, and the resource whose object it is, or was."""
+
+    stack_id: str
+    traversal_id: str
+    resource_id: str
+
+
+CURRENT_IN_PROGRESS = and_(
+    STACK.c.id == TRAVERSAL.c.stack_id,
+    STACK.c.traversal_id == TRAVERSAL.c.id,
+    STACK.c.status == Status.IN_PROGRESS,
+)
+"""Joins a traversal with the stack that it belongs to, if it is its current one and has not come to its end."""
+_UNWANTED_NESTED = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, STACK.c.parent_resource_id)
+    .join(STACK, CURRENT_IN_PROGRESS)
+    .outerjoin(RESOURCE, RESOURCE.c.id == STACK.c.parent_resource_id)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.for_parent.is_(True),
+        TRAVERSAL.c.action != Action.DELETE,
+        STACK.c.parent_resource_id.is_not(None),
+        RESOURCE.c.status.is_distinct_from(Status.IN_PROGRESS),
+    )
+    .limit(bindparam('limit'))
+)
+_SET_FREE = (
+    select(STACK.c.id, STACK.c.traversal_id, STACK.c.parent_resource_id)
+    .outerjoin(RESOURCE, RESOURCE.c.id == STACK.c.parent_resource_id)
+    .where(
+        STACK.c.parent_id.is_not(None),
+        STACK.c.live_name.is_not(None),
+        STACK.c.status != Status.IN_PROGRESS,
+        RESOURCE.c.id.is_(None),
+    )
+    .limit(bindparam('limit'))
+)
+
+
+class NestedSweeps:
+    """The part of `convergence.db.queries.sweeps.Sweeps` that is about nested stacks."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+        """Nested stacks that do something on behalf of a resource that does not wait for it."""
+        return self._nested(_UNWANTED_NESTED, limit)
+
+    def set_free(self, limit: int) -> list[UnwantedNested]:
+        """Nested stacks at rest whose resource is gone while they stayed."""
+        return self._nested(_SET_FREE, limit)
+
+    def _nested(self, statement: Select[Any], limit: int) -> list[UnwantedNested]:
+        with self._store.reading() as connection:
+            return [UnwantedNested(*row) for row in connection.execute(statement, {'limit': limit})]

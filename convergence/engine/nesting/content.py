@@ -1,0 +1,103 @@
+"""What a nested stack gets to see of what the stack that it is in was made from. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from convergence.core.model import Definition, Json
+from convergence.core.rows import Stack
+from convergence.engine.operations.submission import Submission
+from convergence.resources.nesting import StackWanted
+from convergence.template.environment import ENCRYPTED
+from convergence.template.mappings import SECTION, fits
+from convergence.template.secrets import PROPERTIES, within
+
+DEFAULTS = 'parameter_defaults'
+LONGEST_NAME = 255
+
+
+def submission_of(parent: Submission, definition: Definition, wanted: StackWanted) -> Submission:
+    """What is submitted for a nested stack.
+
+    It has the mappings and the defaults of parameters of its parent, the values that its resource gives it, and those
+    files that it may come to read. What was hidden stays so.
+
+    :param parent: of the stack that the resource is in.
+    """
+    environment = inherited(parent.environment, definition)
+    given: dict[str, Json] = {name: value for name, value in wanted.parameters.items() if value is not None}
+    if given:
+        environment['parameters'] = given
+    hidden = sorted({str(path[0]) for path in within(definition.concealed, PROPERTIES) if path} & set(given))
+    if hidden:
+        names: list[Json] = [*hidden]
+        environment[ENCRYPTED] = names
+    template: str | dict[str, Json] = wanted.template if isinstance(wanted.template, str) else dict(wanted.template)
+    files = reachable(parent.files, [_text(template), _text(environment.get(SECTION))])
+    return Submission(template, environment, files)
+
+
+def inherited(environment: Mapping[str, Json], definition: Definition) -> dict[str, Json]:
+    """The sections of an environment that hold for a nested stack too.
+
+    A mapping by which the resource became what it is does not hold inside: the template that stands for a type may use
+    that type itself.
+    """
+    sections: dict[str, Json] = {}
+    registry = environment.get(SECTION)
+    if isinstance(registry, dict):
+        inner = {key: value for key, value in registry.items() if key not in ('resources', definition.written_type)}
+        about = _about(registry.get('resources'), definition.name)
+        sections[SECTION] = {**inner, 'resources': about} if about else inner
+    defaults = environment.get(DEFAULTS)
+    if isinstance(defaults, dict) and defaults:
+        sections[DEFAULTS] = defaults
+    return {name: section for name, section in sections.items() if section}
+
+
+def _about(resources: Json, name: str) -> dict[str, Json]:
+    """What is said about the resources in a nested stack that a resource is."""
+    said: dict[str, Json] = {}
+    for pattern, body in resources.items() if isinstance(resources, dict) else ():
+        if isinstance(body, dict) and fits(name, pattern):
+            said |= {key: value for key, value in body.items() if isinstance(value, dict)}
+    return said
+
+
+def reachable(files: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
+    """The files whose names occur in some texts, or in the text of such a file."""
+    found: dict[str, str] = {}
+    unread = list(texts)
+    while unread and len(found) < len(files):
+        text = unread.pop()
+        new = [name for name in files if name not in found and name in text]
+        found |= {name: files[name] for name in new}
+        unread += [files[name] for name in new]
+    return {name: files[name] for name in files if name in found}
+
+
+def digest_of(parent: Submission, definition: Definition) -> str:
+    """Digest of all that a nested stack is made from besides the properties of its resource; 64 hexadecimal digits."""
+    environment = inherited(parent.environment, definition)
+    files = reachable(parent.files, [definition.type, _text(definition.properties), _text(environment.get(SECTION))])
+    text = json.dumps([environment, files], sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def with_nested(definition: Definition, parent: Submission) -> Definition:
+    """The definition of a resource that is a nested stack, as it is stored."""
+    return replace(definition, nested=digest_of(parent, definition))
+
+
+def name_of(parent: Stack, resource_name: str, stack_id: str) -> str:
+    """A name for a nested stack that no other stack has, and that tells where it belongs."""
+    end = stack_id.replace('-', '')[:12]
+    beginning = f'{parent.name}-{resource_name}'
+    return f'{beginning[: LONGEST_NAME - len(end) - 1]}-{end}'
+
+
+def _text(value: Json | Mapping[str, Json]) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

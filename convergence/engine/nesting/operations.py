@@ -1,0 +1,305 @@
+"""What workers ask engines about nested stacks. A request names a row and its fence: the engine reads the rest.
+
+So a request is small, whatever the stack is, and it cannot be late: what begins is planned in a transaction that has
+locked the row and seen that it is still held under that fence (`convergence.core.nesting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.effects import Decision, DeleteSnapshots, UpdateStack
+from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status
+from convergence.core.nesting import is_wanted, may_act
+from convergence.core.plan import Request
+from convergence.core.rows import Resource, Stack, Template
+from convergence.core.views import PlanView
+from convergence.db.ports import ReaderPort
+from convergence.db.scopes import StackAlone
+from convergence.engine.caller import Caller
+from convergence.engine.nesting.content import name_of
+from convergence.engine.nesting.wants import NestingResource, Wants
+from convergence.engine.operations.actions import Present
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.refusals import may_get_goal, may_perform
+from convergence.engine.operations.submission import Submission
+from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
+from convergence.resources.nesting import NestedStep
+from convergence.resources.registry import Registry
+
+Document = dict[str, Any]
+
+_GIVEN = frozenset({Action.CREATE, Action.UPDATE})
+"""The actions of a stack that has the goal that its resource has given it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestingLimits:
+    """How far stacks may be nested.
+
+    :param max_depth: how many stacks a stack may be in.
+    :param max_resources: how many resources a whole tree may have; None: no limit.
+    """
+
+    max_depth: int = 5
+    max_resources: int | None = None
+
+
+class Nesting:
+    """Gives nested stacks something to do on behalf of the resources that they are the objects of."""
+
+    def __init__(
+        self,
+        reader: ReaderPort,
+        goals: Goals,
+        traversals: Traversals,
+        types: Registry,
+        limits: NestingLimits,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._reader = reader
+        self._goals = goals
+        self._traversals = traversals
+        self._wants = Wants(reader, goals, types)
+        self._limits = limits
+        self._new_id = new_id
+        self._present = Present(reader, goals)
+
+    # --- operations -------------------------------------------------------------------------------------------
+
+    def act_on_nested_stack(self, context: Caller, resource_id: str, fence: int, step: int = 0) -> Document:
+        """Begin what the row of a resource says is under way. Once more, it changes nothing.
+
+        :param fence: the one under which the caller holds the row.
+        :param step: how many steps of the action have been taken before.
+        :returns: the fields of `NestedStep`.
+        :raises Conflict: the caller does not hold the row any more.
+        """
+        for _ in range(ROUNDS):
+            held = self._held(resource_id, fence)
+            try:
+                return asdict(self._act(held, fence, step))
+            except (Overtaken, errors.StackExists, errors.EntityNotFound):
+                continue
+        raise errors.Conflict(f'the nested stack {resource_id} keeps changing')
+
+    def cancel_nested_stack(self, context: Caller, resource_id: str, fence: int) -> None:
+        """Stop what a nested stack does on behalf of its resource. Of one at rest: nothing."""
+        held = self._held(resource_id, fence)
+        self._cancel(held.row, lambda view: may_act(view.parent, held.row.token or '', fence))
+
+    def cancel_unwanted(self, stack_id: str, resource_id: str) -> None:
+        """A nested stack does something on behalf of a resource that does not want it any more: stop it."""
+        row = self._reader.resource(resource_id)
+        stack = self._reader.stack(stack_id)
+        if stack is None or stack.status is not Status.IN_PROGRESS:
+            return
+        self._stop(stack, resource_id, lambda view: not is_wanted(view.parent))
+        if row is None:
+            self.release(stack_id, resource_id)
+
+    def release(self, stack_id: str, resource_id: str) -> None:
+        """The resource of a nested stack is gone and the stack stays: from now on it is in no other."""
+
+        def decide(view: PlanView) -> Decision[None]:
+            stack = view.stack
+            if stack is None or stack.parent_resource_id != resource_id or stack.deleted_at is not None:
+                return Decision(None)
+            free = UpdateStack(stack.id, stack.traversal_id, {'parent_id': None, 'parent_resource_id': None})
+            return Decision(None, (free,))
+
+        self._traversals.decide(StackAlone(stack_id, resource_id), decide)
+
+    # --- acting -----------------------------------------------------------------------------------------------
+
+    def _held(self, resource_id: str, fence: int) -> NestingResource:
+        row = self._reader.resource(resource_id)
+        stack = self._reader.stack(row.stack_id) if row is not None else None
+        traversal = self._reader.traversal((row.traversal_id if row is not None else None) or '')
+        if row is None or stack is None or traversal is None or row.fence != fence or row.token is None:
+            raise errors.Conflict(f'resource {resource_id} is held by somebody else by now')
+        return NestingResource(row, stack, traversal)
+
+    def _act(self, held: NestingResource, fence: int, step: int) -> NestedStep:
+        action, present = held.row.action, self._reader.stack(held.row.token or '')
+        if present is not None and present.deleted_at is not None:
+            return NestedStep(is_gone=True)
+        if action is Action.DELETE:
+            return self._remove(held, fence, present)
+        if action in PERFORMED:
+            return self._perform(held, fence, present)
+        return self._converge(held, fence, present, step)
+
+    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
+        if present is None:
+            return NestedStep(is_gone=True)
+        definition = held.row.definition
+        if not held.traversal.retains and definition and definition.deletion_policy is DeletionPolicy.RETAIN:
+            self.release(present.id, held.row.id)
+            return NestedStep(is_gone=True)
+        running = self._reader.traversal(present.traversal_id or '')
+        is_deleting = (present.action, present.status) == (Action.DELETE, Status.IN_PROGRESS)
+        if is_deleting and running is not None and (running.retains or not held.traversal.retains):
+            return NestedStep(running.id)
+        request = self._request(
+            held,
+            fence,
+            Request(
+                Action.DELETE,
+                Goal(),
+                cancels=True,
+                retains=held.traversal.retains,
+                beside=lambda view: (DeleteSnapshots(present.id),),
+            ),
+        )
+        return NestedStep(self._start(present, held, request))
+
+    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
+        action = held.row.action
+        if present is None:
+            return NestedStep(is_gone=True)
+        if (present.action, present.status) == (action, Status.IN_PROGRESS):
+            return NestedStep(present.traversal_id or '')
+        if (present.action, present.status) == (action, Status.COMPLETE) and action is not Action.CHECK:
+            return NestedStep()
+        may_perform(present, action)
+        row, goal = self._present.goal(present)
+
+        def still(view: PlanView) -> None:
+            assert view.stack is not None
+            may_perform(view.stack, action)
+            if view.stack.traversal_id != present.traversal_id:
+                raise Overtaken(f'stack {present.name} has moved on')
+
+        request = self._request(held, fence, Request(action, goal, template=row), still)
+        return NestedStep(self._start(present, held, request))
+
+    def _converge(self, held: NestingResource, fence: int, present: Stack | None, step: int) -> NestedStep:
+        submission, wanted = self._wants.of(held, present, step)
+        if present is None:
+            started = self._create(held, fence, submission)
+        else:
+            started = self._update(held, fence, present, submission)
+        return NestedStep(started, wanted.more, wanted.pause_s)
+
+    def _create(self, held: NestingResource, fence: int, submission: Submission) -> str:
+        parent = held.stack
+        stack_id = held.row.token or ''
+        stack = Stack(
+            id=stack_id,
+            name=name_of(parent, held.row.name, stack_id),
+            project_id=parent.project_id,
+            action=Action.CREATE,
+            status=Status.IN_PROGRESS,
+            status_reason='',
+            template_id=None,
+            last_good_template_id=None,
+            traversal_id=None,
+            timeout_mins=parent.timeout_mins,
+            disable_rollback=True,
+            created_at=0.0,
+            parent_id=parent.id,
+            parent_resource_id=held.row.id,
+            root_id=parent.tree_id,
+            nested_depth=parent.nested_depth + 1,
+            type_rules=parent.type_rules,
+        )
+        if stack.nested_depth > self._limits.max_depth:
+            raise errors.RequestLimitExceeded(
+                f'Recursion depth exceeds {self._limits.max_depth} ([limits] max_nested_stack_depth).'
+            )
+        request, compiled = self._with_goal(held, fence, Action.CREATE, stack, submission)
+        planned = self._traversals.create(stack, request)
+        self._keep(request, compiled)
+        return planned.traversal.id
+
+    def _update(self, held: NestingResource, fence: int, present: Stack, submission: Submission) -> str:
+        before = self._reader.template(present.template_id or '')
+        if before is not None and dict(before.content) == submission.content():
+            if present.status is Status.IN_PROGRESS and present.action in _GIVEN:
+                return present.traversal_id or ''
+            if present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK):
+                return ''
+        may_get_goal(present)
+
+        def may(view: PlanView) -> None:
+            assert view.stack is not None
+            may_get_goal(view.stack)
+
+        request, compiled = self._with_goal(held, fence, Action.UPDATE, present, submission, may)
+        started = self._start(present, held, request)
+        self._keep(request, compiled)
+        return started
+
+    def _with_goal(
+        self,
+        held: NestingResource,
+        fence: int,
+        action: Action,
+        stack: Stack,
+        submission: Submission,
+        also: Callable[[PlanView], None] = lambda view: None,
+    ) -> tuple[Request, template.Compiled]:
+        compiled = self._goals.compile(stack, submission, Permits(held.stack.type_rules))
+        self._require_room(stack, len(compiled.goal.definitions))
+        row = Template(self._new_id(), stack.id, submission.content())
+        request = Request(
+            action,
+            compiled.goal,
+            template=row,
+            is_new_template=True,
+            cancels=held.traversal.cancels,
+            stack_changes={'type_rules': held.stack.type_rules},
+        )
+        return self._request(held, fence, request, also), compiled
+
+    def _require_room(self, stack: Stack, count: int) -> None:
+        most = self._limits.max_resources
+        if most is None:
+            return
+        there = self._reader.resources_of_tree(stack.tree_id) - stack.resource_count
+        if there + count > most:
+            raise errors.RequestLimitExceeded(
+                f'Maximum resources per stack exceeded: the tree of stacks would have {there + count}, and the limit '
+                f'is {most} ([limits] max_resources_per_stack).'
+            )
+
+    @staticmethod
+    def _request(
+        held: NestingResource, fence: int, request: Request, also: Callable[[PlanView], None] = lambda view: None
+    ) -> Request:
+        return replace(
+            request,
+            guard=held.guard(fence, also),
+            request_id=held.traversal.request_id,
+            deadline=held.deadline(),
+            for_parent=True,
+        )
+
+    def _start(self, stack: Stack, held: NestingResource, request: Request) -> str:
+        return self._traversals.start(stack, request, held.row.id).traversal.id
+
+    def _keep(self, request: Request, compiled: template.Compiled) -> None:
+        assert request.template is not None
+        self._goals.remember(request.template.id, compiled)
+
+    # --- stopping ---------------------------------------------------------------------------------------------
+
+    def _cancel(self, row: Resource, may: Callable[[PlanView], bool]) -> None:
+        stack = self._reader.stack(row.token or '')
+        if stack is not None and stack.deleted_at is None:
+            self._stop(stack, row.id, may)
+
+    def _stop(self, stack: Stack, resource_id: str, may: Callable[[PlanView], bool]) -> None:
+        """Cancel without a rollback, if that still makes sense when everything is locked."""
+
+        def wanted(view: PlanView) -> bool:
+            busy = view.stack is not None and view.stack.status is Status.IN_PROGRESS
+            ours = view.traversal is not None and view.traversal.for_parent
+            return busy and ours and may(view)
+
+        self._traversals.stop(StackAlone(stack.id, resource_id), wanted)

@@ -1,0 +1,116 @@
+"""What stack the resource wants whose object it is: its type says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from convergence import errors
+from convergence.core.model import Action, Status
+from convergence.core.nesting import may_act
+from convergence.core.rows import Resource, Stack, Template, Traversal
+from convergence.core.views import PlanView
+from convergence.db.ports import ReaderPort
+from convergence.db.queries.stacks import in_service
+from convergence.engine.nesting.content import submission_of
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.submission import Submission
+from convergence.engine.operations.traversals import Overtaken
+from convergence.resources.contract import Call, PluginFailure
+from convergence.resources.invocation import Subject, build_call
+from convergence.resources.nested import NestedType
+from convergence.resources.nesting import Member, NestingContext, StackWanted
+from convergence.resources.registry import Registry
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NestingResource:
+    """The row of a resource that is a nested stack, as a request names it, and what belongs to it."""
+
+    row: Resource
+    stack: Stack
+    traversal: Traversal
+
+    def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
+        """Refuses what comes late."""
+        stack_id = self.row.token or ''
+
+        def guard(view: PlanView) -> None:
+            if not may_act(view.parent, stack_id, fence):
+                raise errors.Conflict(f'resource {self.row.name} is held by somebody else by now, or by nobody')
+            also(view)
+
+        return guard
+
+    def deadline(self) -> float:
+        """When nobody waits for the nested stack any longer."""
+        own = self.row.deadline
+        return self.traversal.deadline if own is None else min(own, self.traversal.deadline)
+
+
+class Wants:
+    """Asks the types of resources what stacks they want."""
+
+    def __init__(self, reader: ReaderPort, goals: Goals, types: Registry) -> None:
+        self._reader = reader
+        self._goals = goals
+        self._types = types
+
+    def of(self, held: NestingResource, present: Stack | None, step: int) -> tuple[Submission, StackWanted]:
+        """What the resource's type wants its stack to be."""
+        row, pending = held.row, held.row.pending
+        kind = self._types.get(row.type)
+        assert isinstance(kind, NestedType)
+        if pending is None:
+            raise errors.Conflict(f'resource {row.name} has come to rest')
+        stored = self._reader.template(pending.template_id or '')
+        if stored is None:
+            raise Overtaken(f'stack {held.stack.name} has got another goal')
+        parent = Submission.from_content(stored.content)
+        before = self._reader.template(present.template_id or '') if present is not None else None
+        made_from = row.definition.nested if row.definition is not None else ''
+        context = NestingContext(
+            files=parent.files,
+            present=self._document(before),
+            members=lambda: self._members(present),
+            step=step,
+            action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
+            has_changed=bool(made_from) and made_from != pending.definition.nested,
+        )
+        try:
+            wanted = kind.wanted(_call(held, kind), context)
+        except PluginFailure as error:
+            raise errors.Invalid(str(error)) from error
+        return submission_of(parent, pending.definition, wanted), wanted
+
+    def _document(self, row: Template | None) -> Document | None:
+        return self._goals.document(Submission.from_content(row.content).template) if row is not None else None
+
+    def _members(self, stack: Stack | None) -> tuple[Member, ...]:
+        if stack is None:
+            return ()
+        rows = in_service(self._reader.resources(stack.id), stack.template_id).values()
+        members = [Member(row.name, row.physical_id, row.created_at, row.status is Status.FAILED) for row in rows]
+        return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
+
+
+def _call(held: NestingResource, kind: NestedType[Any]) -> Call[Any]:
+    row, pending = held.row, held.row.pending
+    assert pending is not None
+    previous = row.properties if row.action is Action.UPDATE else None
+    subject = Subject(
+        name=row.name,
+        stack_name=held.stack.name,
+        stack_id=held.stack.id,
+        project_id=held.stack.project_id,
+        resource_id=row.id,
+        token=row.token or '',
+        physical_id=row.physical_id,
+        data=row.data,
+        metadata=pending.metadata,
+        type_name=row.type,
+    )
+    return build_call(kind, subject, pending.properties, previous=previous)

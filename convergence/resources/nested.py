@@ -1,0 +1,225 @@
+"""Resource types whose objects are stacks.
+
+Such a type says what stack it wants; everything else is the same for all of them. To act is to have an engine give the
+nested stack something to do: that takes a moment. Then the resource is parked. When the nested stack comes to rest its
+last transaction wakes the resource: until then nobody waits, and nobody asks.
+
+The token of the resource is the id of the stack. So it is known before there is anything, a repeated creation makes
+nothing new, and the engine refuses a call that comes late (see `convergence.core.nesting`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from typing_extensions import override
+
+from convergence.core.model import Action, Json, RetryPolicy
+from convergence.resources.attributes import AnyAttribute
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    FinalFailure,
+    InProgress,
+    ObjectNotFound,
+    ReplacementNeeded,
+    ResourceType,
+)
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.schema import remaining
+
+P = TypeVar('P')
+
+UNTOLD_S = 600.0
+"""After so many seconds a parked resource looks at its stack though nobody has told it to: no message, and no event in
+a row, has ever been lost together."""
+
+INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
+"""An engine that does not answer is asked again until the action has taken too long."""
+
+
+class NestedType(ResourceType[P]):
+    """Base of the types whose objects are stacks. Write `wanted`, and `attribute` for what is no output."""
+
+    nests = True
+    token_enforced: ClassVar[bool] = True
+    create_settles_s: ClassVar[float | None] = 0.0
+    retry: ClassVar[RetryPolicy] = INSISTENTLY
+
+    @abstractmethod
+    def wanted(self, call: Call[P], context: NestingContext) -> StackWanted:
+        """The stack that the resource should be. Called by an engine; pure, and the same whenever it is repeated.
+
+        :raises FinalFailure: there can be no such stack.
+        """
+
+    @override
+    def create(self, call: Call[P]) -> Answer:
+        """Have the stack made; or, where it is there, have it get to what is wanted now."""
+        return self._begin(call, Action.CREATE)
+
+    @override
+    def update(self, call: Call[P]) -> Answer:
+        """Have the stack get to what is wanted now, whatever it is busy with."""
+        return self._begin(call, Action.UPDATE)
+
+    @override
+    def delete(self, call: Call[P]) -> Answer:
+        """Have the stack deleted, whatever it is busy with."""
+        return self._begin(call, Action.DELETE)
+
+    @override
+    def suspend(self, call: Call[P]) -> Answer:
+        """Have all of the stack suspended."""
+        return self._begin(call, Action.SUSPEND)
+
+    @override
+    def resume(self, call: Call[P]) -> Answer:
+        """Have all of the stack resumed."""
+        return self._begin(call, Action.RESUME)
+
+    @override
+    def check(self, call: Call[P]) -> Answer:
+        """Have all of the stack looked at."""
+        return self._begin(call, Action.CHECK)
+
+    def _begin(self, call: Call[P], action: Action, step: int = 0) -> Answer:
+        begun = call.nested.act(step)
+        if begun.is_gone:
+            if action is Action.DELETE:
+                raise ObjectNotFound('the nested stack is gone')
+            if action in (Action.CREATE, Action.UPDATE):
+                raise ReplacementNeeded('the nested stack was deleted')
+            raise FinalFailure('the nested stack was deleted')
+        progress: dict[str, Json] = {'traversal': begun.traversal_id, 'step': step}
+        if begun.more:
+            progress['pause_s'] = begun.pause_s
+        if begun.traversal_id:
+            return InProgress(progress, poll_after_s=UNTOLD_S, is_told=True)
+        return self._after(call, action, progress)
+
+    @override
+    def poll(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Look where the stack stands. Called when it has come to rest."""
+        if 'resume_step' in progress:
+            return self._begin(call, action, int(str(progress['resume_step'])))
+        state = call.nested.state(str(progress.get('traversal') or ''))
+        if action is Action.DELETE and state.is_deleted:
+            return Done()
+        if state.is_deleted:
+            raise FinalFailure('the nested stack was deleted')
+        if state.is_at_work:
+            return InProgress(progress, poll_after_s=UNTOLD_S, is_told=True)
+        if state.has_failed:
+            raise FinalFailure(state.reason)
+        return self._after(call, action, progress)
+
+    def _after(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """A step is complete."""
+        if 'pause_s' not in progress:
+            return Done()
+        step = int(str(progress.get('step', 0))) + 1
+        pause_s = float(str(progress['pause_s']))
+        if pause_s > 0:
+            return InProgress({'resume_step': step}, poll_after_s=pause_s, is_told=True)
+        return self._begin(call, action, step)
+
+    @override
+    def cancel(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> None:
+        """Have stopped what the stack does on behalf of the resource."""
+        call.nested.cancel()
+
+    @override
+    def can_cancel(self, action: Action) -> bool:
+        """Always."""
+        return True
+
+    @override
+    def attribute(self, call: Call[P], name: str) -> Json:
+        """An output of the stack, all ``outputs``, or ``resource.<name>`` and ``resource.<name>.<attribute>``."""
+        if name.startswith('resource.'):
+            return of_member(call, name.removeprefix('resource.'))
+        values = call.nested.values()
+        if name == 'outputs':
+            return dict(values.outputs)
+        if name in values.errors:
+            raise FinalFailure(values.errors[name])
+        if name not in values.outputs:
+            raise FinalFailure(f'The nested stack has no output {name}')
+        return values.outputs[name]
+
+
+def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:
+    """What a resource of the nested stack tells: ``name``, which is its reference, or ``name.attribute``.
+
+    :raises FinalFailure: there is no such resource, or it does not tell that.
+    """
+    resources = call.nested.values().resources
+    # Names of resources may have dots in them: the longest one that fits is meant.
+    name = next((path[:end] for end in _ends(path) if path[:end] in resources), None)
+    if name is None:
+        raise FinalFailure(f'The nested stack has no resource {path.partition(".")[0]}')
+    member = resources[name]
+    rest = [*(part for part in path[len(name) + 1 :].split('.') if part), *further]
+    if not rest:
+        return member.get('reference')
+    return _told(member, name, rest)
+
+
+def _ends(path: str) -> list[int]:
+    return [len(path), *(at for at in range(len(path) - 1, 0, -1) if path[at] == '.')]
+
+
+def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
+    attributes, errors = member.get('attributes'), member.get('errors')
+    assert isinstance(attributes, dict)
+    assert isinstance(errors, dict)
+    wanted, *further = path
+    if wanted in errors:
+        raise FinalFailure(str(errors[wanted]))
+    if wanted not in attributes:
+        raise FinalFailure(f'The resource {name} of the nested stack does not tell its attribute {wanted}')
+    value: Json = attributes[wanted]
+    for key in further:
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value
+
+
+@dataclass(frozen=True)
+class ProviderProperties:
+    """Whatever the template takes as its parameters."""
+
+    parameters: dict[str, Any] = remaining(description='Its parameters.')  # noqa: RUF009 - makes a field
+
+
+class ProviderType(NestedType[ProviderProperties]):
+    """A template that is used as a resource type.
+
+    This is the one that acts: the template is checked, with its parameters as properties, where a stack is accepted
+    (`convergence.resources.provider`), and again where the nested one is.
+    """
+
+    Properties = ProviderProperties
+    Attributes = AnyAttribute
+
+    @override
+    def wanted(self, call: Call[ProviderProperties], context: NestingContext) -> StackWanted:
+        """The template, with the properties as its parameters."""
+        type_name = call.type_name
+        if type_name not in context.files:
+            raise FinalFailure(f'The template {type_name} is not among the files of the stack')
+        given = {name: value for name, value in call.properties.parameters.items() if value is not None}
+        return StackWanted(context.files[type_name], given)
+
+
+PROVIDER = ProviderType()
+"""The one instance: what it is a template of stands in the row."""

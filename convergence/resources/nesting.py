@@ -1,0 +1,154 @@
+"""What a resource type whose objects are stacks asks of the engine, and what it is told.
+
+A type says what stack it wants (`StackWanted`); the engine makes it so, from the resource's row as it is stored, and
+whoever asks need send nothing but the row's key. See `convergence.resources.nested` for the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from convergence.core.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StackWanted:
+    """What a nested stack should be.
+
+    :param template: a document, or text.
+    :param parameters: values by name. None stands for "not given".
+    :param more: whether another step follows when the stack has got there: the type is asked again, one step further.
+    :param pause_s: how long to wait before that step, in seconds.
+    """
+
+    template: str | Mapping[str, Json]
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    more: bool = False
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A resource of the nested stack as it is now.
+
+    :param made_at: when its row was made, in seconds since the epoch.
+    :param failed: whether the last thing done to it failed.
+    """
+
+    name: str
+    physical_id: str | None
+    made_at: float
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NestingContext:
+    """What a type may look at to say what stack it wants.
+
+    :param files: what came with the template of the stack that the resource is in, by name.
+    :param present: the template that the nested stack has now, as a document; None before it has one.
+    :param members: reads the resources of the nested stack that are in service, in the order of their making.
+    :param step: how many steps of the action have been taken before; 0 at its beginning.
+    :param action: the action of the resource that asks: ``CREATE`` or ``UPDATE``; ``ROLLBACK`` where an update is part
+        of one.
+    :param has_changed: whether what the members are made from besides the properties (files, mappings) has changed
+        since the last success.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    present: Mapping[str, Json] | None = None
+    members: Callable[[], tuple[Member, ...]] = tuple
+    step: int = 0
+    action: str = 'CREATE'
+    has_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NestedState:
+    """Where a nested stack stands.
+
+    :param traversal_id: what it is doing, or has done last.
+    :param is_deleted: there is no such stack (any more).
+    """
+
+    is_at_work: bool = False
+    has_failed: bool = False
+    is_deleted: bool = False
+    reason: str = ''
+    traversal_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NestedStep:
+    """What the engine has begun for a nested stack.
+
+    :param traversal_id: empty where there was nothing to begin.
+    :param more: see `StackWanted`, as is `pause_s`.
+    :param is_gone: there is no such stack any more.
+    """
+
+    traversal_id: str = ''
+    more: bool = False
+    pause_s: float = 0.0
+    is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NestedValues:
+    """What a nested stack tells to others.
+
+    :param outputs: by name.
+    :param errors: for each output that has no value, why.
+    :param resources: of each resource in service: its ``reference``, ``physical_id``, ``attributes`` and ``errors``.
+    """
+
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+
+
+class NestedStacks(Protocol):
+    """The nested stack of one resource. Every method may raise `TransientFailure`."""
+
+    def act(self, step: int = 0) -> NestedStep:
+        """Have an engine begin what the resource's row says is under way. To repeat it does no harm."""
+
+    def cancel(self) -> None:
+        """Have an engine stop what the stack does on behalf of the resource. Of one at rest: nothing."""
+
+    def state(self, traversal_id: str) -> NestedState:
+        """Where the stack stands.
+
+        :param traversal_id: what it is known to have begun: an older state than that is not told.
+        """
+
+    def values(self) -> NestedValues:
+        """What the stack tells to others. Read once for each call."""
+
+
+class NoNestedStack:
+    """What a type gets whose objects are no stacks."""
+
+    def act(self, step: int = 0) -> NestedStep:
+        """Refuse, as all of them."""
+        raise NotImplementedError('only for types whose objects are stacks')
+
+    def cancel(self) -> None:
+        """See `act`."""
+        self.act()
+
+    def state(self, traversal_id: str) -> NestedState:
+        """See `act`."""
+        self.act()
+        return NestedState()
+
+    def values(self) -> NestedValues:
+        """See `act`."""
+        self.act()
+        return NestedValues()
+
+
+NO_STACK = NoNestedStack()
+"""The default of `Call.nested`."""

@@ -1,0 +1,119 @@
+"""Nested stacks as a worker sees them: it asks any engine to give them something to do, and reads where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from convergence.core.claim import Claim
+from convergence.core.model import Status
+from convergence.core.rows import Stack, Traversal
+from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
+from convergence.resources.contract import FinalFailure, TransientFailure
+from convergence.resources.nesting import NestedState, NestedStep, NestedValues
+
+T = TypeVar('T')
+
+
+class NestingEngine(Protocol):
+    """The operations of an engine that are about nested stacks; see `convergence.engine.nesting.operations`."""
+
+    def act_on_nested_stack(self, context: Any, resource_id: str, fence: int, step: int = 0) -> dict[str, Any]:
+        """Begin what the row of a resource says is under way."""
+
+    def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
+        """Stop what a nested stack does on behalf of its resource."""
+
+    def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
+        """What a nested stack tells to others."""
+
+
+class StackStates(Protocol):
+    """Where stacks stand."""
+
+    def stack(self, stack_id: str) -> Stack | None:
+        """A stack by its id, deleted or not."""
+
+    def traversal(self, traversal_id: str) -> Traversal | None:
+        """One operation."""
+
+
+class EngineNesting:
+    """The nested stacks of claimed rows.
+
+    :param context: makes the context of a request on behalf of a claim.
+    """
+
+    def __init__(self, engine: NestingEngine, states: StackStates, context: Callable[[Claim], Any]) -> None:
+        self._engine = engine
+        self._states = states
+        self._context = context
+
+    def __call__(self, claim: Claim) -> OneNestedStack:
+        """The stack that is the object of a claimed row."""
+        return OneNestedStack(self._engine, self._states, self._context(claim), claim)
+
+
+class OneNestedStack:
+    """The nested stack of one claimed row; see `convergence.resources.nesting.NestedStacks`."""
+
+    def __init__(self, engine: NestingEngine, states: StackStates, context: Any, claim: Claim) -> None:
+        self._engine = engine
+        self._states = states
+        self._context = context
+        self._row = claim.resource
+        self._values: NestedValues | None = None
+
+    def act(self, step: int = 0) -> NestedStep:
+        """Have an engine begin what the row says is under way."""
+        begun = _asked(
+            lambda: self._engine.act_on_nested_stack(self._context, self._row.id, self._row.fence, step=step)
+        )
+        self._values = None
+        return NestedStep(**begun)
+
+    def cancel(self) -> None:
+        """Have an engine stop what the stack does on behalf of the row."""
+        _asked(lambda: self._engine.cancel_nested_stack(self._context, self._row.id, self._row.fence))
+
+    def state(self, traversal_id: str) -> NestedState:
+        """Where the stack stands, read from its row.
+
+        A database server that does not show what the stack is known to have begun is not asked: the stack is at work.
+        """
+        stack = self._states.stack(self._row.token or '')
+        is_another = stack is not None and stack.deleted_at is None and traversal_id not in ('', stack.traversal_id)
+        if is_another and self._states.traversal(traversal_id) is None:
+            raise TransientFailure('this server of the database shows an older state of the nested stack')
+        if stack is None:
+            return NestedState(is_deleted=True)
+        return NestedState(
+            is_at_work=stack.status is Status.IN_PROGRESS,
+            has_failed=stack.status is Status.FAILED,
+            is_deleted=stack.deleted_at is not None,
+            reason=stack.status_reason,
+            traversal_id=stack.traversal_id,
+        )
+
+    def values(self) -> NestedValues:
+        """What the stack tells to others; asked for once, until it has something else to do."""
+        if self._values is None:
+            told = _asked(lambda: self._engine.read_nested_stack(self._context, self._row.token or ''))
+            self._values = NestedValues(**told)
+        return self._values
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    """The answer of an engine.
+
+    :raises TransientFailure: there is none now, or the engine says that it may be another one later.
+    :raises FinalFailure: what is wanted cannot be.
+    """
+    try:
+        return ask()
+    except (RetryLater, OperatorError) as error:
+        raise TransientFailure(str(error)) from error
+    except UserError as error:
+        raise FinalFailure(str(error)) from error
+    except ConvergenceError as error:
+        raise TransientFailure(str(error)) from error

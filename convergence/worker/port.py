@@ -1,0 +1,52 @@
+"""What a runner needs of the worker that it works for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from convergence.concurrency import Task
+from convergence.core.claim import Claim
+from convergence.core.finish import Parked
+from convergence.core.rows import ReceivedSignal
+from convergence.resources.nesting import NO_STACK, NestedStacks
+from convergence.worker.storable import MOST_BYTES
+
+
+def wait(task: Task, duration_s: float) -> bool:
+    """Wait for a while, or until the task is cancelled; whether it was."""
+    return task.cancelled.wait(duration_s)
+
+
+def none_received(resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
+    """The default of `WorkerPort.signals`."""
+    return []
+
+
+def no_stack(claim: Claim) -> NestedStacks:
+    """The default of `WorkerPort.nested`."""
+    return NO_STACK
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPort:
+    """What a runner needs of the worker that it works for.
+
+    :param record: stores what has become known while an action goes on; False: the row is not held any more.
+    :param escalate: stores that a repair goes on as an update; False: the row is not held any more.
+    :param draining: whether the process is about to end.
+    :param wanted: whether the traversal that a row was claimed for still runs.
+    :param signals: the signals that some rows have received, oldest first, each with the name of the resource.
+    :param wait: waits for a while, or until the task is cancelled; whether it was.
+    :param most_bytes: what a resource may store of each kind, as JSON.
+    :param nested: the stack that is the object of a claimed row.
+    """
+
+    record: Callable[[Claim, Parked], bool]
+    escalate: Callable[[Claim], bool]
+    draining: Callable[[], bool]
+    wanted: Callable[[Claim], bool]
+    wait: Callable[[Task, float], bool] = wait
+    signals: Callable[[Sequence[str]], list[tuple[str, ReceivedSignal]]] = none_received
+    most_bytes: int = MOST_BYTES
+    nested: Callable[[Claim], NestedStacks] = no_stack

@@ -1,0 +1,337 @@
+"""Stacks in stacks: each is a stack of its own, and what happens to one happens to all below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from convergence import errors
+from convergence.concurrency import Task
+from convergence.core.model import Status
+from convergence.core.rows import Stack
+from convergence.resources.contract import FinalFailure, InProgress
+from tests.harness import Harness, hot
+from tests.reality import fails
+
+CHILD = 'child.yaml'
+
+
+def nested(value: str = 'x', count: int = 1, **more: Any) -> str:
+    """A template of things whose value is a parameter."""
+    things = {f'thing{number}': {'value': {'get_param': 'value'}} for number in range(count)}
+    return hot(
+        {**things, **more},
+        parameters={'value': {'type': 'string', 'default': value}},
+        outputs={'told': {'value': {'get_attr': ['thing0', 'value']}}},
+    )
+
+
+def tree(depth: int) -> dict[str, str]:
+    """Files of stacks in stacks: ``level1.yaml`` has ``level2.yaml`` in it, and so on; the last one has a thing."""
+    parameters = {'value': {'type': 'string'}}
+    files = {
+        f'level{level}.yaml': hot(
+            {'below': {'type': f'level{level + 1}.yaml', 'value': {'get_param': 'value'}}}, parameters=parameters
+        )
+        for level in range(1, depth)
+    }
+    return {**files, f'level{depth}.yaml': nested()}
+
+
+def create(harness: Harness, resources: dict[str, Any], files: dict[str, str], **args: Any) -> str:
+    """Accept a stack with files; its id."""
+    identity = harness.stacks.create_stack(harness.context, 's', hot(resources), files=files, args=args)
+    return str(identity['stack_id'])
+
+
+def update(harness: Harness, stack_id: str, resources: dict[str, Any], files: dict[str, str]) -> None:
+    """Accept an update with files."""
+    harness.stacks.update_stack(harness.context, {'stack_id': stack_id}, hot(resources), files=files)
+
+
+def child_of(harness: Harness, stack_id: str, name: str = 'child') -> Stack:
+    """The nested stack that a resource is."""
+    return harness.stack(harness.row(stack_id, name).physical_id or '')
+
+
+def lowest(harness: Harness, stack_id: str, depth: int) -> Stack:
+    """The stack at the end of a `tree`."""
+    found = harness.stack(stack_id)
+    for _ in range(depth):
+        found = child_of(harness, found.id, 'below')
+    return found
+
+
+def states(harness: Harness, stack: Stack) -> str:
+    return f'{stack.action}_{stack.status}: {stack.status_reason}'
+
+
+def test_a_template_is_a_resource_and_its_outputs_are_attributes(harness):
+    stack_id = create(
+        harness,
+        {
+            'child': {'type': CHILD, 'value': 'hello'},
+            'reader': {'value': {'get_attr': ['child', 'told']}},
+            'all': {'link': {'get_attr': ['child', 'outputs']}},
+            'inside': {'value': {'get_attr': ['child', 'resource.thing0.value']}},
+        },
+        {CHILD: nested()},
+    )
+    harness.run()
+    stack, child = harness.stack(stack_id), child_of(harness, stack_id)
+    assert states(harness, stack) == 'CREATE_COMPLETE: Stack CREATE completed successfully'
+    assert states(harness, child) == 'CREATE_COMPLETE: Stack CREATE completed successfully'
+    assert (child.parent_id, child.root_id, child.nested_depth) == (stack_id, stack_id, 1)
+    assert child.name.startswith('s-child-')
+    assert harness.reality.values() == {'thing0': 'hello', 'reader': 'hello', 'inside': 'hello', 'all': ''}
+    assert harness.row(stack_id, 'all').properties['link'] == {'told': 'hello'}
+    harness.delete(stack_id)
+    harness.run()
+    assert harness.reality.objects == {}
+    assert harness.stack(child.id).deleted_at is not None
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+
+
+def test_an_update_goes_down_and_what_does_not_change_is_not_touched(harness):
+    files = tree(3)
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}, 'beside': 'x'}, files)
+    harness.run()
+    assert harness.reality.values() == {'thing0': 'a', 'beside': 'x'}
+    before = lowest(harness, stack_id, 3)
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}, 'beside': 'x'}, files)
+    harness.run()
+    assert states(harness, harness.stack(stack_id)).startswith('UPDATE_COMPLETE')
+    assert harness.reality.values() == {'thing0': 'b', 'beside': 'x'}
+    assert lowest(harness, stack_id, 3).id == before.id
+    assert harness.reality.calls['create', 'thing0'] == 1
+    steps = len(harness.reality.journal)
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}, 'beside': 'x'}, files)
+    harness.run()
+    assert len(harness.reality.journal) == steps
+    assert lowest(harness, stack_id, 3).action == 'UPDATE'
+
+
+def test_a_template_that_has_changed_is_updated_though_no_property_has(harness):
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(2))
+    harness.run()
+    update(
+        harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'a'}}, {**tree(2), 'level2.yaml': nested(count=2)}
+    )
+    harness.run()
+    assert states(harness, harness.stack(stack_id)).startswith('UPDATE_COMPLETE')
+    assert harness.reality.values() == {'thing0': 'a', 'thing1': 'a'}
+
+
+@pytest.mark.parametrize('shuffled', [3, 4])
+def test_a_failure_comes_up_with_its_cause_and_a_rollback_goes_down(harness, shuffled):
+    import random
+
+    files = tree(3)
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files, disable_rollback=False)
+    harness.run()
+    harness.reality.once['update', 'thing0'] = [fails(FinalFailure('no such flavor'))]
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}}, files)
+    harness.run(shuffle=random.Random(shuffled))
+    harness.recover()
+    stack = harness.stack(stack_id)
+    assert states(harness, stack) == (
+        'ROLLBACK_COMPLETE: Stack ROLLBACK completed successfully; Resource UPDATE failed: resources.below: Resource '
+        'UPDATE failed: resources.below: Resource UPDATE failed: resources.below: Resource UPDATE failed: '
+        'resources.thing0: no such flavor'
+    )
+    assert harness.reality.values() == {'thing0': 'a'}
+    assert {lowest(harness, stack_id, depth).status for depth in range(4)} == {Status.COMPLETE}
+
+
+def test_an_update_overtakes_the_one_that_a_nested_stack_is_busy_with(harness):
+    """F115: it reaches level 3 while the old one is still under way there."""
+    files = tree(3)
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files)
+    harness.run()
+    harness.reality.always['update', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.always['poll', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}}, files)
+    harness.run()
+    assert harness.state(lowest(harness, stack_id, 3).id) == 'UPDATE_IN_PROGRESS'
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'c'}}, files)
+    harness.run()
+    last = lowest(harness, stack_id, 3)
+    traversals = harness.reader.traversals(last.id)
+    assert [each.status for each in traversals] == ['COMPLETE', 'SUPERSEDED', 'RUNNING']
+    harness.reality.always.clear()
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert harness.reality.values() == {'thing0': 'c'}
+
+
+def test_a_creation_that_is_under_way_below_is_overtaken_too(harness):
+    harness.reality.always['create', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.always['poll', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})
+    harness.run()
+    before = child_of(harness, stack_id)
+    assert harness.state(before.id) == 'CREATE_IN_PROGRESS'
+    other = hot({'other': {'value': {'get_param': 'value'}}}, parameters={'value': {'type': 'string'}})
+    harness.reality.always.clear()
+    update(harness, stack_id, {'child': {'type': CHILD, 'value': 'b'}}, {CHILD: other})
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert child_of(harness, stack_id).id == before.id
+    assert harness.reality.values() == {'other': 'b'}
+
+
+def test_a_delete_reaches_every_level_of_what_is_still_being_made(harness):
+    harness.reality.always['create', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(3))
+    harness.run()
+    below = [lowest(harness, stack_id, depth).id for depth in (1, 2, 3)]
+    harness.reality.always.clear()
+    harness.delete(stack_id)
+    harness.recover()
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+    assert [harness.state(each) for each in below] == ['DELETE_COMPLETE'] * 3
+    assert harness.reality.objects == {}
+
+
+def test_a_cancel_and_a_failed_sibling_leave_nothing_running_below(harness):
+    """F118: and the user can update soon after."""
+    harness.reality.always['create', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.always['poll', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.once['create', 'bad'] = [fails(FinalFailure('broken'))]
+    resources = {'below': {'type': 'level1.yaml', 'value': 'a'}, 'bad': 'x'}
+    stack_id = create(harness, resources, tree(3), disable_rollback=True)
+    for _ in range(8):
+        harness.run()
+        harness.sweep()
+        for row in harness.sweeps.to_be_told(10):  # with its next heartbeat a worker sees to these
+            harness.workers[0]._checks.interrupt(row, Task('interrupt'))
+    assert harness.state(stack_id) == 'CREATE_FAILED'
+    last = lowest(harness, stack_id, 3)
+    assert [harness.state(lowest(harness, stack_id, depth).id) for depth in (1, 2, 3)] == ['CREATE_FAILED'] * 3, last
+    harness.reality.always.clear()
+    update(harness, stack_id, resources, tree(3))
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert harness.reality.values() == {'thing0': 'a', 'bad': 'x'}
+    assert lowest(harness, stack_id, 3).id == last.id
+
+
+def test_suspend_resume_and_check_go_down(harness):
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(2))
+    harness.run()
+    for action in ('suspend', 'resume', 'check'):
+        harness.acted(stack_id, action)
+        assert harness.state(lowest(harness, stack_id, 2).id) == f'{action.upper()}_COMPLETE'
+        assert bool(harness.reality.asleep) is (action == 'suspend')
+
+
+def test_only_what_failed_in_a_nested_stack_is_made_again(harness):
+    """F130."""
+    harness.reality.once['create', 'thing1'] = [fails(FinalFailure('broken'))]
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested(count=2)})
+    harness.run()
+    assert harness.state(stack_id) == 'CREATE_FAILED'
+    child = child_of(harness, stack_id)
+    update(harness, stack_id, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested(count=2)})
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert child_of(harness, stack_id).id == child.id
+    assert harness.reality.calls['create', 'thing0'] == 1
+
+
+def test_a_request_that_comes_late_makes_nothing(harness):
+    """The worker is slow; meanwhile the stack is deleted. What it asks for then would be an orphan."""
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})
+    late = []
+    act = harness.nesting.act_on_nested_stack
+
+    def hold(context: Any, resource_id: str, fence: int, step: int = 0) -> Any:
+        late.append((resource_id, fence))
+        raise errors.NoAnswer('no answer in time')
+
+    harness.nesting.act_on_nested_stack = hold
+    harness.run()
+    harness.nesting.act_on_nested_stack = act
+    harness.delete(stack_id)
+    harness.recover()
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+    for resource_id, fence in late:
+        with pytest.raises(errors.Conflict):
+            act(harness.context, resource_id, fence)
+    assert harness.reality.objects == {}
+
+
+def test_depth_is_limited_and_a_template_may_use_the_type_that_it_stands_for(harness):
+    files = tree(7)
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files)
+    harness.run()
+    stack = harness.stack(stack_id)
+    assert harness.state(stack_id) == 'CREATE_FAILED'
+    assert 'Recursion depth exceeds 5 ([limits] max_nested_stack_depth).' in stack.status_reason
+    assert harness.reality.objects == {}
+
+
+def test_a_mapping_does_not_hold_inside_of_what_it_maps_to(harness):
+    texts = {name: {'type': 'string', 'default': ''} for name in ('value', 'key', 'link')}
+    outputs = {name: {'value': {'get_attr': ['real', name]}} for name in ('value', 'other')}
+    wrapper = hot({'real': {'value': {'get_param': 'value'}}}, parameters=texts, outputs=outputs)
+    identity = harness.stacks.create_stack(
+        harness.context,
+        's',
+        hot({'child': {'value': 'x'}}),
+        params={'resource_registry': {'Test::Thing': 'wrapper.yaml'}},
+        files={'wrapper.yaml': wrapper},
+    )
+    harness.run()
+    assert harness.state(identity['stack_id']) == 'CREATE_COMPLETE', harness.stack(identity['stack_id']).status_reason
+    assert harness.reality.values() == {'real': 'x'}
+
+
+def test_lost_messages_are_made_up_for(harness):
+    """Whatever is not delivered: the row that a nested stack has told is found."""
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(3))
+    for _ in range(60):
+        harness.messages.checks.clear()
+        harness.sweep()
+        if harness.messages.checks:
+            harness.deliver()
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+
+
+def test_a_retained_nested_stack_becomes_one_of_its_own(harness):
+    child = {'type': CHILD, 'value': 'a', 'deletion_policy': 'Retain'}
+    stack_id = create(harness, {'child': child}, {CHILD: nested()})
+    harness.run()
+    before = child_of(harness, stack_id)
+    harness.delete(stack_id)
+    harness.run()
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+    after = harness.stack(before.id)
+    assert (after.parent_id, after.deleted_at) == (None, None)
+    assert harness.reality.values() == {'thing0': 'a'}
+
+
+def test_abandon_leaves_the_objects_at_every_depth(harness):
+    """F126."""
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(3))
+    harness.run()
+    last = lowest(harness, stack_id, 3)
+    harness.abandonment.abandon_stack(harness.context, {'stack_id': stack_id})
+    harness.run()
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+    assert harness.state(last.id) == 'DELETE_COMPLETE'
+    assert harness.reality.values() == {'thing0': 'a'}
+    assert harness.reality.calls['delete', 'thing0'] == 0
+
+
+def test_hidden_values_stay_hidden_below(harness):
+    source = yaml.safe_load(hot({'child': {'type': CHILD, 'value': {'get_param': 'secret'}}}))
+    source['parameters'] = {'secret': {'type': 'string', 'hidden': True, 'default': 'opensesame'}}
+    identity = harness.stacks.create_stack(harness.context, 's', source, files={CHILD: nested()})
+    harness.run()
+    child = child_of(harness, identity['stack_id'])
+    assert harness.reality.values() == {'thing0': 'opensesame'}
+    _, compiled = harness.goals.stored(child, child.template_id or '')
+    assert compiled.parameters['value'].hidden
