@@ -57,7 +57,11 @@ for _command in template_authoring.COMMANDS:
     help='The value of a parameter; may be repeated, and wins over environments.',
 )
 @click.option('--require-parameters', is_flag=True, help='A parameter without value and default is an error.')
-@click.option('--ignore-unknown-types', is_flag=True, help='Resource types that are not installed are only warned of.')
+@click.option(
+    '--ignore-unknown-types',
+    is_flag=True,
+    help='Resource types that are not installed, and constraints of services that are not there, are only warned of.',
+)
 @_FORMAT
 def validate(
     files: Sequence[str],
@@ -81,7 +85,7 @@ def validate(
     """
     checker = TemplateChecker(
         installed_types(),
-        local_installation(),
+        local_installation(tolerant=ignore_unknown_types),
         given(parameters),
         language.Require.ALL if require_parameters else language.Require.NONE,
         ignore_unknown_types,

@@ -159,7 +159,12 @@ def lint_(
       1  something was found
       2  wrong command line, or a FILE cannot be read
     """
-    checker = TemplateChecker(installed_types(), local_installation(), {}, ignore_unknown_types=ignore_unknown_types)
+    checker = TemplateChecker(
+        installed_types(),
+        local_installation(tolerant=ignore_unknown_types),
+        {},
+        ignore_unknown_types=ignore_unknown_types,
+    )
     results = [_linted(checker, name, environments, frozenset(ignore)) for name in files]
     if form == 'json':
         click.echo(template_lint_report.as_json(results))

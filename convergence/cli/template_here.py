@@ -17,9 +17,13 @@ from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
 
 
-def local_installation() -> language.Installation:
-    """How templates are read here: with the constraints that are installed."""
-    return language.Installation(checks=installed_checks(), yaql=evaluator())
+def local_installation(*, tolerant: bool = False) -> language.Installation:
+    """How templates are read here: with the constraints that are installed.
+
+    :param tolerant: those that need a service which is not there check nothing.
+    """
+    checks = installed_checks().tolerating() if tolerant else installed_checks()
+    return language.Installation(checks=checks, yaql=evaluator())
 
 
 def installed_types() -> Registry:

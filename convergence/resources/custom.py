@@ -46,10 +46,21 @@ class CustomConstraints:
     """Custom constraints by name. Immutable.
 
     :param checks: what there is.
+    :param tolerant: those that need a service which is not there check nothing, instead of refusing every value.
     """
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
+    def __init__(self, checks: Mapping[str, Check], *, tolerant: bool = False) -> None:
         self._checks = dict(sorted(checks.items()))
+        self._tolerant = tolerant
+
+    def tolerating(self) -> CustomConstraints:
+        """The same, but those that need a service which is not there check nothing."""
+        return CustomConstraints(self._checks, tolerant=True)
+
+    def unchecked(self, name: str) -> str | None:
+        """Why a constraint checks nothing, where that is tolerated; None: it checks."""
+        service = self._missing_service(name) if self._tolerant else None
+        return None if service is None else f'{name} needs {service}, which cannot be asked here'
 
     def names(self) -> Iterable[str]:
         """All names, sorted."""
@@ -64,7 +75,7 @@ class CustomConstraints:
         found = self._checks.get(name)
         if found is not None:
             return _guarded(name, found)
-        service = SERVICES.get(name.partition('.')[0]) if '.' in name else None
+        service = self._missing_service(name)
         if service is None:
             return None
         missing = (
@@ -72,6 +83,12 @@ class CustomConstraints:
             f'do without it, or install a package that offers it as an entry point of {NAMESPACE}'
         )
         return lambda value: missing
+
+    def _missing_service(self, name: str) -> str | None:
+        """The service that a constraint needs and that is not there."""
+        if name in self._checks or '.' not in name:
+            return None
+        return SERVICES.get(name.partition('.')[0])
 
     def check(self, name: str, value: Json) -> str | None:
         """What is wrong with `value`; None if nothing is."""

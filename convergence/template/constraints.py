@@ -33,6 +33,9 @@ class ConstraintChecks(Protocol):
     def names(self) -> Iterable[str]:
         """The names of those that there are."""
 
+    def unchecked(self, name: str) -> str | None:
+        """Why a constraint accepts every value, as the part of a sentence; None: it does not."""
+
 
 class Violated(ValueError):
     """A value does not satisfy a constraint. The text repeats the value; it is not for hidden parameters."""

@@ -189,6 +189,11 @@ class _Declaration:
             raise Wrong('custom_constraint must be the name of a constraint')
         if self._checks is None:
             return CustomConstraint(name, description)
+        unchecked = self._checks.unchecked(name)
+        if unchecked is not None:
+            message = f"The values of the parameter '{self._name}' are not checked: {unchecked}."
+            self._document.key_warning(message, (*self._path, 'constraints'))
+            return CustomConstraint(name, description)
         check = self._checks.get(name)
         if check is None:
             hint = self._document.problems.suggestion(name, self._checks.names())

@@ -130,6 +130,23 @@ def test_unknown_types_can_be_warnings_and_the_rest_is_still_checked(write):
     assert done.stdout.splitlines()[-1].endswith('0 outputs), 1 warning')
 
 
+def test_constraints_of_services_that_are_not_there_go_with_the_types(write):
+    text = """\
+parameters:
+  flavor: {type: string, default: m1.small, constraints: [{custom_constraint: nova.flavor}]}
+resources:
+  server: {type: OS::Nova::Server, properties: {flavor: {get_param: flavor}}}
+"""
+    write(web_yaml=VERSION + text)
+    assert 'needs the compute service Nova' in errors_of('web.yaml')['errors'][0]['message']
+    document = errors_of('--ignore-unknown-types', '-P', 'flavor=m2', 'web.yaml')
+    assert [(each['line'], each['kind']) for each in document['warnings']] == [
+        (3, 'Warning'),
+        (5, 'UnknownResourceType'),
+    ]
+    assert "values of the parameter 'flavor' are not checked: nova.flavor" in document['warnings'][0]['message']
+
+
 def test_files_are_found_beside_what_names_them(write):
     write(
         t__web_yaml=VERSION

@@ -40,6 +40,7 @@ class Goals:
         self._limits = limits
         self.discretion = discretion = Declared(registry)
         self._installation = template.Installation(limits, installed_checks(), evaluator(), discretion)
+        self._tolerant = replace(self._installation, checks=installed_checks().tolerating())
         # What was accepted once is not questioned again: a moment in the future does not stay there.
         self.yaql = evaluator()
         self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
@@ -128,7 +129,8 @@ class Goals:
         """Compile a template of no stack, as far as that is possible without the values of some parameters.
 
         :param permits: what types the user may have in it.
-        :param ignore_unknown_types: that a resource type is not there is no error.
+        :param ignore_unknown_types: that a resource type is not there is no error, nor that the service is not there
+            which a custom constraint would have to ask.
         :returns: with it, what is probably not meant so or could not be checked.
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
@@ -137,7 +139,7 @@ class Goals:
             identity=template.Identity('', '', project_id),
             environment=submission.environment,
             files=submission.files,
-            installation=self._installation,
+            installation=self._tolerant if ignore_unknown_types else self._installation,
             require_parameters=template.Require.NONE,
         )
         return compiled, self._check(compiled, permits, ignore_unknown_types=ignore_unknown_types)
