@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 from convergence.core.model import Json, Path
 from convergence.template.document import ParsedDocument
-from convergence.template.encoding import wrap
+from convergence.template.encoding import call, wrap
 from convergence.template.functions.base import (
     CONCEALED,
     DROPPED,
     AlreadyReported,
     Compiling,
     EvaluationFailed,
+    Failure,
     Function,
     is_call,
 )
@@ -103,8 +104,12 @@ class Folder:
             self._refused += 1
             return None
         except EvaluationFailed as error:
-            self._refused += 1
             told = str(error) if scope.hidden_reads.count == reads else concealed_failure(function.name, error)
+            if scope.keeps_failures and not error.is_of_form:
+                self._document.key_warning(f'This cannot succeed: {told}', path)
+                self._remaining += 1
+                return call(Failure.code, told)
+            self._refused += 1
             self._document.problem(told, path, error.kind)
             return None
         finally:

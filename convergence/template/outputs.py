@@ -47,7 +47,7 @@ def read_outputs(
             continue
         _check_keys(document, definitions.version, body, path)
         subject = f'outputs.{name}'
-        own = dataclasses.replace(scope.of(subject), absence=Absence.NULL)
+        own = dataclasses.replace(scope.of(subject), absence=Absence.NULL, keeps_failures=True)
         condition = body.get('condition') if definitions.version.conditions else None
         reads = scope.hidden_reads.count
         wanted = conditions.holds(condition, (*path, 'condition'), own)

@@ -19,16 +19,19 @@ from convergence.template.parameters import Parameter
 class EvaluationFailed(ConvergenceError):
     """A function cannot work with what it was given.
 
-    :param kind: what it means if it is found while a template is read.
+    :ivar kind: what it means if it is found while a template is read.
+    :ivar is_of_form: the call is not written as the function wants it; otherwise it is the values that do not fit.
     """
 
     kind: type[StackValidationFailed] = StackValidationFailed
+    is_of_form: bool = True
 
 
 class ReferenceFailed(EvaluationFailed):
     """A function names something that does not exist."""
 
     kind = InvalidTemplateReference
+    is_of_form = False
 
 
 class UnresolvedReference(EvaluationFailed):
@@ -115,6 +118,7 @@ class Compiling:
     :ivar suggestion: ``Did you mean`` for a name among others.
     :ivar hidden_reads: shared by all definitions.
     :ivar hidden: where values of the present definition stand that were computed from hidden parameters.
+    :ivar keeps_failures: a call whose values cannot work makes no problem: it remains, and fails when it is asked for.
     """
 
     parameters: Mapping[str, Parameter]
@@ -132,6 +136,7 @@ class Compiling:
     inspecting: bool = False
     hidden_reads: HiddenReads = field(default_factory=HiddenReads)
     hidden: set[Path] = field(default_factory=set)
+    keeps_failures: bool = False
 
     def of(self, subject: str) -> Compiling:
         """The same for another definition, of which nothing is known yet."""
@@ -214,6 +219,9 @@ class Function:
             value = self.evaluate(decode(argument), Evaluating({}, scope.budget, scope.yaql))
         except NotYetKnown:
             return call(self.code, argument)
+        except EvaluationFailed as error:
+            error.is_of_form = False  # that was checked before
+            raise
         return encode(value, scope.budget, self.name)
 
     def check(self, argument: Json) -> None:
@@ -240,6 +248,21 @@ class Function:
     def operands(self, argument: Json) -> list[Json]:
         """The parts of an argument, as it stands in the template, that are conditions themselves."""
         return []
+
+
+class Failure(Function):
+    """A call that was found out to fail. It is part of no version: it is what is stored of such a call."""
+
+    name: ClassVar[str] = 'failure'
+    code: ClassVar[str] = 'failure'
+
+    @override
+    def evaluate(self, argument: Json, scope: Evaluating) -> Json:
+        """Fail with the reason.
+
+        :raises EvaluationFailed: always.
+        """
+        raise EvaluationFailed(str(argument))
 
 
 class Misplaced(Function):

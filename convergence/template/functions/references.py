@@ -28,6 +28,7 @@ class ParameterNotProvided(EvaluationFailed):
     """The parameter is not declared, or has no value."""
 
     kind: type[StackValidationFailed] = UserParameterMissing
+    is_of_form = False
 
 
 class GetParameter(Function):
