@@ -13,7 +13,7 @@ from convergence.template.functions.base import (
     AlreadyReported,
     Compiling,
     EvaluationFailed,
-    Failure,
+    FailedCall,
     Function,
     is_call,
 )
@@ -108,7 +108,7 @@ class Folder:
             if scope.keeps_failures and not error.is_of_form:
                 self._document.key_warning(f'This cannot succeed: {told}', path)
                 self._remaining += 1
-                return call(Failure.code, told)
+                return call(FailedCall.code, told)
             self._refused += 1
             self._document.problem(told, path, error.kind)
             return None

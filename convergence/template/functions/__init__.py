@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from convergence.template.functions import cloud, collections, logic, references, text
-from convergence.template.functions.base import Failure, Function
+from convergence.template.functions.base import FailedCall, Function
 from convergence.template.functions.expressions import YaqlExpression
 from convergence.template.functions.facade import ResourceFacade
 from convergence.template.functions.urls import MakeUrl
@@ -26,7 +26,7 @@ BY_CODE: Mapping[str, Function] = {
         collections.Repeat,
         collections.RepeatOfMaps,
         collections.RepeatPermutations,
-        Failure,
+        FailedCall,
         logic.And,
         logic.Contains,
         logic.Equals,

@@ -250,7 +250,7 @@ class Function:
         return []
 
 
-class Failure(Function):
+class FailedCall(Function):
     """A call that was found out to fail. It is part of no version: it is what is stored of such a call."""
 
     name: ClassVar[str] = 'failure'
