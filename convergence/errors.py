@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from typing_extensions import override
 
@@ -49,6 +49,15 @@ class Conflict(ConvergenceError):
 class OlderState(Conflict):
     """A row is shown as it was before a write that is known to have been committed. A server lags behind, for a while;
     or the database has lost that commit, for good."""
+
+
+class LostClaim(ConvergenceError):
+    """Somebody else has claimed the row of a resource, so what the earlier claim still wants to write is refused."""
+
+    @classmethod
+    def of(cls, resource_id: str) -> Self:
+        """Of the row with that id."""
+        return cls(f'Somebody else has claimed the row {resource_id} by now; nothing was written.')
 
 
 # --- requests -------------------------------------------------------------------------------------------------

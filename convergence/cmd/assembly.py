@@ -224,7 +224,7 @@ def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbe
     reader, roster, goals = StackReader(parts.store), ports.roster, engine.goals
     return (
         StackReads(reader, goals),
-        ResourceReads(reader, goals),
+        ResourceReads(reader, goals, ports.software),
         ExplainReads(reader, goals),
         HistoryReads(reader, goals),
         ProgressReads(Overview(parts.store), roster),

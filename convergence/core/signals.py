@@ -21,19 +21,22 @@ from convergence.core.rows import Event, ReceivedSignal, Resource
 from convergence.core.views import SignalView
 
 
-def receive(view: SignalView, signal_id: str, details: Json, reason: str, new_id: Callable[[], str]) -> Decision[bool]:
+def receive(
+    view: SignalView, signal_id: str | None, details: Json, reason: str, new_id: Callable[[], str]
+) -> Decision[bool]:
     """Store a signal, and wake whoever may wait for it: the resource itself, and what is built on it.
 
+    :param signal_id: None: what it says is not kept.
     :param reason: what is told of it.
     :returns: as the verdict, whether the resource is still there.
     """
     resource = view.resource
     if resource is None:
         return Decision(False)
-    signal = ReceivedSignal(signal_id, resource.stack_id, resource.id, view.now, details)
+    kept = () if signal_id is None else (ReceivedSignal(signal_id, resource.stack_id, resource.id, view.now, details),)
     told = (resource.id, *view.dependents)
     effects: tuple[Effect, ...] = (
-        InsertSignal(signal),
+        *(InsertSignal(signal) for signal in kept),
         *(CountEvent(resource_id) for resource_id in sorted(told)),
         InsertEvents((_event(view, resource, Action.SIGNAL, reason, new_id),)),
     )

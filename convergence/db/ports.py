@@ -12,11 +12,13 @@ from typing import Protocol, Self
 
 from convergence.core.model import Json
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.core.software import SoftwareRowsPort
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
+from convergence.db.queries.software import SoftwareRows
 from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
 from convergence.db.statements.store import Store
@@ -183,6 +185,7 @@ class Ports:
     roster: RosterPort
     sweeps: SweepsPort
     snapshots: SnapshotsPort
+    software: SoftwareRowsPort
 
     @classmethod
     def of(cls, store: Store, keep: Keep = EVERYTHING) -> Self:
@@ -190,4 +193,6 @@ class Ports:
 
         :param keep: how much of the past the sweeps leave.
         """
-        return cls(store, StackReader(store), Roster(store), Sweeps(store, keep), SnapshotRows(store))
+        return cls(
+            store, StackReader(store), Roster(store), Sweeps(store, keep), SnapshotRows(store), SoftwareRows(store)
+        )

@@ -87,7 +87,7 @@ def wire_engine(
         Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
-        Signals(store, reader, stacks, types, dispatcher, new_id, most_bytes=options.max_signal_bytes),
+        Signals(ports, stacks, types, dispatcher, new_id, most_bytes=options.max_signal_bytes),
         nesting,
         Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )

@@ -16,12 +16,13 @@ progress data that the last answer carried. Errors are raised:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from convergence.core.model import Action, Json, RetryPolicy
 from convergence.resources.nesting import NO_STACK, NestedStacks
+from convergence.resources.software import NO_SOFTWARE, ProjectSoftware
 from convergence.resources.support import SUPPORTED, SupportStatus
 
 P = TypeVar('P')
@@ -171,6 +172,7 @@ class Call(Generic[P]):
     :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
     :param type_name: the name of the resource's type; empty where nobody needs it.
     :param nested: the stack that is the object of a resource, for the types of `convergence.resources.nested`.
+    :param software: the software configurations and deployments of the project.
     """
 
     properties: P
@@ -192,6 +194,7 @@ class Call(Generic[P]):
     revocation: str = ''
     type_name: str = ''
     nested: NestedStacks = NO_STACK
+    software: ProjectSoftware = NO_SOFTWARE
 
 
 class OptionalActions(Generic[P]):
@@ -257,6 +260,9 @@ class ResourceType(OptionalActions[P]):
       A template may say otherwise for one resource.
     * `time_limits`: seconds that an action may take before it is cancelled and fails. As above.
     * `takes_signals`: whether people and programs outside may signal a resource; write `signal` as well.
+    * `keeps_signals`: whether what they say is kept for actions to read. False where `signal` takes it to where it
+      belongs.
+    * `deaf_in`: the actions in which, and after which, a resource takes no signals.
     * `renewed_by_updates`: True where every update of the stack is to make a new object.
     * `nests`: True where the objects are stacks; see `convergence.resources.nested`.
     * `reference_of`: names of the properties of which a `reference_id` of the type's own tells something. None: any.
@@ -270,6 +276,8 @@ class ResourceType(OptionalActions[P]):
     retry: ClassVar[RetryPolicy] = RetryPolicy()
     time_limits: ClassVar[Mapping[Action, float]] = {}
     takes_signals: ClassVar[bool] = False
+    keeps_signals: ClassVar[bool] = True
+    deaf_in: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     renewed_by_updates: ClassVar[bool] = False
     nests: ClassVar[bool] = False
     reference_of: ClassVar[tuple[str, ...] | None] = None
@@ -345,16 +353,29 @@ class ResourceType(OptionalActions[P]):
         """Look at a signal before it is stored; what the event says of it.
 
         Called while whoever sends it waits for the answer, possibly in the middle of an action of the resource. It
-        changes nothing: actions find the signal in `call.signals()`. An action that is in progress, of the resource or
-        of one that requires it, is polled at once when a signal was stored.
+        changes nothing: actions find the signal in `call.signals()`. Where `keeps_signals` is False it writes down what
+        was said, once, however often it is called. An action that is in progress, of the resource or of one that
+        requires it, is polled at once when a signal was taken.
 
         :raises FinalFailure: the signal makes no sense; the sender is told why, and it is not stored.
         """
         return 'Signal received'
 
     def metadata(self, call: Call[P]) -> Json:
-        """The metadata as it is shown: that of the template, and whatever signals have added to it."""
+        """The metadata as it is shown: that of the template, and whatever signals, or others, have added to it."""
         return call.metadata
+
+    def adds_metadata(self) -> bool:
+        """Whether `metadata` shows more than the template: true where `metadata` is written."""
+        return type(self).metadata is not ResourceType.metadata
+
+    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+        """What is wrong with properties that only the rest of the template can tell, a sentence each.
+
+        :param properties: by their names in templates, as far as they are known when a template is checked.
+        :param names: of all resources of the template.
+        """
+        return ()
 
     def cancel(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> None:
         """The action in progress is no longer wanted; stop it if that is possible. Called at most once."""

@@ -204,6 +204,11 @@ class PropertySchema:
             return [Problem(str(error), place())]
         return self.check(previewed, place, hidden)
 
+    def known(self, encoded: Json) -> dict[str, Any]:
+        """The properties as far as they can be known, by name. Encoded ones that have passed `check_encoded`."""
+        previewed = preview(encoded, {})
+        return self.canonical(previewed) if isinstance(previewed, Mapping) else {}
+
     def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
         """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""
         reader = PropertyReader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.VERBATIM)

@@ -129,9 +129,11 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
 
     if definition.external_id is not None:
         return []  # others have made the object; nobody asks what from
-    problems = PropertySchema.of(kind.Properties).check_encoded(
-        definition.properties, place, within(definition.hidden, PROPERTIES)
-    )
+    schema = PropertySchema.of(kind.Properties)
+    problems = schema.check_encoded(definition.properties, place, within(definition.hidden, PROPERTIES))
+    if not problems:
+        known = schema.known(definition.properties)
+        problems = [Problem(message, place()) for message in kind.unfit(known, compiled.goal.definitions.keys())]
     about = f'resources.{definition.name} ({definition.type}): '
     return [Problem(about + problem.message, problem.place) for problem in problems]
 

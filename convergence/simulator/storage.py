@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from convergence.core.effects import Decision
+from convergence.core.software import Holder
 from convergence.db.memory.look import Lag, Tables
 from convergence.db.memory.queries import MemoryRoster, MemorySweeps
 from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.snapshots import MemorySnapshots
+from convergence.db.memory.software import MemorySoftware
 from convergence.db.memory.store import MemoryStore
 from convergence.db.ports import Ports
 from convergence.db.transaction import Transactions
@@ -48,7 +50,19 @@ class Storage:
 def ports(store: MemoryStore) -> Ports:
     """Those of a store in memory."""
     roster = MemoryRoster(store)
-    return Ports(store, MemoryReader(store, roster), roster, MemorySweeps(store, roster), MemorySnapshots(store))
+
+    def holds(holder: Holder) -> bool:
+        row = store.tables.resource.get(holder.resource_id)
+        return row is not None and row.fence == holder.fence
+
+    return Ports(
+        store,
+        MemoryReader(store, roster),
+        roster,
+        MemorySweeps(store, roster),
+        MemorySnapshots(store),
+        MemorySoftware(store.clock, holds),
+    )
 
 
 def in_memory(clock: Callable[[], float]) -> Storage:

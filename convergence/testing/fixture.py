@@ -9,6 +9,8 @@ from enum import Enum
 from typing import Any
 
 from convergence.core.model import Json
+from convergence.core.software import SoftwareRowsPort
+from convergence.db.memory.software import MemorySoftware
 from convergence.resources.contract import ResourceType, Signal
 
 
@@ -47,6 +49,7 @@ class Fixture:
     :param refused: details of signals that it must refuse.
     :param heard: signals that the resources which it requires have received, by name.
     :param poll_limit: polls after which an action counts as never ending.
+    :param software: where software configurations and deployments are kept.
     """
 
     make: Callable[[], ResourceType[Any]]
@@ -62,3 +65,4 @@ class Fixture:
     refused: Sequence[Json] = ()
     heard: Mapping[str, tuple[Signal, ...]] = field(default_factory=dict)
     poll_limit: int = 500
+    software: SoftwareRowsPort = field(default_factory=lambda: MemorySoftware(time.time))

@@ -29,6 +29,7 @@ from convergence.resources.comparison import compare
 from convergence.resources.contract import Call, ResourceType, Signal
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
+from convergence.resources.software import ProjectSoftware
 from convergence.testing.fixture import Fixture
 from convergence.worker.attempt import Pace
 from convergence.worker.port import WorkerPort
@@ -103,7 +104,13 @@ class Life:
         self._registry = _OneType(_Fresh(fixture.make, self._made))
         self._worker = Worker('worker', _new_id, creation=lambda name: self._registry.creation(name, SETTLES_S))
         around = WorkerPort(
-            self._record, self._escalate, lambda: False, lambda claim: True, lambda task, wait_s: False, self._heard
+            self._record,
+            self._escalate,
+            lambda: False,
+            lambda claim: True,
+            lambda task, wait_s: False,
+            self._heard,
+            software=fixture.software,
         )
         self._runner = Runner(self._registry, PACE, around)
         self._row: Resource | None = Resource(
@@ -186,7 +193,9 @@ class Life:
             row.name, 'conformance', row.stack_id, 'project-id', row.id, row.token or '', row.physical_id, row.data
         )
         signals = {**self.fixture.heard, row.name: tuple(self.received)}
-        return build_call(self.kind(), subject, properties, previous=previous, signals=lambda: signals)
+        software = ProjectSoftware(self.fixture.software, subject.project_id)
+        call = build_call(self.kind(), subject, properties, previous=previous, signals=lambda: signals)
+        return replace(call, software=software)
 
     # --- the engine -------------------------------------------------------------------------------------------
 

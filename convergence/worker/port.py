@@ -9,6 +9,7 @@ from convergence.concurrency import Task
 from convergence.core.claim import Claim
 from convergence.core.finish import Parked
 from convergence.core.rows import ReceivedSignal
+from convergence.core.software import SoftwareRowsPort
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.worker.storable import MOST_BYTES
 
@@ -40,6 +41,7 @@ class WorkerPort:
     :param wait: waits for a while, or until the task is cancelled; whether it was.
     :param most_bytes: what a resource may store of each kind, as JSON.
     :param nested: the stack that is the object of a claimed row.
+    :param software: where software configurations and deployments are kept.
     """
 
     record: Callable[[Claim, Parked], bool]
@@ -50,3 +52,4 @@ class WorkerPort:
     signals: Callable[[Sequence[str]], list[tuple[str, ReceivedSignal]]] = none_received
     most_bytes: int = MOST_BYTES
     nested: Callable[[Claim], NestedStacks] = no_stack
+    software: SoftwareRowsPort | None = None

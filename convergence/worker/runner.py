@@ -15,6 +15,8 @@ from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
 from convergence.core.model import PERFORMED, Action, Change
+from convergence.core.software import Holder
+from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.comparison import compare
 from convergence.resources.contract import (
     Answer,
@@ -28,6 +30,7 @@ from convergence.resources.performing import delete_after_snapshot, perform, wan
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
+from convergence.resources.software import ProjectSoftware
 from convergence.worker.attempt import (
     Attempt,
     Later,
@@ -46,6 +49,8 @@ from convergence.worker.telling import tell
 
 LOG = logging.getLogger(__name__)
 
+PASSING = (TransientFailure, Conflict, DatabaseUnavailable)
+"""What is over soon: a call that raises it is repeated. The last two come from what a call is given to write to."""
 _Answer = TypeVar('_Answer')
 _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
@@ -146,7 +151,9 @@ class Runner:
         most_bytes = self._around.most_bytes
         attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=most_bytes)
         signals = partial(heard_by, resource, pending, self._around.signals)
-        attempt.call = replace(call, age_s=lambda: attempt.age_s, signals=signals)
+        holder = Holder(resource.id, resource.fence)
+        software = ProjectSoftware(self._around.software, claim.stack.project_id, holder)
+        attempt.call = replace(call, age_s=lambda: attempt.age_s, signals=signals, software=software)
         if kind.nests:
             attempt.call = replace(attempt.call, nested=self._around.nested(claim))
         return attempt
@@ -338,7 +345,7 @@ class Runner:
                 with attempt.task.killable():
                     answer = call()
             except BaseException as error:
-                if isinstance(error, TaskKilled) or not (insist or isinstance(error, TransientFailure)):
+                if isinstance(error, TaskKilled) or not (insist or isinstance(error, PASSING)):
                     raise
                 attempt.attempts += 1
                 unwanted = attempt.task.cancelled.is_set() and not self._around.draining()

@@ -137,6 +137,7 @@ class WorkerService:
             ports.reader.signals,
             options.max_stored_bytes,
             nested,
+            ports.software,
         )
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after

@@ -254,6 +254,7 @@ def upgrade() -> None:
         sa.Column('name', sa.String(length=255), nullable=False),
         sa.Column('group', sa.String(length=255), nullable=False),
         sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('deployment_id', sa.String(length=36), nullable=True),
         sa.Column('created_at', sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_software_config')),
         mysql_charset='utf8mb4',
@@ -263,6 +264,7 @@ def upgrade() -> None:
     op.create_index(
         'ix_software_config_project_id_created_at', 'software_config', ['project_id', 'created_at'], unique=False
     )
+    op.create_index('ix_software_config_deployment_id', 'software_config', ['deployment_id'], unique=False)
     op.create_table(
         'software_deployment',
         sa.Column('id', sa.String(length=36), nullable=False),

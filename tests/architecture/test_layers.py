@@ -23,7 +23,7 @@ DOORS = {
     'threading': ('convergence.concurrency', 'convergence.rpc'),
     'concurrent.futures': ('convergence.concurrency',),
     'stevedore': ('convergence.resources',),
-    'yaml': ('convergence.template', 'convergence.cli.output'),
+    'yaml': ('convergence.template', 'convergence.cli.output', 'convergence.resources.builtin.software.configs'),
     'yaql': ('convergence.expressions',),
     'oslo_log': ('convergence.logs',),
     'oslo_service': (),

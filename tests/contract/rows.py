@@ -109,11 +109,12 @@ class Backend:
     roster: Any
     sweeps: Any
     snapshots: Any
+    software: Any
 
     @classmethod
     def of(cls, kind: str, ports: Ports) -> Self:
         """One of a kind."""
-        return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, ports.snapshots)
+        return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, ports.snapshots, ports.software)
 
     def write(self, *effects: Any, scope: Any = None, wake: Any = ()) -> Any:
         """Carry out effects, whatever is there."""

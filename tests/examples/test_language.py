@@ -79,6 +79,12 @@ OUTPUTS = {
         'hosts': ['web.example.org', 'db.example.org'],
     },
     'reuse.yaml': {'all': ['small', 'small', 'large']},
+    'software.yaml': {
+        'server': 'web-1',
+        'collectors': ['heat', 'local'],
+        'users': '#cloud-config\nusers:\n- default\n',
+        'user_data': re.compile('(?s)Content-Type: multipart/mixed.*text/cloud-config.*install-server.*'),
+    },
     'text.yaml': {
         'script': '#!/bin/sh\nserve --name shop --options \'{"threads": 4}\'\n',
         'strict': 'example.org:8080',

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from convergence.core.model import Json
+from convergence.core.software import ServerReport, SoftwareConfig
+from convergence.db.memory.software import MemorySoftware
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.local.provider import LocalProvider
@@ -94,6 +96,112 @@ BUILTIN = {
         {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'UPDATE', 'DELETE']},
         changed={'min_wait': 1, 'actions': ['UPDATE']},
         wrong=[{'min_wait': -1}, {'actions': ['DANCE']}],
+    ),
+}
+
+
+# --- the software family --------------------------------------------------------------------------------------
+
+GIVEN = SoftwareConfig(
+    '0d9c7f32-6a3c-5b0e-8c55-111111111111',
+    'project-id',
+    'given',
+    'script',
+    {
+        'config': {'a': {'get_input': 'x'}},
+        'inputs': [{'name': 'x', 'default': 1}, {'name': 'fixed', 'replace_on_change': True}],
+        'outputs': [{'name': 'out'}],
+    },
+)
+DEPLOYED = {'config': GIVEN.id, 'server': 's', 'input_values': {'x': 2}}
+EVERY_ACTION = {'actions': ['CREATE', 'UPDATE', 'DELETE', 'SUSPEND', 'RESUME']}
+
+
+def software(name, properties, **options):
+    """A type of the family; what waits for a server gets its answer at once. One configuration is there before."""
+    rows = MemorySoftware(CLOCK)
+    rows.add_config(GIVEN)
+
+    def wait(seconds):
+        CLOCK.advance(seconds)
+        for each in rows.made.values():
+            rows.report(each.project_id, each.id, each.config_id, ServerReport('COMPLETE', 'done', {'out': 'x'}))
+
+    def leftovers():
+        return [*rows.made, *(key for key in rows.configs if key != GIVEN.id)]
+
+    made = builtin(name, properties, leftovers=leftovers, **options)
+    return replace(made, wait=wait, software=rows)
+
+
+BUILTIN |= {
+    'software_config': software(
+        'OS::Heat::SoftwareConfig',
+        {'group': 'script', 'config': 'x', 'inputs': [{'name': 'a', 'default': [1]}], 'outputs': [{'name': 'b'}]},
+        replaced={'group': 'script', 'config': 'y'},
+        wrong=[{'inputs': [{'type': 'String'}]}, {'outputs': [{'name': 'o', 'type': 'Text'}]}, {'config': {'a': 1}}],
+    ),
+    'structured_config': software(
+        'OS::Heat::StructuredConfig', {'config': {'a': [1]}}, replaced={}, wrong=[{'config': 'text'}]
+    ),
+    'cloud_config': software(
+        'OS::Heat::CloudConfig', {'cloud_config': {'b': 1, 'a': ['x']}}, replaced={'cloud_config': {}}
+    ),
+    'multipart_mime': software(
+        'OS::Heat::MultipartMime',
+        {'parts': [{'config': 'text'}, {'config': GIVEN.id, 'filename': 'cloud-config.txt'}]},
+        replaced={'parts': []},
+        wrong=[{'parts': [{'config': 'x', 'type': 'image'}]}, {'parts': [{'subtype': 'x'}]}],
+    ),
+    'software_component': software(
+        'OS::Heat::SoftwareComponent',
+        {'configs': [{'tool': 'script', 'config': 'x'}, {'tool': 'script', 'actions': ['DELETE']}]},
+        replaced={'configs': [{'tool': 'script'}]},
+        wrong=[
+            {'configs': []},
+            {'configs': [{'config': 'x'}]},
+            {'configs': [{'tool': 'a', 'actions': []}]},
+            {'configs': [{'tool': 'a'}, {'tool': 'b', 'actions': ['UPDATE']}]},
+        ],
+    ),
+    'software_deployment': software(
+        'OS::Heat::SoftwareDeployment',
+        DEPLOYED,
+        changed={**DEPLOYED, 'input_values': {'x': 3}},
+        replaced={**DEPLOYED, 'server': 'another'},
+        wrong=[{**DEPLOYED, 'signal_transport': 'ZAQAR_SIGNAL'}, {**DEPLOYED, 'actions': ['DANCE']}],
+        signals=[None, {'out': 1, 'deploy_status_code': 0}],
+        refused=['done', [1]],
+    ),
+    'software_deployment_in_every_action': software(
+        'OS::Heat::SoftwareDeployment',
+        {**DEPLOYED, **EVERY_ACTION, 'signal_transport': 'HEAT_SIGNAL'},
+        changed={**DEPLOYED, **EVERY_ACTION, 'signal_transport': 'HEAT_SIGNAL', 'name': 'n'},
+    ),
+    'software_deployment_without_a_signal': software(
+        'OS::Heat::SoftwareDeployment',
+        {**DEPLOYED, **EVERY_ACTION, 'signal_transport': 'NO_SIGNAL'},
+        changed={'server': 's', 'signal_transport': 'NO_SIGNAL'},
+    ),
+    'structured_deployment': software(
+        'OS::Heat::StructuredDeployment',
+        DEPLOYED,
+        changed={**DEPLOYED, 'input_values': {}},
+        replaced={**DEPLOYED, 'input_values_validate': 'STRICT'},
+        wrong=[{**DEPLOYED, 'input_values_validate': 'MAYBE'}],
+    ),
+    'deployed_server': software(
+        'OS::Heat::DeployedServer',
+        {'name': 'a', 'metadata': {'x': 1}},
+        changed={
+            'name': 'b',
+            'software_config_transport': 'POLL_SERVER_HEAT',
+            'deployment_swift_data': {'object': 'o'},
+        },
+        wrong=[{'software_config_transport': 'POLL_TEMP_URL'}, {'deployment_swift_data': {'container': ''}}],
+    ),
+    'access_policy': software(
+        'OS::Heat::AccessPolicy', {'AllowedResources': ['a']}, replaced={'AllowedResources': ['b']}
     ),
 }
 

@@ -1,57 +1,27 @@
-"""Software configurations and their deployments: kept for agents on servers; no stack needs them."""
+"""Software configurations and their deployments, for agents on servers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlalchemy import Select, and_, delete, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import Json
+from convergence.core.software import (
+    IN_PROGRESS,
+    Holder,
+    ServerReport,
+    SoftwareConfig,
+    SoftwareDeployment,
+    deployed_again,
+)
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import SOFTWARE_CONFIG, SOFTWARE_DEPLOYMENT
+from convergence.db.schema.models import RESOURCE, SOFTWARE_CONFIG, SOFTWARE_DEPLOYMENT
 from convergence.db.statements.load import columns
 from convergence.db.statements.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class SoftwareConfig:
-    """What is to be done on servers. It never changes.
-
-    :param group: the tool that understands it.
-    :param content: ``config``, ``inputs``, ``outputs``, ``options``.
-    """
-
-    id: str
-    project_id: str
-    name: str
-    group: str
-    content: Mapping[str, Json]
-    created_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class SoftwareDeployment:
-    """A configuration on one server, and what has become of it there.
-
-    :param stack_user_project_id: project of the user as whom the agent asks; it may see the deployment as well.
-    """
-
-    id: str
-    project_id: str
-    server_id: str
-    config_id: str | None
-    input_values: Json = field(default_factory=dict)
-    output_values: Json = field(default_factory=dict)
-    action: str = 'INIT'
-    status: str = 'COMPLETE'
-    status_reason: str = ''
-    stack_user_project_id: str | None = None
-    created_at: float = 0.0
-    updated_at: float | None = None
-
+from convergence.errors import LostClaim
 
 _CONFIG_COLUMNS = columns(SOFTWARE_CONFIG, SoftwareConfig)
 _DEPLOYMENT_COLUMNS = columns(SOFTWARE_DEPLOYMENT, SoftwareDeployment)
@@ -87,23 +57,22 @@ class SoftwareRows:
             row = connection.execute(_configs(project_id).where(SOFTWARE_CONFIG.c.id == config_id)).first()
         return SoftwareConfig(*row) if row is not None else None
 
-    def add_config(self, config: SoftwareConfig) -> SoftwareConfig:
-        """Keep a configuration; it, with its time."""
+    def add_config(self, config: SoftwareConfig, holder: Holder | None = None) -> SoftwareConfig:
+        """Keep a configuration; it, with its time. One that is there already stays as it is."""
 
         def add(connection: Connection) -> SoftwareConfig:
-            now = connection.execute(select(database_now())).scalar_one()
-            values = {**_values(config), 'created_at': now}
-            connection.execute(insert(SOFTWARE_CONFIG), values)
-            return SoftwareConfig(**values)
+            _require_held(connection, holder)
+            return _kept(connection, config, _now(connection))
 
         return self._store.write(add, self.add_config)
 
-    def remove_config(self, project_id: str, config_id: str) -> bool:
+    def remove_config(self, project_id: str, config_id: str, holder: Holder | None = None) -> bool:
         """Remove a configuration, unless a deployment has it; whether it is gone."""
         mine = and_(SOFTWARE_CONFIG.c.project_id == project_id, SOFTWARE_CONFIG.c.id == config_id)
         of_it = SOFTWARE_DEPLOYMENT.c.config_id == config_id
 
         def remove(connection: Connection) -> bool:
+            _require_held(connection, holder)
             connection.execute(select(SOFTWARE_CONFIG.c.id).where(mine).with_for_update()).first()
             if connection.execute(select(SOFTWARE_DEPLOYMENT.c.id).where(of_it).limit(1)).first() is not None:
                 return False
@@ -136,30 +105,90 @@ class SoftwareRows:
         def add(connection: Connection) -> bool:
             if not self._is_there(connection, deployment.project_id, deployment.config_id):
                 return False
-            now = connection.execute(select(database_now())).scalar_one()
-            connection.execute(insert(SOFTWARE_DEPLOYMENT), {**_values(deployment), 'created_at': now})
+            connection.execute(insert(SOFTWARE_DEPLOYMENT), {**_values(deployment), 'created_at': _now(connection)})
             return True
 
         return self._store.write(add, self.add_deployment)
 
     def change_deployment(self, project_id: str, deployment_id: str, changes: Mapping[str, Any]) -> bool:
         """Change columns of a deployment; False: there is no such configuration in its project (any more)."""
-        mine = and_(SOFTWARE_DEPLOYMENT.c.project_id == project_id, SOFTWARE_DEPLOYMENT.c.id == deployment_id)
+        mine = _one_of(project_id, deployment_id)
 
         def change(connection: Connection) -> bool:
             if not self._is_there(connection, project_id, changes.get('config_id')):
                 return False
-            now = connection.execute(select(database_now())).scalar_one()
-            connection.execute(update(SOFTWARE_DEPLOYMENT).where(mine).values(**changes, updated_at=now))
+            changed = {**changes, 'updated_at': _now(connection)}
+            connection.execute(update(SOFTWARE_DEPLOYMENT).where(mine).values(**changed))
             return True
 
         return self._store.write(change, self.change_deployment)
 
-    def remove_deployment(self, project_id: str, deployment_id: str) -> bool:
-        """Remove a deployment; whether there was one."""
-        mine = and_(SOFTWARE_DEPLOYMENT.c.project_id == project_id, SOFTWARE_DEPLOYMENT.c.id == deployment_id)
-        gone = delete(SOFTWARE_DEPLOYMENT).where(mine)
-        return self._store.write(lambda connection: connection.execute(gone).rowcount > 0, self.remove_deployment)
+    def deploy(
+        self, deployment: SoftwareDeployment, config: SoftwareConfig, holder: Holder | None = None
+    ) -> SoftwareDeployment:
+        """Give a deployment, which is made if need be, a derived configuration in the place of the one that it has.
+
+        Where it has got that one before, nothing changes.
+
+        :returns: the deployment as it is now.
+        """
+        mine = _one_of(deployment.project_id, deployment.id)
+
+        def write(connection: Connection) -> SoftwareDeployment:
+            _require_held(connection, holder)
+            row = connection.execute(select(*_DEPLOYMENT_COLUMNS).where(mine).with_for_update()).first()
+            present = SoftwareDeployment(*row) if row is not None else None
+            if present is not None and present.config_id == config.id:
+                return present
+            now = _now(connection)
+            _kept(connection, config, now)
+            changed = deployed_again(present, deployment, now)
+            if present is None:
+                connection.execute(insert(SOFTWARE_DEPLOYMENT), _values(changed))
+            else:
+                connection.execute(update(SOFTWARE_DEPLOYMENT).where(mine).values(**_values(changed)))
+            before = and_(_derived_for(deployment.id), SOFTWARE_CONFIG.c.id != config.id)
+            connection.execute(delete(SOFTWARE_CONFIG).where(before))
+            return changed
+
+        return self._store.write(write, self.deploy)
+
+    def report(
+        self,
+        project_id: str,
+        deployment_id: str,
+        config_id: str,
+        report: ServerReport,
+        holder: Holder | None = None,
+    ) -> bool:
+        """Say what has become of a configuration; False: nobody waits for that (any more)."""
+        waiting = and_(
+            _one_of(project_id, deployment_id),
+            SOFTWARE_DEPLOYMENT.c.config_id == config_id,
+            SOFTWARE_DEPLOYMENT.c.status == IN_PROGRESS,
+        )
+        said: dict[str, Any] = {'status': report.status, 'status_reason': report.status_reason}
+        if report.output_values is not None:
+            said['output_values'] = dict(report.output_values)
+
+        def write(connection: Connection) -> bool:
+            _require_held(connection, holder)
+            changed = update(SOFTWARE_DEPLOYMENT).where(waiting).values(**said, updated_at=_now(connection))
+            return connection.execute(changed).rowcount > 0
+
+        return self._store.write(write, self.report)
+
+    def remove_deployment(self, project_id: str, deployment_id: str, holder: Holder | None = None) -> bool:
+        """Remove a deployment, with the configurations that were derived for it; whether there was one."""
+
+        def remove(connection: Connection) -> bool:
+            _require_held(connection, holder)
+            gone = connection.execute(delete(SOFTWARE_DEPLOYMENT).where(_one_of(project_id, deployment_id)))
+            mine = and_(SOFTWARE_CONFIG.c.project_id == project_id, _derived_for(deployment_id))
+            connection.execute(delete(SOFTWARE_CONFIG).where(mine))
+            return gone.rowcount > 0
+
+        return self._store.write(remove, self.remove_deployment)
 
     @staticmethod
     def _is_there(connection: Any, project_id: str, config_id: str | None) -> bool:
@@ -168,6 +197,39 @@ class SoftwareRows:
             return True
         mine = and_(SOFTWARE_CONFIG.c.project_id == project_id, SOFTWARE_CONFIG.c.id == config_id)
         return connection.execute(select(SOFTWARE_CONFIG.c.id).where(mine).with_for_update()).first() is not None
+
+
+def _require_held(connection: Connection, holder: Holder | None) -> None:
+    """Make sure that the row stays held until the end of the transaction.
+
+    :raises LostClaim: it is not.
+    """
+    if holder is None:
+        return
+    held = and_(RESOURCE.c.id == holder.resource_id, RESOURCE.c.fence == holder.fence)
+    if connection.execute(select(RESOURCE.c.id).where(held).with_for_update()).first() is None:
+        raise LostClaim.of(holder.resource_id)
+
+
+def _kept(connection: Connection, config: SoftwareConfig, now: float) -> SoftwareConfig:
+    row = connection.execute(_configs(config.project_id).where(SOFTWARE_CONFIG.c.id == config.id)).first()
+    if row is not None:
+        return SoftwareConfig(*row)
+    made = replace(config, created_at=now)
+    connection.execute(insert(SOFTWARE_CONFIG), _values(made))
+    return made
+
+
+def _now(connection: Connection) -> float:
+    return float(connection.execute(select(database_now())).scalar_one())
+
+
+def _one_of(project_id: str, deployment_id: str) -> Any:
+    return and_(SOFTWARE_DEPLOYMENT.c.project_id == project_id, SOFTWARE_DEPLOYMENT.c.id == deployment_id)
+
+
+def _derived_for(deployment_id: str) -> Any:
+    return SOFTWARE_CONFIG.c.deployment_id == deployment_id
 
 
 def _configs(project_id: str) -> Select[Any]:

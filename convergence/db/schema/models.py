@@ -214,6 +214,7 @@ SOFTWARE_CONFIG = Table(
     Column('name', NAME, nullable=False),
     Column('group', NAME, nullable=False),
     Column('content', JsonText(dict), nullable=False),
+    Column('deployment_id', ID, index=True),
     Column('created_at', Double, nullable=False),
     Index('ix_software_config_project_id_created_at', 'project_id', 'created_at'),
     **OPTIONS,

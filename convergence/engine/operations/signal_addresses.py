@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from convergence import errors, signing
 from convergence.core.effects import Decision
-from convergence.core.model import Action, Json
+from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack
 from convergence.core.signals import revoke
 from convergence.core.views import SignalView
@@ -80,7 +80,7 @@ class SignalAddresses:
         if row is None or stack is None or key is None or not proven:
             raise errors.Forbidden(REFUSED)
         expired = grant.expires_at is not None and grant.expires_at <= self._reader.now()
-        if expired or stack.project_id != context.project_id or row.action is Action.DELETE:
+        if expired or stack.project_id != context.project_id or self._signals.is_going(row):
             raise errors.Forbidden(REFUSED)
         if self._reader.count_signals(row.id) >= MOST_SIGNALS:
             raise errors.Invalid(f'{row.name} has received {MOST_SIGNALS} signals and takes no more by this address.')

@@ -17,10 +17,9 @@ from convergence.core.model import Action, Hook, Json
 from convergence.core.rows import Resource, Stack
 from convergence.core.signals import clear, receive
 from convergence.core.views import SignalView
-from convergence.db.ports import ReaderPort
+from convergence.db.ports import Ports
 from convergence.db.queries.stacks import in_service
 from convergence.db.scopes import SignalledResource
-from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.caller import Caller
 from convergence.engine.operations.stacks import Document
@@ -30,14 +29,13 @@ from convergence.resources.invocation import build_call, heard_by
 from convergence.resources.reading import Strictness, did_you_mean
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
+from convergence.resources.software import ProjectSoftware
 
 LOG = logging.getLogger(__name__)
 
 UNSET_HOOK = 'unset_hook'
 MOST_BYTES = 1_048_576
 """What the signals of one resource say in all, where nothing else is configured."""
-_DEAF = frozenset({Action.SUSPEND, Action.DELETE})
-"""Actions in which, and after which, a resource takes no signals."""
 
 
 def _anybody(row: Resource) -> None:
@@ -62,8 +60,7 @@ class Signals:
 
     def __init__(
         self,
-        store: Transactions,
-        reader: ReaderPort,
+        ports: Ports,
         stacks: Finder,
         types: Registry,
         dispatcher: Dispatcher,
@@ -72,8 +69,9 @@ class Signals:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._most_bytes = most_bytes
-        self._store = store
-        self._reader = reader
+        self._store = ports.store
+        self._reader = ports.reader
+        self._software = ports.software
         self._stacks = stacks
         self._types = types
         self._dispatcher = dispatcher
@@ -104,7 +102,7 @@ class Signals:
             self._clear(stack, row, details[UNSET_HOOK])
             return None
         self.receive(stack, row, details)
-        return with_signals(stack, row, {}, self._reader, self._types) if sync_call else None
+        return with_signals(stack, row, {}, self._reader, self._types, self._software) if sync_call else None
 
     def named(self, context: Caller, stack_identity: Document, resource_name: str) -> tuple[Stack, Resource]:
         """A stack, and the row of one of its resources that is, or will be, in service.
@@ -140,11 +138,16 @@ class Signals:
             raise errors.ResourceActionNotSupported(
                 f'signal is not supported for resource. ({row.name} is a {row.shown_type})'
             )
-        if row.action in _DEAF:
+        if row.action in kind.deaf_in:
             raise errors.NotSupported(f'Signal resource during {row.action} is not supported.')
         if row.action is Action.INIT:
             raise errors.ResourceNotAvailable(f'The Resource ({row.name}) is not available.')
         return kind
+
+    def is_going(self, row: Resource) -> bool:
+        """Whether a row is being deleted, and nobody may tell it anything any more."""
+        deaf = row.type not in self._types or Action.DELETE in self._types.get(row.type).deaf_in
+        return row.action is Action.DELETE and deaf
 
     def _looked_at(self, stack: Stack, row: Resource, kind: ResourceType[Any], details: Json) -> str:
         """What the resource's type has to say of a signal."""
@@ -155,7 +158,11 @@ class Signals:
             strictness=Strictness.LENIENT,
             signals=lambda: heard_by(row, row.pending, self._reader.signals),
         )
-        call = replace(call, signal_count=lambda: self._reader.count_signals(row.id))
+        call = replace(
+            call,
+            signal_count=lambda: self._reader.count_signals(row.id),
+            software=ProjectSoftware(self._software, stack.project_id),
+        )
         with logs.concealing(known_secrets(row, self._types)):
             try:
                 return logs.concealed(str(kind.signal(call, details)))
@@ -166,16 +173,18 @@ class Signals:
     def _receive(
         self, stack: Stack, row: Resource, details: Json, reason: str, may: Callable[[Resource], None]
     ) -> None:
-        signal_id, tried = self._new_id(), False
+        signal_id = self._new_id() if self._types.get(row.type).keeps_signals else None
+        tried = False
 
         def decide(view: SignalView) -> Decision[bool]:
             nonlocal tried
-            if tried and self._reader.has_signal(row.id, signal_id):
+            if tried and signal_id is not None and self._reader.has_signal(row.id, signal_id):
                 return Decision(True)  # the answer to the commit was lost
             if view.resource is not None:
                 self.listening(view.resource)
                 may(view.resource)
-                self._require_room(view, row, details)
+                if signal_id is not None:
+                    self._require_room(view, row, details)
             tried = True
             return receive(view, signal_id, details, reason, self._new_id)
 

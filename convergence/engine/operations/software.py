@@ -7,11 +7,11 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.model import Json
-from convergence.db.queries.software import SoftwareConfig, SoftwareDeployment, SoftwareRows
+from convergence.core.software import DEFAULT_GROUP, SoftwareConfig, SoftwareDeployment, for_agents
+from convergence.db.queries.software import SoftwareRows
 from convergence.engine.caller import Caller
 from convergence.engine.reads.formats import Document, moment
 
-DEFAULT_GROUP = 'Heat::Ungrouped'
 _LONGEST = 255
 _TEXTS = {'action': _LONGEST, 'status': _LONGEST, 'stack_user_project_id': 64}
 """What a deployment says in texts that are not of any length, with the characters that are kept of each."""
@@ -139,14 +139,12 @@ class Software:
 
     def metadata_software_deployments(self, context: Caller, server_id: str) -> list[Document]:
         """What an agent is to do on a server: the configurations by name, their inputs with the deployments' values."""
-        found: list[tuple[str, Document]] = []
-        for each in self._rows.deployments(context.project_id, server_id):
-            config = self._rows.config(each.project_id, each.config_id) if each.config_id is not None else None
-            if config is not None:
-                document = config_document(config)
-                document['inputs'] = _filled(document['inputs'], each)
-                found.append((config.name, document))
-        return [document for _, document in sorted(found, key=lambda each: each[0])]
+        pairs = [
+            (each, config)
+            for each in self._rows.deployments(context.project_id, server_id)
+            if each.config_id is not None and (config := self._rows.config(each.project_id, each.config_id)) is not None
+        ]
+        return [{**told, 'creation_time': moment(config.created_at)} for config, told in for_agents(pairs)]
 
     # --- parts ------------------------------------------------------------------------------------------------
 
@@ -213,12 +211,3 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, longest in _TEXTS.items():
         _short(given.get(name, ''), name, longest)
     return given
-
-
-def _filled(inputs: Sequence[Mapping[str, Json]], deployment: SoftwareDeployment) -> list[Document]:
-    """Inputs with their values; a value that no input was declared for makes one."""
-    values = deployment.input_values if isinstance(deployment.input_values, dict) else {}
-    filled: list[Document] = [{**each, 'value': values.get(str(each['name']), each.get('default'))} for each in inputs]
-    declared = {each['name'] for each in filled}
-    more = sorted(set(values) - declared)
-    return filled + [{'name': name, 'type': 'String', 'value': values[name]} for name in more]

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from convergence import logs
 from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack
+from convergence.core.software import SoftwareRowsPort
 from convergence.db.ports import ReaderPort
 from convergence.resources.invocation import Subject, build_call, heard_by
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
+from convergence.resources.software import ProjectSoftware
 
 LOG = logging.getLogger(__name__)
 
 
-def with_signals(stack: Stack, row: Resource, metadata: Json, reader: ReaderPort, types: Registry) -> Json:
-    """The metadata as the resource's type shows it: that of the template, and what signals have changed."""
-    if row.type not in types or not types.get(row.type).takes_signals:
+def with_signals(
+    stack: Stack,
+    row: Resource,
+    metadata: Json,
+    reader: ReaderPort,
+    types: Registry,
+    software: SoftwareRowsPort | None = None,
+) -> Json:
+    """The metadata as the resource's type shows it: that of the template, and what signals, or others, have added.
+
+    :param software: where software configurations and deployments are kept.
+    """
+    if row.type not in types or not types.get(row.type).adds_metadata():
         return metadata
     kind = types.get(row.type)
     logs.conceal(known_secrets(row, types))
@@ -30,7 +43,7 @@ def with_signals(stack: Stack, row: Resource, metadata: Json, reader: ReaderPort
             strictness=Strictness.LENIENT,
             signals=lambda: heard_by(row, row.pending, reader.signals),
         )
-        return kind.metadata(call)
+        return kind.metadata(replace(call, software=ProjectSoftware(software, stack.project_id)))
     except Exception:
         LOG.warning('The metadata of %s is shown without its signals', row.name, exc_info=True)
         return metadata

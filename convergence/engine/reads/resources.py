@@ -8,8 +8,10 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.model import Json, Output
 from convergence.core.rows import Resource, Stack
+from convergence.core.software import SoftwareRowsPort
 from convergence.db.queries.stacks import StackReader, in_service
 from convergence.engine.caller import Caller
+from convergence.engine.operations.goals import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.reads.formats import Document
@@ -24,7 +26,14 @@ from convergence.template.secrets import METADATA, within
 
 
 class ResourceReads(Reading[StackReader]):
-    """Questions about single resources and about events."""
+    """Questions about single resources and about events.
+
+    :param software: where software configurations and deployments are kept.
+    """
+
+    def __init__(self, reader: StackReader, goals: Goals, software: SoftwareRowsPort | None = None) -> None:
+        super().__init__(reader, goals)
+        self._software = software
 
     def list_stack_resources(
         self,
@@ -72,7 +81,7 @@ class ResourceReads(Reading[StackReader]):
         outputs = self._outputs_of(stack, [row.definition.metadata] if row.definition else [])
         document = self._details(stack, row, needed_by.get(resource_name, ()), outputs)
         types = self._goals.types
-        metadata = with_signals(stack, row, document['metadata'], self._reader, types)
+        metadata = with_signals(stack, row, document['metadata'], self._reader, types, self._software)
         document['metadata'] = without(metadata, self._goals.secrets_of(row))
         document['attributes'] |= self._attributes(row, wanted)
         return document

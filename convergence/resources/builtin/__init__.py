@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from convergence.resources.builtin.access_policy import AccessPolicy
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.aws_wait_condition import AwsWaitCondition
 from convergence.resources.builtin.delay import Delay
 from convergence.resources.builtin.none import NoneType
 from convergence.resources.builtin.random_string import RandomString
+from convergence.resources.builtin.software.component import SoftwareComponent
+from convergence.resources.builtin.software.configs import CloudConfigType, SoftwareConfigType, StructuredConfigType
+from convergence.resources.builtin.software.deployed_server import DeployedServer
+from convergence.resources.builtin.software.multipart import MultipartMime
 from convergence.resources.builtin.test_resource import TestResource
 from convergence.resources.builtin.value import Value
 from convergence.resources.builtin.wait_condition import WaitCondition
@@ -24,9 +29,16 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
     """
     return {
         'AWS::CloudFormation::WaitCondition': AwsWaitCondition(),
+        'OS::Heat::AccessPolicy': AccessPolicy(),
+        'OS::Heat::CloudConfig': CloudConfigType(),
         'OS::Heat::Delay': Delay(clock),
+        'OS::Heat::DeployedServer': DeployedServer(),
+        'OS::Heat::MultipartMime': MultipartMime(),
         'OS::Heat::None': NoneType(),
         'OS::Heat::RandomString': RandomString(),
+        'OS::Heat::SoftwareComponent': SoftwareComponent(),
+        'OS::Heat::SoftwareConfig': SoftwareConfigType(),
+        'OS::Heat::StructuredConfig': StructuredConfigType(),
         'OS::Heat::TestResource': TestResource(clock),
         'OS::Heat::Value': Value(),
         'OS::Heat::WaitCondition': WaitCondition(),

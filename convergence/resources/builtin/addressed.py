@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convergence.resources.builtin.aws_wait_condition import AwsWaitConditionHandle
+from convergence.resources.builtin.software.deployments import SoftwareDeploymentType, StructuredDeployment
 from convergence.resources.builtin.wait_condition import (
     Api,
     UpdateWaitConditionHandle,
@@ -21,6 +22,8 @@ def addressed_types(api: Api = nowhere) -> dict[str, ResourceType[Any]]:
     """
     return {
         'AWS::CloudFormation::WaitConditionHandle': AwsWaitConditionHandle(api),
+        'OS::Heat::SoftwareDeployment': SoftwareDeploymentType(api),
+        'OS::Heat::StructuredDeployment': StructuredDeployment(api),
         'OS::Heat::UpdateWaitConditionHandle': UpdateWaitConditionHandle(api),
         'OS::Heat::WaitConditionHandle': WaitConditionHandle(api),
     }

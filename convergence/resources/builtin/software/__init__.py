@@ -1,0 +1,1 @@
+"""The software family: configurations, their deployment on servers, and servers that are there already."""
