@@ -1,4 +1,4 @@
-"""``convergence template format``, ``lint`` and ``graph``: for those who write templates."""
+"""``convergence template format``, ``lint``, ``graph`` and ``serve-lsp``: for those who write templates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import difflib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -267,4 +268,25 @@ def drawn_of(compiled: language.Compiled) -> dict[str, Any]:
     return {'nodes': nodes, 'edges': edges}
 
 
-COMMANDS = (format_, lint_, graph)
+# --- the language server --------------------------------------------------------------------------------------
+
+
+@click.command('serve-lsp')
+def serve_lsp() -> None:
+    """Serve an editor in the Language Server Protocol, on standard input and output.
+
+    Diagnostics while you type, completion, documentation under the pointer, go to definition, find references, rename,
+    formatting. Needs pygls: pip install convergence[lsp].
+    """
+    if sys.stdin.isatty():
+        click.echo('convergence: an editor is to start this, and to speak to it. Ctrl-C ends it.', err=True)
+    try:
+        from convergence.cli.language_server import serve
+    except ImportError as error:
+        if (error.name or '').partition('.')[0] not in ('pygls', 'lsprotocol'):
+            raise
+        raise UsageMistake('The language server needs pygls: pip install convergence[lsp].') from None
+    serve()
+
+
+COMMANDS = (format_, lint_, graph, serve_lsp)

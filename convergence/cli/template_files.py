@@ -52,16 +52,17 @@ class Bundle:
     outside: tuple[Path, ...] = ()
 
 
-def load(path: str, environments: Sequence[str], limits: Limits) -> Bundle:
+def load(path: str, environments: Sequence[str], limits: Limits, written: str | None = None) -> Bundle:
     """Read a template and what it needs.
 
     :param path: of the template; ``-``: standard input.
     :param environments: paths of environments.
+    :param written: what the template says, where an editor has it; None: what the file says.
     :raises OSError: the template or an environment cannot be read.
     :raises StackValidationFailed: one of them is not text.
     """
     most = limits.max_expanded_bytes
-    text = _text(path, most)
+    text = _text(path, most) if written is None else written
     texts = {name: _text(name, most) for name in environments}
     collection = _Collection(limits)
     collection.collect(text, path, 'template')

@@ -93,6 +93,7 @@ class TemplateIndex:
                 for name, (mark, _) in entries.marks.items():
                     self._declared[kind][name] = self._occurrence(kind, name, mark, (section, name), declares=True)
         self._used = list(self._uses(root))
+        self._listed = list(self._in_groups(root))
 
     def declared(self, kind: NameKind) -> Mapping[str, Occurrence]:
         """Where the names of a kind are declared."""
@@ -105,12 +106,13 @@ class TemplateIndex:
     def at(self, line: int, column: int) -> Occurrence | None:
         """The name at a position."""
         everything = (each for declared in self._declared.values() for each in declared.values())
-        return next((each for each in (*everything, *self._used) if each.covers(line, column)), None)
+        return next((each for each in (*everything, *self._used, *self._listed) if each.covers(line, column)), None)
 
     def everywhere(self, found: Occurrence) -> list[Occurrence]:
         """Where the same thing is named, its declaration first."""
         declared = self._declared[found.kind].get(found.name)
-        return [*([declared] if declared is not None else []), *self.uses(found.kind, found.name)]
+        listed = [each for each in self._listed if (each.kind, each.name) == (found.kind, found.name)]
+        return [*([declared] if declared is not None else []), *self.uses(found.kind, found.name), *listed]
 
     def _uses(self, root: Mapping[str, Any]) -> Iterator[Occurrence]:
         for section, entries in root.items():
@@ -123,6 +125,14 @@ class TemplateIndex:
                     yield from self._of_definition(body, path)
                 elif kind is not NameKind.PARAMETER:
                     yield from self._in(body, path, is_condition=kind is NameKind.CONDITION)
+
+    def _in_groups(self, root: Mapping[str, Any]) -> Iterator[Occurrence]:
+        """Parameters as groups list them, which is no use: it only arranges how they are shown."""
+        groups = root.get('parameter_groups')
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            if isinstance(group, Map) and 'parameters' in group:
+                path = ('parameter_groups', number, 'parameters')
+                yield from self._named(group['parameters'], group.marks['parameters'][1], path, NameKind.PARAMETER)
 
     def _of_definition(self, body: Map, path: KeyPath) -> Iterator[Occurrence]:
         for key, value in body.items():

@@ -29,12 +29,14 @@ DOORS = {
     'oslo_service': (),
     'falcon': ('convergence.api',),
     'h11': ('convergence.api.serving',),
-    'asyncio': ('convergence.api.server', 'convergence.api.serving'),
+    'asyncio': ('convergence.api.server', 'convergence.api.serving', 'convergence.cli.language_server'),
     'oslo_policy': ('convergence.api', 'convergence.cmd'),
     'keystonemiddleware': ('convergence.cmd',),
     'rich': ('convergence.cli', 'convergence.cmd'),
     'click': ('convergence.cli', 'convergence.cmd'),
     'requests': ('convergence.cli.client',),
+    'lsprotocol': ('convergence.cli.language_server',),
+    'pygls': ('convergence.cli.language_server',),
     'keystoneauth1': ('convergence.cli.keystone',),
 }
 """The only places that may import each library."""
