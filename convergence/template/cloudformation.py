@@ -128,8 +128,13 @@ class _Translation:
     def _entry(self, body: dict[str, Json], names: Mapping[str, str], path: Path) -> dict[str, Json]:
         result = _like(body)
         for key, value in body.items():
-            if key not in names or (key == 'Condition' and not self._version.conditions):
+            if key == 'Condition' and not self._version.conditions:
                 self._refuse_key(key, path, names)
+            elif key not in names:
+                what = 'a resource' if names is _RESOURCE else 'an output'
+                hint = self._document.problems.suggestion(key, names)
+                message = f'"{key}" is not a valid keyword inside {what} definition, and is ignored.{hint}'
+                self._document.key_warning(message, (*path, key))
             elif key != 'Export':  # of no meaning where stacks do not import from each other
                 _move(body, key, result, names[key], value)
         return result

@@ -72,7 +72,9 @@ def _check_keys(document: ParsedDocument, version: Version, body: Mapping[str, J
     keys = (*_KEYS, 'condition') if version.conditions else _KEYS
     for key in body:
         if key not in keys:
-            came = f' It came with version {CONDITIONS_SINCE}.' if key == 'condition' else ''
-            hint = came or document.problems.suggestion(key, keys)
-            message = f'"{key}" is not a valid keyword inside an output definition.{hint}'
-            document.key_problem(message, (*path, key), InvalidTemplateSection)
+            what = f'"{key}" is not a valid keyword inside an output definition'
+            if key == 'condition':
+                message = f'{what}. It came with version {CONDITIONS_SINCE}.'
+                document.key_problem(message, (*path, key), InvalidTemplateSection)
+            else:
+                document.key_warning(f'{what}, and is ignored.{document.problems.suggestion(key, keys)}', (*path, key))

@@ -77,6 +77,11 @@ class Identity:
     stack_name: str
     project_id: str
 
+    @property
+    def arn(self) -> str:
+        """The stack in the form of a resource name, which clients may use wherever a stack is named."""
+        return f'arn:openstack:heat::{self.project_id}:stacks/{self.stack_name}/{self.stack_id}'
+
     def parameters(self) -> dict[str, Parameter]:
         """The pseudo parameters, by name."""
         values = {
@@ -88,5 +93,5 @@ class Identity:
 
     def cloud_parameters(self) -> dict[str, Parameter]:
         """The pseudo parameters of the dialect of CloudFormation, by name."""
-        values = {'AWS::StackId': self.stack_id, 'AWS::StackName': self.stack_name, 'AWS::Region': CLOUD_REGION}
+        values = {'AWS::StackId': self.arn, 'AWS::StackName': self.stack_name, 'AWS::Region': CLOUD_REGION}
         return {name: Parameter(name, value=value, source=Source.STACK) for name, value in values.items()}

@@ -8,7 +8,7 @@ from sqlalchemy import event
 from convergence import errors
 from convergence.db.schema.models import DUTY
 from convergence.engine.operations.stacks import StackLimits, Stacks
-from tests.harness import Context, Harness, things
+from tests.harness import Context, Harness, hot, things
 from tests.reality import goes_on, starts
 
 DIAMOND = {
@@ -17,6 +17,16 @@ DIAMOND = {
     'c': {'value': 'c', 'link': {'get_resource': 'a'}},
     'd': {'value': {'get_attr': ['b', 'value']}, 'after': ['c']},
 }
+
+
+def test_an_update_without_tags_removes_them_unless_it_keeps_what_is_not_given(harness):
+    stack = harness.create({'a': 'x'}, tags=['red'])
+    harness.run()
+    identity = {'stack_id': stack}
+    harness.stacks.update_stack(harness.context, identity, hot({'a': 'y'}), args={'existing': True})
+    assert harness.stack(stack).tags == ('red',)
+    harness.stacks.update_stack(harness.context, identity, hot({'a': 'z'}))
+    assert harness.stack(stack).tags == ()
 
 
 def test_resources_are_made_in_order_and_get_what_they_refer_to(harness):

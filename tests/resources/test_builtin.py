@@ -12,6 +12,7 @@ from convergence.resources.builtin.random_string import RandomString
 from convergence.resources.builtin.test_resource import TestResource
 from convergence.resources.builtin.value import Value
 from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound
+from convergence.resources.registry import Registry
 from tests.resources.calls import Row
 from tests.resources.clock import Clock
 
@@ -136,6 +137,12 @@ def test_minimums_are_kept_and_nothing_else_is_chosen():
             sum(character in group for character in value) for group in (string.digits, string.ascii_lowercase, '!?')
         ]
         assert counts == [12, 4, 4]
+
+
+def test_the_old_name_of_a_class_of_characters_still_says_which():
+    assert set(drawn({'sequence': 'digits', 'length': 50}).attribute('value')) <= set(string.digits)
+    described = Registry.builtin().describe('OS::Heat::RandomString')['properties']
+    assert 'sequence' not in described, 'it works for those who have it, and is shown to nobody else'
 
 
 # --- OS::Heat::Value, None, Delay -----------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_parameters_have_their_types_and_constraints():
         'Count': MASK,
         'Names': ['a', 'b'],
         'Password': 'abc',
-        'AWS::StackId': 'id-1',
+        'AWS::StackId': 'arn:openstack:heat::project-1:stacks/shop/id-1',
         'AWS::StackName': 'shop',
         'AWS::Region': 'ap-southeast-1',
     }
@@ -155,7 +155,7 @@ def test_a_value_that_a_parameter_does_not_allow_is_refused(given, text):
         ({'Fn::GetAZs': ''}, ['nova']),
         (
             {'Fn::MemberListToMap': ['Name', 'Value', ['.member.0.Name=k', '.member.0.Value=v=1', '.member.1.Name=l']]},
-            {'k': 'v=1', 'l': ''},
+            {'k': 'v=1'},
         ),
         ({'Fn::Join': ['', ['a']], 'more': 1}, {'Fn::Join': ['', ['a']], 'more': 1}),
     ],
@@ -199,6 +199,27 @@ def test_a_wrong_call_is_refused_once(value, text):
     assert problem.place.path[:4] == ('Resources', 'r', 'Properties', 'x')
 
 
+def test_keys_that_mean_nothing_here_are_ignored_with_a_warning():
+    text = """
+AWSTemplateFormatVersion: 2010-09-09
+Resources:
+  a:
+    Type: T
+    UpdateReplacePolicy: Retain
+    Propertys: {x: 1}
+Outputs:
+  o: {Value: 1, Val: 2}
+"""
+    found = compile(text, identity=IDENTITY)
+    assert found.goal.definitions['a'].properties == {}
+    told = [(warning.place.line, warning.message.split()[0], warning.hint) for warning in found.warnings]
+    assert told == [
+        (6, '"UpdateReplacePolicy"', 'Did you mean "UpdatePolicy"?'),
+        (7, '"Propertys"', 'Did you mean "Properties"?'),
+        (9, '"Val"', 'Did you mean "Value"?'),
+    ]
+
+
 def test_the_older_format_has_no_conditions():
     with pytest.raises(StackValidationFailed, match='Fn::If is not in HeatTemplateFormatVersion'):
         amazon({'Fn::If': [True, 1, 2]}, 'HeatTemplateFormatVersion')
@@ -211,13 +232,11 @@ def test_the_older_format_has_no_conditions():
 @pytest.mark.parametrize(
     ('text', 'message', 'position', 'path'),
     [
-        ('Resources:\n  a: {Typo: T}', '"Typo" is not a valid keyword inside a resource', (3, 7), 'Resources.a.Typo'),
-        ('Resources:\n  a: {type: T}', '"type" is not a valid keyword', (3, 7), 'Resources.a.type'),
+        ('Resources:\n  a: {type: T}', 'The resource a has no type', (3, 3), 'Resources.a.Type'),
         ('resources:\n  a: {Type: T}', 'The template section is invalid: resources', (2, 1), 'resources'),
         ('Parameters:\n  p: {Type: Text}', 'must be one of String, Number', (3, 13), 'Parameters.p.Type'),
         ('Parameters:\n  p: {Type: String, Min: 1}', '"Min" is not a valid keyword', (3, 21), 'Parameters.p.Min'),
         ('Parameters:\n  p: {Type: String, MinLength: x}', 'not a number', (3, 32), 'Parameters.p'),
-        ('Outputs:\n  o: {Value: 1, Val: 2}', '"Val" is not a valid keyword inside an', (3, 17), 'Outputs.o.Val'),
         ('Conditions:\n  c: {Condition: d}', 'Invalid condition "d"', (3, 18), 'Conditions.c.Condition'),
         ('Resources:\n  a: {Type: T, DependsOn: b}', '"b"', (3, 27), 'Resources.a.DependsOn'),
         ('Resources:\n  a: {Type: T, DeletionPolicy: retain}', 'Write Ret', (3, 32), 'Resources.a.DeletionPolicy'),

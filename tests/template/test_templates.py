@@ -126,7 +126,6 @@ reosurces: {}
         (10, 'deletion policy'),
         (11, 'must be a map'),
         (13, 'with the key value'),
-        (13, 'Did you mean "value"?'),
         (14, 'The template section is invalid: reosurces'),
     ]
     assert len(found) == len(expected), found

@@ -120,9 +120,11 @@ class Stacks:
     ) -> Document:
         """Accept a new goal for a stack, at any time; its identity.
 
-        With ``existing`` in `args`, what is not given stays as it is.
+        With ``existing`` in `args`, what is not given stays as it is. Without it, tags that are not given are removed.
         """
         options = StackOptions.of(args)
+        if not options.existing and options.tags is None:
+            options = replace(options, tags=())
         for _ in range(ROUNDS):
             try:
                 proposal = self.proposed(context, stack_identity, options, template, params, files, environment_files)

@@ -15,6 +15,7 @@ from convergence.resources.builtin.waiting import physical_name
 from convergence.resources.constraints import AllowedValues, Length, Range
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, ResourceType
 from convergence.resources.schema import prop
+from convergence.resources.support import Status, SupportStatus
 
 CLASSES = {
     'lettersdigits': string.ascii_letters + string.digits,
@@ -55,6 +56,12 @@ class RandomProperties:
     character_sequences: list[CharacterSequence] | None = prop(
         None, description='Further sets of characters to choose from.'
     )
+    sequence: str | None = prop(
+        None,
+        constraints=[AllowedValues(tuple(CLASSES))],
+        description='What one of the character_classes was called in the past.',
+        support=SupportStatus(Status.HIDDEN, message='Use character_classes.'),
+    )
     salt: str | None = prop(None, description='Change it to have a new string.')
 
     def __post_init__(self) -> None:
@@ -64,6 +71,8 @@ class RandomProperties:
     def alphabets(self) -> list[tuple[str, int]]:
         """Sets of characters to choose from, each with its minimum."""
         alphabets = [(CLASSES[entry.name], entry.minimum) for entry in self.character_classes or ()]
+        if self.sequence is not None:
+            alphabets.append((CLASSES[self.sequence], 1))
         alphabets += [(entry.sequence, entry.minimum) for entry in self.character_sequences or ()]
         return alphabets or [(CLASSES['lettersdigits'], 1)]
 

@@ -255,7 +255,7 @@ class MemberListToMap(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The map."""
+        """The map, of those that have both a key and a value."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         key_name, value_name, members = argument
@@ -267,4 +267,5 @@ class MemberListToMap(Function):
                 raise EvaluationFailed('Fn::MemberListToMap: a member must look like .member.0.Name=value.')
             found.setdefault(int(match[1]), {})[match[2]] = match[3]
         pairs = (found[number] for number in sorted(found))
-        return {pair[str(key_name)]: pair.get(str(value_name), '') for pair in pairs if str(key_name) in pair}
+        key, value = str(key_name), str(value_name)
+        return {pair[key]: pair[value] for pair in pairs if key in pair and value in pair}

@@ -269,21 +269,22 @@ class Filter(Function):
         if not isinstance(argument, list) or len(argument) != 2:
             raise EvaluationFailed('filter needs a list: the values to leave out, and the list to leave them out of.')
         values, items = argument
-        if not (is_call(values) or isinstance(values, list)):
+        if not (is_call(values) or values is None or isinstance(values, list)):
             raise EvaluationFailed(f'filter: the values must be a list, not {type_name(values)}.')
         if not (is_call(items) or items is None or isinstance(items, list)):
             raise EvaluationFailed(f'filter: only a list can be filtered, not {type_name(items)}.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """What is left."""
+        """What is left. Null is no list, and leaves out nothing: so is an attribute that has no value."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         values, items = argument
         if items is None:
             return None
-        assert isinstance(values, list)
+        assert values is None or isinstance(values, list)
         assert isinstance(items, list)
+        values = values or []
         scope.budget.spend_steps(COMPARISON_STEPS * (len(values) + len(items)), self.name)
         unwanted = {json.dumps(value, sort_keys=True) for value in values}
         return [item for item in items if json.dumps(item, sort_keys=True) not in unwanted]

@@ -242,14 +242,14 @@ def require(name: str, scope: Compiling) -> bool:
 
 
 def select(value: Json, path: list[Json], *, missing: Json) -> Json:
-    """The element of a value to which a path of keys and indices leads, or `missing`."""
+    """The element of a value to which a path of keys and indices leads, or `missing`. A text has characters."""
     for element in path:
         if isinstance(value, dict) and isinstance(element, str | int):
             key = element if isinstance(element, str) else str(element)
             if key not in value:
                 return missing
             value = value[key]
-        elif isinstance(value, list):
+        elif isinstance(value, list | str):
             index = index_of(element)
             if index is None or not -len(value) <= index < len(value):
                 return missing

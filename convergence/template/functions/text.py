@@ -210,7 +210,7 @@ class StringSplit(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The parts, or the one with the index. Null has none."""
+        """The parts, or the one with the index, which counts from the end if it is negative. Null has none."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         delimiter, text, *others = argument
@@ -221,7 +221,7 @@ class StringSplit(Function):
         if not others:
             return [*parts]
         index = index_of(others[0])
-        if index is None or not 0 <= index < len(parts):
+        if index is None or not -len(parts) <= index < len(parts):
             raise EvaluationFailed(f'Incorrect index to "{self.name}" should be between 0 and {len(parts) - 1}')
         return parts[index]
 
@@ -240,7 +240,7 @@ class Digest(Function):
         if not isinstance(argument, list) or len(argument) != 2:
             raise EvaluationFailed('digest needs a list: the name of an algorithm, and a string.')
         algorithm, text = argument
-        if not is_call(algorithm) and algorithm not in ALGORITHMS:
+        if not is_call(algorithm) and str(algorithm).lower() not in ALGORITHMS:
             raise EvaluationFailed(f'digest: Algorithm must be one of {", ".join(ALGORITHMS)}')
         if not (is_call(text) or isinstance(text, str)):
             raise EvaluationFailed(f'digest: only a string has a digest, not {type_name(text)}.')
@@ -250,7 +250,7 @@ class Digest(Function):
         """The digest."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
-        algorithm, text = str(argument[0]), str(argument[1])
+        algorithm, text = str(argument[0]).lower(), str(argument[1])
         scope.budget.spend_steps(len(text) // CHARACTERS_PER_STEP, self.name)
         try:
             return hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()

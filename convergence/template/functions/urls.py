@@ -44,8 +44,6 @@ class MakeUrl(Function):
                 raise EvaluationFailed(f'make_url: Invalid port, must be between 1 and {_LAST_PORT}.')
         if isinstance(scheme, str) and (':' in scheme or '/' in scheme):
             raise EvaluationFailed('make_url: Invalid scheme, it must not contain a colon or a slash.')
-        if parts.get('password') is not None and parts.get('username') is None:
-            raise EvaluationFailed('make_url: a password needs a username.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
