@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from convergence.core.model import Json
+from convergence.core.model import Json, Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,14 @@ class StackWanted:
     :param parameters: values by name. None stands for "not given".
     :param more: whether another step follows when the stack has got there: the type is asked again, one step further.
     :param pause_s: how long to wait before that step, in seconds.
+    :param hidden: names of those parameters whose values nobody may be shown, whatever the template says.
     """
 
     template: str | Mapping[str, Json]
     parameters: Mapping[str, Json] = field(default_factory=dict)
     more: bool = False
     pause_s: float = 0.0
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,10 @@ class NestingContext:
     :param step: how many steps of the action have been taken before; 0 at its beginning.
     :param action: the action of the resource that asks: ``CREATE`` or ``UPDATE``; ``ROLLBACK`` where an update is part
         of one.
+    :param goal: what the action is to lead to: the same for all steps of the action, and different for any other goal.
+    :param present_parameters: the parameters that the nested stack has got now, by name.
+    :param update_policy: of the resource.
+    :param concealed: where values stand in the properties that nobody may be shown.
     :param has_changed: whether what the members are made from besides the properties (files, mappings) has changed
         since the last success.
     """
@@ -62,6 +68,10 @@ class NestingContext:
     members: Callable[[], tuple[Member, ...]] = tuple
     step: int = 0
     action: str = 'CREATE'
+    goal: str = ''
+    present_parameters: Mapping[str, Json] = field(default_factory=dict)
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    concealed: tuple[Path, ...] = ()
     has_changed: bool = False
 
 

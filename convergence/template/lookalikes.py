@@ -151,11 +151,12 @@ def _fits(name: str, argument: Json) -> bool:
     if shape is None or shape(argument):
         return True
     # The argument may be computed; a call is a map with one key.
-    return isinstance(argument, dict) and len(argument) == 1 and next(iter(argument)) in _all_names()
+    return isinstance(argument, dict) and len(argument) == 1 and next(iter(argument)) in function_names()
 
 
 @functools.cache
-def _all_names() -> frozenset[str]:
+def function_names() -> frozenset[str]:
+    """The names of all functions, of whatever version."""
     return frozenset(name for table in DIALECTS.values() for version in table.values() for name in version.functions)
 
 

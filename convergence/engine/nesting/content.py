@@ -31,7 +31,8 @@ def submission_of(parent: Submission, definition: Definition, wanted: StackWante
     given: dict[str, Json] = {name: value for name, value in wanted.parameters.items() if value is not None}
     if given:
         environment['parameters'] = given
-    hidden = sorted({str(path[0]) for path in within(definition.concealed, PROPERTIES) if path} & set(given))
+    properties = {str(path[0]) for path in within(definition.concealed, PROPERTIES) if path}
+    hidden = sorted((properties | wanted.hidden) & set(given))
     if hidden:
         names: list[Json] = [*hidden]
         environment[ENCRYPTED] = names

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from convergence import errors
-from convergence.core.model import Action, Status
+from convergence import errors, template
+from convergence.core.model import Action, Definition, Status
 from convergence.core.nesting import may_act
-from convergence.core.rows import Resource, Stack, Template, Traversal
+from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
@@ -22,6 +22,7 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import Member, NestingContext, StackWanted
 from convergence.resources.registry import Registry
+from convergence.template.secrets import PROPERTIES, within
 
 Document = dict[str, Any]
 
@@ -71,23 +72,29 @@ class Wants:
             raise Overtaken(f'stack {held.stack.name} has got another goal')
         parent = Submission.from_content(stored.content)
         before = self._reader.template(present.template_id or '') if present is not None else None
+        now = Submission.from_content(before.content) if before is not None else None
         made_from = row.definition.nested if row.definition is not None else ''
-        context = NestingContext(
-            files=parent.files,
-            present=self._document(before),
-            members=lambda: self._members(present),
-            step=step,
-            action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
-            has_changed=bool(made_from) and made_from != pending.definition.nested,
-        )
         try:
+            context = NestingContext(
+                files=parent.files,
+                present=self._goals.document(now.template) if now is not None else None,
+                members=lambda: self._members(present),
+                step=step,
+                action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
+                goal=pending.template_id or '',
+                present_parameters=_parameters(now),
+                update_policy=self._policy(pending.definition),
+                concealed=within(pending.definition.concealed, PROPERTIES),
+                has_changed=bool(made_from) and made_from != pending.definition.nested,
+            )
             wanted = kind.wanted(_call(held, kind), context)
-        except PluginFailure as error:
+        except (PluginFailure, template.EvaluationFailed) as error:
             raise errors.Invalid(str(error)) from error
         return submission_of(parent, pending.definition, wanted), wanted
 
-    def _document(self, row: Template | None) -> Document | None:
-        return self._goals.document(Submission.from_content(row.content).template) if row is not None else None
+    def _policy(self, definition: Definition) -> Document:
+        policy = template.resolve(definition.update_policy, {}, self._goals.yaql)
+        return policy if isinstance(policy, dict) else {}
 
     def _members(self, stack: Stack | None) -> tuple[Member, ...]:
         if stack is None:
@@ -95,6 +102,11 @@ class Wants:
         rows = in_service(self._reader.resources(stack.id), stack.template_id).values()
         members = [Member(row.name, row.physical_id, row.created_at, row.status is Status.FAILED) for row in rows]
         return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
+
+
+def _parameters(submission: Submission | None) -> Document:
+    given = submission.environment.get('parameters') if submission is not None else None
+    return given if isinstance(given, dict) else {}
 
 
 def _call(held: NestingResource, kind: NestedType[Any]) -> Call[Any]:

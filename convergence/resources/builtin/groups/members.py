@@ -1,0 +1,206 @@
+"""What a group is made of: its members, as resources of the template of a nested stack. Pure.
+
+What a member is told is data, whatever it looks like: the template of the members says it word by word, but for what
+nobody may be shown and what could be taken for a function. That goes into parameters of the nested stack.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from convergence.core.model import Json, Path
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.template.lookalikes import function_names
+
+VERSION = '2021-04-16'
+GET = 'get_param'
+
+Body = dict[str, Json]
+"""A resource as a template writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """One member of a group.
+
+    :param body: the resource as a template writes it, without any function.
+    :param concealed: where values stand in it that nobody may be shown.
+    """
+
+    body: Mapping[str, Json]
+    concealed: tuple[Path, ...] = ()
+
+
+def member(
+    type_name: str,
+    properties: Mapping[str, Json] | None = None,
+    metadata: Mapping[str, Json] | None = None,
+    *,
+    concealed: Iterable[Path] = (),
+) -> GroupMember:
+    """A member of a type.
+
+    :param properties: those that are null count as not given.
+    :param concealed: where values stand that nobody may be shown: paths that begin with ``properties`` or ``metadata``.
+    """
+    body: Body = {'type': type_name}
+    given: Body = {name: value for name, value in (properties or {}).items() if value is not None}
+    if given:
+        body['properties'] = given
+    if metadata:
+        body['metadata'] = dict(metadata)
+    return GroupMember(body, tuple(concealed))
+
+
+def indexed(value: Json, variable: str, index: str) -> Json:
+    """A value with an index put in for a variable, wherever it occurs in a text; keys of maps stay as they are."""
+    if isinstance(value, str):
+        return value.replace(variable, index)
+    if isinstance(value, dict):
+        return {key: indexed(item, variable, index) for key, item in value.items()}
+    if isinstance(value, list):
+        return [indexed(item, variable, index) for item in value]
+    return value
+
+
+def numbers(without: Collection[str] = ()) -> Iterator[str]:
+    """Names of members: ``0``, ``1`` and so on, without some of them. No end."""
+    return (name for name in map(str, itertools.count()) if name not in without)
+
+
+def first_numbers(count: int, without: Collection[str] = ()) -> list[str]:
+    """The first so many of `numbers`."""
+    return list(itertools.islice(numbers(without), count))
+
+
+def nested_template(
+    members: Mapping[str, GroupMember],
+    outputs: Mapping[str, Json] | None = None,
+    *,
+    description: str = '',
+    more: bool = False,
+    pause_s: float = 0.0,
+) -> StackWanted:
+    """The stack that has some members. The same members make the same stack.
+
+    :param members: by name.
+    :param outputs: values by name; as a template writes them.
+    :param more: see `StackWanted`, as is `pause_s`.
+    """
+    parameters = _Parameters()
+    resources: Body = {name: parameters.body(each) for name, each in members.items()}
+    template: Body = {'heat_template_version': VERSION}
+    if description:
+        template['description'] = description
+    if parameters.declared:
+        template['parameters'] = parameters.declared
+    template['resources'] = resources
+    if outputs:
+        template['outputs'] = {name: {'value': value} for name, value in outputs.items()}
+    return StackWanted(template, parameters.values, more, pause_s, frozenset(parameters.hidden))
+
+
+def present_members(context: NestingContext) -> dict[str, GroupMember]:
+    """The members that a nested stack is to have by now, in the order of its template: what `nested_template` made."""
+    template = context.present or {}
+    declared, resources = template.get('parameters'), template.get('resources')
+    hidden = {
+        name
+        for name, about in (declared.items() if isinstance(declared, dict) else ())
+        if isinstance(about, dict) and about.get('hidden')
+    }
+    found: dict[str, GroupMember] = {}
+    for name, body in resources.items() if isinstance(resources, dict) else ():
+        concealed: list[Path] = []
+        plain = _plain(body, context.present_parameters, hidden, (), concealed)
+        assert isinstance(plain, dict)
+        found[name] = GroupMember(plain, tuple(concealed))
+    return found
+
+
+def output_of(context: NestingContext, name: str) -> Json:
+    """What an output of the present template says; null where there is none."""
+    outputs = (context.present or {}).get('outputs')
+    output = outputs.get(name) if isinstance(outputs, dict) else None
+    return output.get('value') if isinstance(output, dict) else None
+
+
+@dataclass
+class _Parameters:
+    """The parameters of a nested template, each value once."""
+
+    declared: Body = field(default_factory=dict)
+    values: Body = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    _known: dict[tuple[bool, str], str] = field(default_factory=dict)
+
+    def body(self, each: GroupMember) -> Body:
+        """A member as the template writes it."""
+        return {key: self._section(value, key, each.concealed) for key, value in each.body.items()}
+
+    def _section(self, value: Json, key: str, concealed: Sequence[Path]) -> Json:
+        below = [path[1:] for path in concealed if path and path[0] == key]
+        if not isinstance(value, dict) or key not in ('properties', 'metadata'):
+            return value
+        if () in below:
+            below = [(name,) for name in value]
+        return {
+            name: self.written(item, [path[1:] for path in below if path[0] == name]) for name, item in value.items()
+        }
+
+    def written(self, value: Json, concealed: Sequence[Path]) -> Json:
+        """A value as the template writes it."""
+        if () in concealed:
+            return value if value is None else self._named(value, is_hidden=True)
+        if isinstance(value, dict):
+            if len(value) == 1 and not function_names().isdisjoint(value):
+                return self._named(value, is_hidden=bool(concealed))
+            return {
+                key: self.written(item, [path[1:] for path in concealed if path[0] == key])
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [
+                self.written(item, [path[1:] for path in concealed if path[0] == index])
+                for index, item in enumerate(value)
+            ]
+        return value
+
+    def _named(self, value: Json, *, is_hidden: bool) -> Json:
+        key = (is_hidden, json.dumps(value, sort_keys=True))
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = f'{"hidden" if is_hidden else "value"}_{len(self._known)}'
+            about: Body = {'type': _type_of(value)}
+            if is_hidden:
+                about['hidden'] = True
+                self.hidden.add(name)
+            self.declared[name], self.values[name] = about, value
+        return {GET: name}
+
+
+def _type_of(value: Json) -> str:
+    if isinstance(value, bool):
+        return 'boolean'
+    if isinstance(value, int | float):
+        return 'number'
+    return 'string' if isinstance(value, str) else 'json'
+
+
+def _plain(
+    value: Json, parameters: Mapping[str, Json], hidden: Collection[str], path: Path, concealed: list[Path]
+) -> Json:
+    """A value without the calls that `_Parameters` has written."""
+    if isinstance(value, dict):
+        name = value.get(GET) if len(value) == 1 else None
+        if isinstance(name, str):
+            if name in hidden:
+                concealed.append(path)
+            return parameters.get(name)
+        return {key: _plain(item, parameters, hidden, (*path, key), concealed) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, parameters, hidden, (*path, index), concealed) for index, item in enumerate(value)]
+    return value
