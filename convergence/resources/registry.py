@@ -25,6 +25,7 @@ from convergence.resources.nested import PROVIDER
 from convergence.resources.plugins import load
 from convergence.resources.reading import did_you_mean
 from convergence.resources.schema import PropertySchema
+from convergence.resources.withdrawn import WITHDRAWN
 from convergence.template.mappings import is_template
 
 LOG = logging.getLogger(__name__)
@@ -108,12 +109,13 @@ class Registry:
     def get(self, name: str) -> ResourceType[Any]:
         """The type called `name`.
 
-        :raises EntityNotFound: there is none; the text suggests a similar name.
+        :raises EntityNotFound: there is none; the text says why, or suggests a similar name.
         """
         kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
-            suggestion = did_you_mean(name, self._types) or '.'
-            raise EntityNotFound(f'The Resource Type ({name}) could not be found{suggestion}')
+            withdrawn = WITHDRAWN.get(name)
+            more = f': {withdrawn}.' if withdrawn else did_you_mean(name, self._types) or '.'
+            raise EntityNotFound(f'The Resource Type ({name}) could not be found{more}')
         return kind
 
     def describe(self, name: str) -> dict[str, Json]:

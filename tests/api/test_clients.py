@@ -17,6 +17,15 @@ from convergence.cmd.api_process import ApiProcess
 from convergence.config import ApiSettings
 from tests.api.installation import LONG_S, TEMPLATE, empty_conf, waiting
 
+SOFTWARE = """
+heat_template_version: 2018-08-31
+parameters: {mine: {type: string}}
+resources:
+  deployment:
+    type: OS::Heat::SoftwareDeployment
+    properties: {config: {get_param: mine}, server: a-server, signal_transport: NO_SIGNAL}
+"""
+
 
 @pytest.fixture(scope='module')
 def token_file(tmp_path_factory):
@@ -118,6 +127,13 @@ def test_what_concerns_no_stack_with_openstack(run):
     assert 'two resources' in run('orchestration', 'template', 'validate', '-t', 'one.yaml')
 
 
+def test_a_software_configuration_is_created_by_having_a_template_validated_first(run, heat, tmp_path):
+    (tmp_path / 'script.sh').write_text('#!/bin/sh')
+    made = run('software', 'config', 'create', '--config-file', 'script.sh', '--group', 'script', 'mine', '-f', 'json')
+    assert heat.software_configs.get(made['id']).config == '#!/bin/sh'
+    heat.software_configs.delete(made['id'])
+
+
 # --- python-heatclient as a library ----------------------------------------------------------------------------
 
 
@@ -152,6 +168,21 @@ def test_the_life_of_a_stack_with_heatclient(api, heat):
     api.wait('library', stack_id, 'clients')
     with pytest.raises(exc.HTTPNotFound):
         heat.stacks.get('library')
+
+
+def test_users_and_resources_keep_software_in_one_place_with_heatclient(api, heat):
+    mine = heat.software_configs.create(name='mine', group='script', config='#!/bin/sh').id
+    made = heat.stacks.create(stack_name='deployed', template=SOFTWARE, parameters={'mine': mine})['stack']['id']
+    api.wait('deployed', made, 'clients')
+    (deployment,) = heat.software_deployments.list(server_id='a-server')
+    assert (deployment.server_id, deployment.status, deployment.action) == ('a-server', 'COMPLETE', 'CREATE')
+    assert {each.id for each in heat.software_configs.list()} == {mine, deployment.config_id}
+    (told,) = heat.software_deployments.metadata(server_id='a-server')
+    assert (told['id'], told['config']) == (deployment.config_id, '#!/bin/sh')
+    heat.stacks.delete(made)
+    api.wait('deployed', made, 'clients')
+    assert [each.id for each in heat.software_configs.list()] == [mine]
+    heat.software_configs.delete(mine)
 
 
 def test_pages_are_read_to_the_end_by_heatclient(heat):

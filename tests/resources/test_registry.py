@@ -13,6 +13,7 @@ from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.value import Value
 from convergence.resources.contract import Done, ResourceType
 from convergence.resources.registry import Registry
+from convergence.resources.withdrawn import WITHDRAWN
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,13 @@ def test_an_unknown_type_is_the_users_error_with_a_suggestion():
         Registry.builtin().get('OS::Heat::Valeu')
     with pytest.raises(EntityNotFound, match=r'The Resource Type \(X\) could not be found\.$'):
         Registry.builtin().get('X')
+
+
+@pytest.mark.parametrize('name', WITHDRAWN)
+def test_a_type_that_the_field_has_given_up_is_refused_with_its_reason(name):
+    with pytest.raises(EntityNotFound) as caught:
+        Registry.builtin().get(name)
+    assert str(caught.value) == f'The Resource Type ({name}) could not be found: {WITHDRAWN[name]}.'
 
 
 def test_a_broken_type_is_logged_and_left_out(caplog):
