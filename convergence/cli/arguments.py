@@ -25,7 +25,7 @@ def _completed(names: Callable[[Api, click.Context], Iterable[str]]) -> Callable
     """A completion that asks the server which the words before it name. What goes wrong completes nothing."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-        given = (str(ctx.params.get(name) or '') for name in ('endpoint', 'project', 'token', 'server'))
+        given = (str(ctx.params.get(name) or '') for name in ('endpoint', 'project', 'token', 'server', 'cloud'))
         try:
             api = Api(targets.from_process(targets.ServerArguments(*given)), answer_s=QUICK_S)
             return [name for name in names(api, ctx) if name.startswith(incomplete)]

@@ -10,7 +10,7 @@ from typing import Any
 from convergence.cli.exits import Refused, Unreachable, UsageMistake
 
 SERVICE = 'orchestration'
-_NOT_LISTED = f'{{}}: the catalog of Keystone has no {SERVICE} service for this region. Name it as endpoint.'
+NOT_LISTED = f'{{}}: the catalog of Keystone has no {SERVICE} service for this region. Name it as endpoint.'
 _ABOUT_US = ('auth_type', 'endpoint', 'region_name', 'interface')
 
 
@@ -42,7 +42,7 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
             f'{source} wants a token from Keystone; that needs keystoneauth1: pip install convergence[keystone].'
         ) from None
     given = {name: value for name, value in options.items() if name not in _ABOUT_US}
-    with _told(source):
+    with told(source):
         kind = options.get('auth_type') or _kind(given)
         if kind.endswith('password') and not given.get('password'):
             raise UsageMistake(
@@ -59,17 +59,17 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
         )
         project_id = opened.get_project_id() or ''
     if not endpoint:
-        raise Unreachable(_NOT_LISTED.format(source))
+        raise Unreachable(NOT_LISTED.format(source))
 
     def token() -> str:
-        with _told(source):
+        with told(source):
             return str(opened.get_token())
 
     return Login(endpoint, project_id, token)
 
 
 @contextmanager
-def _told(source: str) -> Iterator[None]:
+def told(source: str) -> Iterator[None]:
     """Say what keystoneauth1 raises as the command line does."""
     from keystoneauth1 import exceptions
 
@@ -80,7 +80,7 @@ def _told(source: str) -> Iterator[None]:
     except (exceptions.Unauthorized, exceptions.Forbidden) as error:
         raise Refused(f'{source}: Keystone does not accept the credentials: {error}') from None
     except exceptions.CatalogException:
-        raise Unreachable(_NOT_LISTED.format(source)) from None
+        raise Unreachable(NOT_LISTED.format(source)) from None
     except exceptions.ClientException as error:
         raise Unreachable(f'{source}: Keystone does not answer as expected: {error}') from None
 

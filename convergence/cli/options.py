@@ -20,6 +20,7 @@ _CONNECTION = (
     click.option('--project', metavar='NAME', default='', help='The project whose stacks are meant.'),
     click.option('--token', metavar='TOKEN', default='', help='For a server with Keystone; better: CONVERGENCE_TOKEN.'),
     click.option('--server', metavar='NAME', default='', help='A server of the configuration file.'),
+    click.option('--os-cloud', 'cloud', metavar='NAME', default='', help='A cloud of clouds.yaml.'),
 )
 
 _OUTPUT = (
@@ -42,10 +43,12 @@ def connected(command: Command) -> Command:
     """Give a command the options that say which server to use; it gets an `Api` as its first argument."""
 
     @functools.wraps(command)
-    def with_api(*, endpoint: str, project: str, token: str, server: str, **rest: Any) -> Any:
-        if endpoint and server:
-            raise UsageMistake('--endpoint and --server name two servers; leave one of them out.')
-        return command(Api(targets.from_process(targets.ServerArguments(endpoint, project, token, server))), **rest)
+    def with_api(*, endpoint: str, project: str, token: str, server: str, cloud: str, **rest: Any) -> Any:
+        named = [name for name, given in (('endpoint', endpoint), ('server', server), ('os-cloud', cloud)) if given]
+        if len(named) > 1:
+            raise UsageMistake(f'--{" and --".join(named)} name {len(named)} servers; leave all but one out.')
+        wish = targets.ServerArguments(endpoint, project, token, server, cloud)
+        return command(Api(targets.from_process(wish)), **rest)
 
     return _with(with_api, _CONNECTION)  # type: ignore[return-value]
 

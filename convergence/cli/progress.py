@@ -138,9 +138,12 @@ class OperationProgress:
         return self.is_over and not self.went_well and not line.state and was_meant
 
     def waits_for(self, line: Line) -> list[str]:
-        """What keeps a resource from its turn, directly or through others: those at work, then those that failed."""
+        """What keeps a resource from its turn, directly or through others: those at work, then those that failed.
+
+        Where there are none of either, those whose turn has come.
+        """
         edges = self._scene.requires if line.part is Part.WANTED else self._needed_by
-        found: dict[Mood, list[str]] = {Mood.BUSY: [], Mood.BAD: []}
+        found: dict[Mood, list[str]] = {Mood.BUSY: [], Mood.BAD: [], Mood.WAITING: []}
         seen, waiting = {line.name}, list(edges.get(line.name, ()))
         while waiting:
             name = waiting.pop(0)
@@ -149,9 +152,18 @@ class OperationProgress:
             seen.add(name)
             waiting += edges.get(name, ())
             other = self._lines.get((name, line.part))
-            if other is not None and other.mood in found:
+            if other is not None and other.mood in (Mood.BUSY, Mood.BAD):
                 found[other.mood].append(name)
-        return [*found[Mood.BUSY], *found[Mood.BAD]]
+            elif other is not None and self._is_next(other, edges):
+                found[Mood.WAITING].append(name)
+        return [*found[Mood.BUSY], *found[Mood.BAD]] or found[Mood.WAITING]
+
+    def _is_next(self, line: Line, edges: Mapping[str, Sequence[str]]) -> bool:
+        """Whether nothing keeps a resource from its turn that has not come yet."""
+        if line.mood is not Mood.WAITING or (line.part is Part.WANTED and line.name not in self._scene.planned):
+            return False
+        others = (self._lines.get((name, line.part)) for name in edges.get(line.name, ()))
+        return all(other is None or other.mood is Mood.GOOD for other in others)
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
         """Take note of events, in their order; those that were seen before change nothing.

@@ -2,9 +2,10 @@
 
 The first of these that says so wins:
 
-1. the option ``--endpoint``, or ``--server`` with the name of one in the configuration file;
+1. the option ``--endpoint``, ``--server`` with the name of one in the configuration file, or ``--os-cloud`` with the
+   name of one in ``clouds.yaml``;
 2. the variables ``CONVERGENCE_ENDPOINT`` or ``CONVERGENCE_SERVER``;
-3. the variables of OpenStack clients: ``OS_ENDPOINT``, or ``OS_AUTH_URL`` for Keystone;
+3. the variables of OpenStack clients: ``OS_CLOUD``, ``OS_ENDPOINT``, or ``OS_AUTH_URL`` for Keystone;
 4. the server that the configuration file calls ``default``;
 5. what ``convergence serve`` serves on this machine.
 """
@@ -63,6 +64,7 @@ class ServerArguments:
     project: str = ''
     token: str = field(default='', repr=False)
     server: str = ''
+    cloud: str = ''
 
 
 def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path) -> Target:
@@ -78,11 +80,15 @@ def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path)
         return _with_own_token(_target(wish.endpoint, project, token, '--endpoint'), environment, directory)
     if wish.server:
         return _configured(wish.server, project, token, environment)
+    if wish.cloud:
+        return _from_clouds(wish.cloud, '--os-cloud')
     if endpoint := environment.get('CONVERGENCE_ENDPOINT', ''):
         target = _target(endpoint, project, token, 'CONVERGENCE_ENDPOINT')
         return _with_own_token(target, environment, directory)
     if server := environment.get('CONVERGENCE_SERVER', ''):
         return _configured(server, project, token, environment)
+    if cloud := environment.get('OS_CLOUD', ''):
+        return _from_clouds(cloud, 'OS_CLOUD')
     project = project or environment.get('OS_PROJECT_ID', '')
     if endpoint := environment.get('OS_ENDPOINT', ''):
         return _with_own_token(_target(endpoint, project, token, 'OS_ENDPOINT'), environment, directory)
@@ -182,6 +188,13 @@ def _from_keystone(auth: Mapping[str, str], source: str, ca: str) -> Target:
     from convergence.cli import keystone
 
     login = keystone.log_in(auth, source, ca)
+    return Target(_target(login.endpoint, login.project_id, '', source).url, source, login.token, ca)
+
+
+def _from_clouds(name: str, source: str) -> Target:
+    from convergence.cli import clouds
+
+    login, ca = clouds.log_in(name, source)
     return Target(_target(login.endpoint, login.project_id, '', source).url, source, login.token, ca)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
+from convergence.cmd import manage_purge
 from convergence.cmd.program import ProgramExit, complain
 
 if TYPE_CHECKING:
@@ -90,6 +91,9 @@ def parser() -> argparse.ArgumentParser:
     _add_database_commands(areas.add_parser('db', help='the schema of the database'))
     _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
     _add_key_commands(areas.add_parser('secrets', help='the keys with which the database is sealed'))
+    purged = areas.add_parser('purge_deleted', help='remove what is left of stacks that were deleted long ago')
+    manage_purge.add_arguments(purged)
+    purged.set_defaults(command=manage_purge.purge)
     doctor = areas.add_parser('doctor', help='look for what makes an installation lose or leave something; exit 1')
     doctor.set_defaults(settings_command=examine)
     listed = areas.add_parser('orphans', help='list objects of ours that no row knows; exit 1 if there are any')

@@ -38,6 +38,7 @@ DOORS = {
     'lsprotocol': ('convergence.cli.language_server',),
     'pygls': ('convergence.cli.language_server',),
     'keystoneauth1': ('convergence.cli.keystone',),
+    'openstack': ('convergence.cli.clouds',),
 }
 """The only places that may import each library."""
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import pytest
 from oslo_config import cfg
@@ -100,6 +101,33 @@ def test_a_server_of_the_configuration_file_may_have_a_keystone(run, identity, t
     servers = {'cloud': {'auth': identity.options(), 'region_name': 'north'}}
     (tmp_path / 'config' / 'convergence' / 'cli.yaml').write_text(json.dumps({'servers': servers}))
     assert run('stack', 'list', '--server', 'cloud')[0] == 0
+
+
+def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeypatch):
+    north = {'auth': identity.options(), 'region_name': 'north'}
+    wrong = {**north, 'auth': {**identity.options(), 'password': 'canary-wrong-73'}}
+    clouds = {
+        'north': north,
+        'wrong': wrong,
+        'blind': {**north, 'verify': False},
+        'nowhere': {**north, 'region_name': 'x'},
+    }
+    (tmp_path / 'clouds.yaml').write_text(json.dumps({'clouds': clouds}))
+    assert run('stack', 'list', cloud='north')[0] == 0
+    assert run('stack', 'list', '--os-cloud', 'north')[0] == 0
+    for name, code, said in (
+        ('missing', 2, 'missing'),
+        ('wrong', 4, 'Keystone does not accept the credentials'),
+        ('blind', 2, 'verify: false'),
+        ('nowhere', 5, 'no orchestration service'),
+    ):
+        found, out, err = run('stack', 'list', '--os-cloud', name)
+        assert (found, out) == (code, '') and said in err, err
+        assert 'canary' not in err and 'Traceback' not in err
+    assert run('stack', 'list', '--os-cloud', 'north', '--server', 'north')[0] == 2
+    monkeypatch.setitem(sys.modules, 'openstack.config', None)
+    code, _, err = run('stack', 'list', cloud='north')
+    assert code == 2 and 'pip install convergence[clouds]' in err
 
 
 @pytest.mark.parametrize(

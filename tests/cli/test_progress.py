@@ -89,6 +89,19 @@ def test_what_waits_says_for_what():
     assert progress.waits_for(lines['c']) == ['other', 'a']
 
 
+def test_between_two_steps_what_waits_says_whose_turn_it_is():
+    names = ('a', 'b', 'c', 'd')
+    requires = {'d': ['c', 'same'], 'c': ['b'], 'b': ['a']}
+    scene = Scene(STACK, STACK_ID, dict.fromkeys((*names, 'same'), 'T'), {}, requires, frozenset(names))
+    progress = OperationProgress(scene)
+    last = next(line for line in progress.lines if line.name == 'd')
+    assert progress.waits_for(last) == ['a']
+    progress.learn([event('a', 'CREATE_IN_PROGRESS'), event('a', 'CREATE_COMPLETE')], 1.0)
+    assert progress.waits_for(last) == ['b']
+    progress.learn([event('b', 'CREATE_IN_PROGRESS')], 1.0)
+    assert progress.waits_for(last) == ['b']
+
+
 def test_what_is_to_be_removed_waits_for_what_needs_it():
     progress = progress_of({}, {'a': 'T', 'b': 'T'}, {'b': ['a']})
     progress.learn([event('b', 'DELETE_IN_PROGRESS')], 1.0)

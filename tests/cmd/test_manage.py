@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,11 @@ from convergence.cmd.assembly import new_id
 from convergence.cmd.manage import main, parser
 from convergence.db.queries.roster import Roster
 from convergence.db.schema import migration
-from convergence.db.schema.models import SERVICE
+from convergence.db.schema.models import RESOURCE, SERVICE, STACK
+from convergence.db.statements.apply import _values
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
+from tests.contract import rows
 
 LONG_S = 60
 
@@ -163,6 +167,36 @@ def test_a_revision_that_does_not_exist_is_refused(program):
 
 
 @ONLY_SQLITE
+def test_stacks_that_were_deleted_long_ago_are_purged(manage, database):
+    manage('db', 'sync')
+    day_s, now = 86400.0, time.time()
+    with database.connect() as connection:
+        ages = {'old': 100 * day_s, 'older': 200 * day_s, 'other': 100 * day_s, 'new': day_s, 'alive': None}
+        for name, age_s in ages.items():
+            _add_stack(connection, name, 'q' if name == 'other' else 'p', None if age_s is None else now - age_s)
+        _add_stack(connection, 'holds', 'p', now - 150 * day_s, object_id='thing')
+        connection.commit()
+    code, lines = manage('purge_deleted', '90', '--dry-run', '-b', '1')
+    assert (code, [line.split()[0] for line in lines]) == (0, ['older', 'holds', *sorted(['old', 'other']), '3'])
+    assert lines[1].endswith('stays: it has left objects, and its rows say which.')
+    assert manage('purge_deleted', '90', '-p', 'q')[1] == ['1 stack removed, 1 rows.']
+    assert manage('purge_deleted', '2160h')[1][-1] == '2 stacks removed, 2 rows; 1 stay.'
+    assert manage('purge_deleted', '2', '-g', 'hours')[1][-1] == '1 stack removed, 1 rows; 1 stay.'
+    with database.connect() as connection:
+        assert set(connection.execute(sqlalchemy.select(STACK.c.name)).scalars()) == {'alive', 'holds'}
+    for wrong in (['soon'], ['-1'], ['9', '-b', '0']):
+        with pytest.raises((errors.Invalid, SystemExit)):
+            manage('purge_deleted', *wrong)
+
+
+def _add_stack(connection, name, project_id, deleted_at, object_id=None):
+    stack = replace(rows.STACK, id=new_id(), name=name, project_id=project_id, deleted_at=deleted_at)
+    connection.execute(STACK.insert(), _values(stack))
+    if object_id is not None:
+        resource = replace(rows.RESOURCE, id=new_id(), stack_id=stack.id, name=name, physical_id=object_id)
+        connection.execute(RESOURCE.insert(), _values(resource))
+
+
 @pytest.mark.parametrize('command', ['list', 'clean'])
 def test_services_need_the_schema(program, command):
     refused = program('service', command)

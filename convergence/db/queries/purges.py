@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import and_, bindparam, delete, or_, select
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import database_now
@@ -80,6 +80,39 @@ def deleted_stacks(store: Store, deleted_s: float, limit: int) -> list[str]:
     """The stacks that were deleted more than `deleted_s` seconds ago, the longest gone first."""
     with store.reading() as connection:
         return list(connection.execute(_DELETED, {'deleted_s': deleted_s, 'limit': limit}).scalars())
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedStack:
+    """A stack that was deleted. `deleted_at`: seconds since the epoch."""
+
+    id: str
+    name: str
+    project_id: str
+    deleted_at: float
+
+
+_LONG_DELETED = select(STACK.c.id, STACK.c.name, STACK.c.project_id, STACK.c.deleted_at).order_by(
+    STACK.c.deleted_at, STACK.c.id
+)
+
+
+def long_deleted(
+    store: Store, deleted_s: float, limit: int, after: DeletedStack | None = None, project_id: str | None = None
+) -> list[DeletedStack]:
+    """Stacks that were deleted more than `deleted_s` seconds ago, the longest gone first.
+
+    :param after: those behind this one alone.
+    :param project_id: those of this project alone.
+    """
+    statement = _LONG_DELETED.where(STACK.c.deleted_at < database_now() - deleted_s).limit(limit)
+    if after is not None:
+        same = and_(STACK.c.deleted_at == after.deleted_at, STACK.c.id > after.id)
+        statement = statement.where(or_(STACK.c.deleted_at > after.deleted_at, same))
+    if project_id is not None:
+        statement = statement.where(STACK.c.project_id == project_id)
+    with store.reading() as connection:
+        return [DeletedStack(*row) for row in connection.execute(statement)]
 
 
 _LEFT_BEHIND = select(RESOURCE.c.stack_id).where(
