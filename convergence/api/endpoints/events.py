@@ -23,15 +23,15 @@ def index(call: ApiCall) -> ApiAnswer:
 def _follow(call: ApiCall) -> ApiAnswer:
     """A stream of events. It takes up after the header Last-Event-ID, or after the marker."""
     filters = call.query.filters(FILTERS) or None
-    stack_name = call.path['stack_name']
+    stack_id, depth = call.path['stack_id'], call.query.number('nested_depth')
 
     def fetch(marker: str | None) -> list[dict[str, Any]]:
-        query = EventQuery(filters=filters, marker=marker, limit=PAGE)
+        query = EventQuery(filters=filters, marker=marker, limit=PAGE, nested_depth=depth)
         documents = call.about_stack(EngineApi.list_events, query=query)
         return [views.event(call.base, each) for each in documents]
 
     def is_last(event: dict[str, Any]) -> bool:
-        return bool(event['resource_name'] == stack_name and event['resource_status'] == 'DELETE_COMPLETE')
+        return bool(event['physical_resource_id'] == stack_id and event['resource_status'] == 'DELETE_COMPLETE')
 
     marker = call.headers.get('last-event-id') or call.query.text('marker')
     whose = (f'client {call.client}', f'project {call.path["project_id"]}')

@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
 from convergence.core.model import Action, Hook, NodeStatus, Phase, Status
 from convergence.core.rows import Event, ReceivedSignal, Resource, Retry
+from convergence.db.queries.nested import below
 from convergence.db.schema.columns import UNREADABLE, database_now
-from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, SYNC_POINT
+from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, STACK, SYNC_POINT
 from convergence.db.statements.load import RESOURCE_COLUMNS, chunks, columns, resource_of
 from convergence.db.statements.store import Store
 
@@ -38,8 +39,9 @@ EVENT_SORT_KEYS: Mapping[str, ColumnElement[Any]] = {
 class EventPage:
     """Which events of a stack are asked for.
 
-    :param filters: wanted values by column (``id``, ``resource_name``, ``resource_type``); the value None stands for
-        the events of the stack itself.
+    :param filters: wanted values by column (``id``, ``resource_name``, ``resource_type``). Events of the stack itself
+        have its name; for the type, the value None stands for them.
+    :param nested_depth: how many levels of nested stacks besides.
     :param states: wanted states; None: all.
     :param marker: id of the last event of the page before.
     :param sort_keys: names of `EVENT_SORT_KEYS`; events that are equal in these keep the order of their happening.
@@ -47,6 +49,7 @@ class EventPage:
 
     stack_id: str
     filters: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    nested_depth: int = 0
     states: Sequence[State] | None = None
     marker: str | None = None
     limit: int | None = None
@@ -112,6 +115,11 @@ def waits_at_hook(traversal_id: Any) -> ColumnElement[bool]:
     )
     return and_(func.coalesce(RESOURCE.c.hook_traversal_id, '') == traversal_id, ~passed)
 
+
+_EVENT_NAME = func.coalesce(
+    EVENT.c.resource_name, select(STACK.c.name).where(STACK.c.id == EVENT.c.stack_id).scalar_subquery()
+)
+"""The name under which an event is shown: one of a stack itself has the name of the stack."""
 
 _IS_UP = and_(SERVICE.c.stopped.is_(False), SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
 _IS_LOST = and_(RESOURCE.c.physical_id.is_(None), RESOURCE.c.output.is_(None))
@@ -209,16 +217,18 @@ class Inspector:
         statement = select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id, left).order_by(RESOURCE.c.name)
         return self._many(resource_of, statement.limit(limit))
 
-    def event(self, stack_id: str, event_id: str) -> Event | None:
-        """One event of a stack."""
-        matches = and_(EVENT.c.stack_id == stack_id, EVENT.c.id == event_id)
-        return self._one(Event, select(*columns(EVENT, Event)).where(matches))
+    def has_event(self, page: EventPage, event_id: str) -> bool:
+        """Whether an event is one of those stacks that a page is about."""
+        statement = select(EVENT.c.id).where(_is_of(page), EVENT.c.id == event_id)
+        with self._store.reading() as connection:
+            return connection.execute(statement).first() is not None
 
     def event_page(self, page: EventPage) -> list[Event]:
         """A page of the events of a stack, oldest first unless it says otherwise."""
-        statement = select(*columns(EVENT, Event)).where(EVENT.c.stack_id == page.stack_id)
+        statement = select(*columns(EVENT, Event)).where(_is_of(page))
         for name, values in page.filters.items():
-            named = EVENT.c[name].in_([value for value in values if value is not None])
+            column = _EVENT_NAME if name == 'resource_name' else EVENT.c[name]
+            named = column.in_([value for value in values if value is not None])
             statement = statement.where(or_(named, EVENT.c[name].is_(None)) if None in values else named)
         if page.states is not None:
             statement = statement.where(in_states(EVENT.c.action, EVENT.c.status, page.states))
@@ -277,13 +287,18 @@ def _is_ready(traversal_id: str) -> ColumnElement[bool]:
     return and_(SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.status == NodeStatus.READY)
 
 
+def _is_of(page: EventPage) -> ColumnElement[bool]:
+    if page.nested_depth < 1:
+        return EVENT.c.stack_id == page.stack_id
+    return EVENT.c.stack_id.in_(select(below(page.stack_id, page.nested_depth).c.id))
+
+
 def _behind(keys: Sequence[ColumnElement[Any]], page: EventPage) -> ColumnElement[bool]:
     """The condition that an event comes after the marker in the order of `keys`."""
     alternatives: list[ColumnElement[bool]] = []
     equal: list[ColumnElement[bool]] = []
-    marker = and_(EVENT.c.stack_id == page.stack_id, EVENT.c.id == page.marker)
     for key in keys:
-        value = select(key).where(marker).correlate(None).scalar_subquery()
+        value = select(key).where(EVENT.c.id == page.marker).correlate(None).scalar_subquery()
         alternatives.append(and_(*equal, key < value if page.descending else key > value))
         equal.append(key == value)
     return or_(*alternatives)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, select
+from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.db.schema.models import RESOURCE, STACK, TRAVERSAL
@@ -71,3 +71,12 @@ class NestedSweeps:
     def _nested(self, statement: Select[Any], limit: int) -> list[UnwantedNested]:
         with self._store.reading() as connection:
             return [UnwantedNested(*row) for row in connection.execute(statement, {'limit': limit})]
+
+
+def below(stack_id: str, depth: int) -> CTE:
+    """A stack and all that are, or were, nested in it: their ``id`` and how many levels below it, ``depth``."""
+    tree = select(STACK.c.id.label('id'), literal(0).label('depth')).where(STACK.c.id == stack_id).cte(recursive=True)
+    children: Select[Any] = (
+        select(STACK.c.id, tree.c.depth + 1).join(tree, STACK.c.parent_id == tree.c.id).where(tree.c.depth < depth)
+    )
+    return tree.union_all(children)

@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true
 
 from convergence.core.model import Phase
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
-from convergence.db.queries.inspection import Inspector, in_states
+from convergence.db.queries.inspection import in_states
+from convergence.db.queries.tree import TreeInspector
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.statements.load import (
     NODE_COLUMNS,
@@ -37,6 +38,7 @@ class StackFilter:
 
     :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
         filter ``state`` has a list of pairs of action and status, of which None stands for any.
+    :param show_nested: whether also those that are nested in others.
     :param sort_keys: names of `STACK_SORT_KEYS`.
     :param marker: id of the last stack of the page before.
     """
@@ -48,9 +50,10 @@ class StackFilter:
     marker: str | None = None
     sort_keys: tuple[str, ...] = ()
     descending: bool = True
+    show_nested: bool = False
 
 
-class StackReader(Inspector):
+class StackReader(TreeInspector):
     """Answers questions about stacks."""
 
     def stack(self, stack_id: str) -> Stack | None:
@@ -164,6 +167,8 @@ class StackReader(Inspector):
     @staticmethod
     def _filtered(statement: Select[Any], query: StackFilter, *, also: str | None = None) -> Select[Any]:
         conditions: list[ColumnElement[bool]] = [] if query.show_deleted else [STACK.c.live_name.is_not(None)]
+        if not query.show_nested:
+            conditions.append(STACK.c.parent_id.is_(None))
         for name, wanted in query.filters.items():
             values = list(wanted) if isinstance(wanted, (list, tuple, set)) else [wanted]
             if name == 'state':

@@ -24,6 +24,7 @@ from convergence.engine.preview.planned_changes import (
 )
 from convergence.engine.reads import formats
 from convergence.engine.reads.formats import Document
+from convergence.engine.reads.members import ShownMember
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import concealed_texts, known_secrets, made_from, secret_places, secret_properties
@@ -119,7 +120,9 @@ def preview_update(
         row = planned_changes.chosen.get(name)
         concealment = _Concealment(registry, compiled.secrets, definition, row, planned.wanted)
         document = {
-            **formats.resource_summary(stack, row or _not_made(stack, definition), needed_by.get(name, ())),
+            **formats.resource_summary(
+                ShownMember(stack, row or _not_made(stack, definition)), needed_by.get(name, ())
+            ),
             **({} if row else {'creation_time': None, 'updated_time': None}),
             'resource_type': definition.shown_type,
             'properties': concealment.wanted(),
@@ -140,7 +143,7 @@ def _deleted(stack: Stack, rows: Sequence[Resource]) -> list[Document]:
         retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
         reason = 'it is not in the template' + ('; its physical object is kept' if retained else '')
         verdict = _verdict(PlannedChange(PreviewedAction.DELETED, reason=reason))
-        documents.append({**formats.resource_summary(stack, row, ()), **verdict})
+        documents.append({**formats.resource_summary(ShownMember(stack, row), ()), **verdict})
     return documents
 
 

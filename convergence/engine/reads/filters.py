@@ -24,8 +24,13 @@ _STACK_COLUMNS = {
     'timeout_mins': 'timeout_mins',
     'tenant': 'project_id',
     'project': 'project_id',
+    'owner_id': 'parent_id',
+    'parent': 'parent_id',
 }
-_ALWAYS_NULL = ('owner_id', 'parent', 'stack_owner', 'stack_user_project_id', 'username')
+_PARENT = ('owner_id', 'parent')
+"""Fields of a stack that name the one in which it is nested: whoever filters by one of them wants nested stacks."""
+
+_ALWAYS_NULL = ('stack_owner', 'stack_user_project_id', 'username')
 """Fields of a stack that nothing has a value for here: a filter for one of them selects nothing."""
 
 _STACK_STATES = ('action', 'stack_action'), ('status', 'stack_status')
@@ -76,16 +81,17 @@ def stack_query(project_id: str, query: StackQuery) -> StackFilter:
         sort_keys=keys,
         # Newest first, but a key that the caller chose is taken in its natural order.
         descending=_descending(query.sort_dir, unsaid=not keys),
+        show_nested=bool(query.show_nested) or any(name in asked for name in _PARENT),
     )
 
 
 def event_page(stack: Stack, query: EventQuery) -> EventPage:
-    """The query as the database understands it; the stack itself is known by its name and type.
+    """The query as the database understands it; a stack itself is known by its name and type.
 
     :raises Invalid: an argument makes no sense; the text names it.
     """
     asked = _filters(query.filters, _EVENT_FILTERS)
-    itself = {'resource_name': stack.name, 'resource_type': STACK_TYPE}
+    itself = {'resource_type': STACK_TYPE}
     filters: dict[str, Sequence[str | None]] = {}
     for name, values in asked.items():
         if name in _EVENT_COLUMNS:
@@ -94,6 +100,7 @@ def event_page(stack: Stack, query: EventQuery) -> EventPage:
     return EventPage(
         stack_id=stack.id,
         filters=filters,
+        nested_depth=int(query.nested_depth or 0),
         states=_states(asked, *_EVENT_STATES),
         marker=query.marker or None,
         limit=_limit(query.limit),

@@ -11,6 +11,7 @@ from convergence import template
 from convergence.core.model import Action, Json
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.queries.roster import Service
+from convergence.engine.reads.members import ShownMember
 from convergence.template.parameters import MASK, Source
 
 Document = dict[str, Any]
@@ -68,7 +69,7 @@ def stack_summary(stack: Stack, description: str = '') -> Document:
         'deletion_time': moment(stack.deleted_at),
         'description': description,
         'stack_owner': None,
-        'parent': None,
+        'parent': stack.parent_id,
         'stack_user_project_id': None,
         'tags': list(stack.tags) or None,
         'traversal_id': stack.traversal_id,
@@ -232,9 +233,10 @@ def _reason(row: Resource) -> str:
     return f'{damage}; {row.status_reason}' if row.status_reason else damage
 
 
-def resource_summary(stack: Stack, row: Resource, required_by: Iterable[str]) -> Document:
+def resource_summary(member: ShownMember, required_by: Iterable[str]) -> Document:
     """A resource as it appears in a list."""
-    return {
+    stack, row = member.stack, member.row
+    document: Document = {
         'resource_identity': resource_identity(stack, row.name),
         'stack_identity': identity(stack),
         'stack_name': stack.name,
@@ -249,6 +251,11 @@ def resource_summary(stack: Stack, row: Resource, required_by: Iterable[str]) ->
         'creation_time': moment(row.created_at),
         'updated_time': moment(row.updated_at if row.updated_at is not None else row.created_at),
     }
+    if member.parent_resource is not None:
+        document['parent_resource'] = member.parent_resource
+    if member.nested is not None:
+        document['nested_stack_id'] = identity(member.nested)
+    return document
 
 
 def attributes(row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, template
-from convergence.core.model import Json, Output
+from convergence.core.model import Definition, Json, Output
 from convergence.core.rows import Resource, Stack
 from convergence.core.software import SoftwareRowsPort
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.queries.stacks import StackReader
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.reads.formats import Document
-from convergence.engine.reads.reading import Reading
+from convergence.engine.reads.members import ShownMember, ShownTree, parent_resource_of
+from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
 from convergence.resources.attributes import attribute_names
@@ -45,20 +46,24 @@ class ResourceReads(Reading[StackReader]):
     ) -> list[Document]:
         """The resources of a stack, by name: for each name the row that is, or will be, in service.
 
-        :param nested_depth: accepted; there are no nested stacks to descend into.
+        :param nested_depth: how many levels of nested stacks to descend into: their resources follow the one whose
+            object they are in.
         :param filters: wanted values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
             ``physical_resource_id``; a value may be a list.
         :raises Invalid: there is no such filter.
         """
         stack = self._stack(context, stack_identity)
         wanted = resource_filters(filters)
-        rows = in_service(self._reader.resources(stack.id), stack.template_id)
-        needed_by = self._required_by(stack, rows.values())
-        shown = [rows[name] for name in sorted(rows) if _matches(rows[name], wanted)]
+        tree = ShownTree.read(self._reader, stack, max(0, int(nested_depth or 0)))
+        needed_by = self._needed_by(tree)
+        shown = [member for member in tree.members() if _matches(member.row, wanted)]
         if not with_detail:
-            return [formats.resource_summary(stack, row, needed_by.get(row.name, ())) for row in shown]
-        outputs = {name: row.output for name, row in rows.items() if row.output is not None}
-        return [self._details(stack, row, needed_by.get(row.name, ()), outputs) for row in shown]
+            return [formats.resource_summary(each, needed_by[each.stack.id].get(each.row.name, ())) for each in shown]
+        outputs = {stack_id: outputs_of(rows) for stack_id, rows in tree.rows.items()}
+        return [
+            self._details(each, needed_by[each.stack.id].get(each.row.name, ()), outputs[each.stack.id])
+            for each in shown
+        ]
 
     def describe_stack_resource(
         self,
@@ -79,7 +84,9 @@ class ResourceReads(Reading[StackReader]):
         wanted = values_of(with_attr) if with_attr and not isinstance(with_attr, bool) else []
         needed_by = self._required_by(stack, [row])
         outputs = self._outputs_of(stack, [row.definition.metadata] if row.definition else [])
-        document = self._details(stack, row, needed_by.get(resource_name, ()), outputs)
+        nested = next(iter(self._reader.stacks_of_resources([row.id])), None)
+        member = ShownMember(stack, row, parent_resource_of(self._reader, stack), nested)
+        document = self._details(member, needed_by.get(resource_name, ()), outputs)
         types = self._goals.types
         metadata = with_signals(stack, row, document['metadata'], self._reader, types, self._software)
         document['metadata'] = without(metadata, self._goals.secrets_of(row))
@@ -97,23 +104,31 @@ class ResourceReads(Reading[StackReader]):
         asked = query or EventQuery()
         stack = self._stack(context, stack_identity)
         page = event_page(stack, asked)
-        if page.marker is not None and self._reader.event(stack.id, page.marker) is None:
+        if page.marker is not None and not self._reader.has_event(page, page.marker):
             raise errors.EntityNotFound('Event', page.marker)
-        documents = [formats.event(stack, row) for row in self._reader.event_page(page)]
+        rows = self._reader.event_page(page)
+        of = {
+            each.id: each for each in (stack, *self._reader.stacks_by_id({row.stack_id for row in rows} - {stack.id}))
+        }
+        documents = [formats.event(of[row.stack_id], row) for row in rows if row.stack_id in of]
+        root = self._root(stack) if asked.nested_depth else None
         for document in documents:
-            if asked.nested_depth:
-                document['root_stack_id'] = formats.identity(stack)
+            if root is not None:
+                document['root_stack_id'] = formats.identity(root)
             if 'id' in page.filters:
                 document['resource_properties'] = {}
         return documents
 
     # --- parts ------------------------------------------------------------------------------------------------
 
-    def _details(
-        self, stack: Stack, row: Resource, required_by: Iterable[str], outputs: Mapping[str, Output]
-    ) -> Document:
+    def _root(self, stack: Stack) -> Stack:
+        """The stack at the top of the tree that a stack belongs to, as long as it is known."""
+        return (self._reader.stack(stack.root_id) if stack.root_id is not None else None) or stack
+
+    def _details(self, member: ShownMember, required_by: Iterable[str], outputs: Mapping[str, Output]) -> Document:
+        row = member.row
         return {
-            **formats.resource_summary(stack, row, required_by),
+            **formats.resource_summary(member, required_by),
             'description': '',
             'attributes': self._attributes(row),
             'metadata': without(_metadata(row, outputs), self._goals.secrets_of(row)),
@@ -133,15 +148,39 @@ class ResourceReads(Reading[StackReader]):
 
     def _required_by(self, stack: Stack, rows: Iterable[Resource]) -> dict[str, list[str]]:
         """For each name those that depend on it: by the goal, or by what the rows were made from."""
-        requires = {row.name: row.definition.requires for row in rows if row.definition is not None}
         compiled = self._compiled(stack)
-        if compiled is not None:
-            requires.update((name, one.requires) for name, one in compiled.goal.definitions.items())
-        needed_by: dict[str, list[str]] = {}
-        for name in sorted(requires):
-            for required in requires[name]:
-                needed_by.setdefault(required, []).append(name)
-        return needed_by
+        return _inverted(rows, compiled.goal.definitions.values() if compiled is not None else ())
+
+    def _needed_by(self, tree: ShownTree) -> dict[str, dict[str, list[str]]]:
+        """For each shown stack what `_required_by` says.
+
+        Of a nested stack nothing is compiled: what its present operation visits, and what its rows were made from, is
+        read for all of them at once.
+        """
+        nested = {stack.traversal_id: stack.id for stack in tree.stacks() if stack.traversal_id is not None}
+        visited: dict[str, list[Definition]] = {}
+        for traversal_id, definition in self._reader.planned(list(nested)) if nested else ():
+            visited.setdefault(nested[traversal_id], []).append(definition)
+        needed_by = {
+            stack_id: _inverted(rows.values(), visited.get(stack_id, ()))
+            for stack_id, rows in tree.rows.items()
+            if stack_id != tree.top.id
+        }
+        return {**needed_by, tree.top.id: self._required_by(tree.top, tree.rows[tree.top.id].values())}
+
+
+def _inverted(rows: Iterable[Resource], wanted: Iterable[Definition]) -> dict[str, list[str]]:
+    """For each name those that depend on it.
+
+    :param wanted: the goal, as far as it is known; it wins over what rows were made from.
+    """
+    requires = {row.name: row.definition.requires for row in rows if row.definition is not None}
+    requires.update((one.name, one.requires) for one in wanted)
+    needed_by: dict[str, list[str]] = {}
+    for name in sorted(requires):
+        for required in requires[name]:
+            needed_by.setdefault(required, []).append(name)
+    return needed_by
 
 
 def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:

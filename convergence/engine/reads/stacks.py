@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from convergence import errors, template
@@ -56,7 +57,7 @@ class StackReads(Reading[StackReader]):
         stored = stack_query(context.project_id, asked)
         if not _has_tags(asked):
             return self._reader.count_stacks(stored)
-        whole = StackFilter(stored.project_id, stored.filters, stored.show_deleted)
+        whole = replace(stored, limit=None, marker=None)
         return len(self._matching(whole, asked))
 
     def show_stack(
@@ -128,16 +129,7 @@ class StackReads(Reading[StackReader]):
         """The stacks of a query. Tags are kept as one text, so they are compared here and not in the database."""
         if not _has_tags(asked):
             return self._reader.stacks(stored)
-        found = self._reader.stacks(
-            StackFilter(
-                stored.project_id,
-                stored.filters,
-                stored.show_deleted,
-                marker=stored.marker,
-                sort_keys=stored.sort_keys,
-                descending=stored.descending,
-            )
-        )
+        found = self._reader.stacks(replace(stored, limit=None))
         return [stack for stack in found if matches_tags(stack.tags, asked)][: stored.limit]
 
     def _resolved(self, stack: Stack, outputs: list[template.OutputDefinition]) -> list[Document]:

@@ -1,0 +1,60 @@
+"""Read-only questions about the stacks that are nested in a stack, however deep: each is one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import select
+
+from convergence.core.model import Definition, Phase
+from convergence.core.rows import Resource, Stack
+from convergence.db.queries.inspection import Inspector
+from convergence.db.queries.nested import below
+from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT
+from convergence.db.statements.load import RESOURCE_COLUMNS, STACK_COLUMNS, chunks, resource_of
+
+
+class TreeInspector(Inspector):
+    """Answers questions about stacks in stacks."""
+
+    def nested_below(self, stack_id: str, depth: int) -> list[Stack]:
+        """The living stacks that are nested in a stack, at most so many levels below it; those further up first."""
+        tree = below(stack_id, depth)
+        found = select(*STACK_COLUMNS).join(tree, tree.c.id == STACK.c.id)
+        nested = found.where(tree.c.depth > 0, STACK.c.live_name.is_not(None))
+        return self._many(Stack, nested.order_by(tree.c.depth, STACK.c.created_at, STACK.c.id))
+
+    def resources_of_stacks(self, stack_ids: Sequence[str]) -> list[Resource]:
+        """All rows of some stacks: also replaced ones, and those that are being removed."""
+        found: list[Resource] = []
+        for some in chunks(sorted(stack_ids)):
+            found += self._many(resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id.in_(some)))
+        return found
+
+    def stacks_by_id(self, stack_ids: Iterable[str]) -> list[Stack]:
+        """Some stacks, deleted or not."""
+        found: list[Stack] = []
+        for some in chunks(sorted(stack_ids)):
+            found += self._many(Stack, select(*STACK_COLUMNS).where(STACK.c.id.in_(some)))
+        return found
+
+    def stacks_of_resources(self, resource_ids: Sequence[str]) -> list[Stack]:
+        """The living stacks that are the objects of some rows."""
+        found: list[Stack] = []
+        for some in chunks(sorted(resource_ids)):
+            living = select(*STACK_COLUMNS).where(STACK.c.live_name.is_not(None))
+            found += self._many(Stack, living.where(STACK.c.parent_resource_id.in_(some)))
+        return found
+
+    def planned(self, traversal_ids: Sequence[str]) -> list[tuple[str, Definition]]:
+        """What some traversals visit to make it as it is wanted, each with its traversal, as long as it is known.
+
+        What cannot be read is left out.
+        """
+        found: list[tuple[str, Definition]] = []
+        wanted = select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.definition).where(SYNC_POINT.c.phase == Phase.UPDATE)
+        with self._store.reading() as connection:
+            for some in chunks(sorted(traversal_ids)):
+                rows = connection.execute(wanted.where(SYNC_POINT.c.traversal_id.in_(some)))
+                found += [(key, definition) for key, definition in rows if isinstance(definition, Definition)]
+        return found

@@ -1,0 +1,74 @@
+"""The resources of a stack and of those nested in it, read by the same few statements however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from convergence.core.rows import Resource, Stack
+from convergence.db.queries.stacks import StackReader, in_service
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMember:
+    """A resource as it is shown.
+
+    :param stack: the one that it belongs to.
+    :param parent_resource: name of the resource whose object that stack is; None where it is in no other.
+    :param nested: the stack that is the object of this resource.
+    """
+
+    stack: Stack
+    row: Resource
+    parent_resource: str | None = None
+    nested: Stack | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTree:
+    """A stack and those that are nested in it, as far down as was asked.
+
+    :param depth: how many levels of nested stacks are shown.
+    :param rows: for each shown stack the rows that are, or will be, in service, by name.
+    :param nested: by row the stack that is its object, also one level below what is shown.
+    """
+
+    top: Stack
+    depth: int
+    parent_resource: str | None
+    rows: Mapping[str, Mapping[str, Resource]]
+    nested: Mapping[str, Stack]
+
+    @classmethod
+    def read(cls, reader: StackReader, top: Stack, depth: int) -> ShownTree:
+        """Read it: the same few statements, however many stacks there are."""
+        below = reader.nested_below(top.id, depth + 1)
+        shown = [stack for stack in below if stack.nested_depth - top.nested_depth <= depth]
+        by_stack: dict[str, list[Resource]] = {stack.id: [] for stack in (top, *shown)}
+        for row in (*reader.resources(top.id), *reader.resources_of_stacks([stack.id for stack in shown])):
+            by_stack[row.stack_id].append(row)
+        rows = {stack.id: in_service(by_stack[stack.id], stack.template_id) for stack in (top, *shown)}
+        nested = {stack.parent_resource_id: stack for stack in below if stack.parent_resource_id is not None}
+        return cls(top, depth, parent_resource_of(reader, top), rows, nested)
+
+    def members(self) -> Iterator[ShownMember]:
+        """All resources: of each stack by name, and behind a nested stack those that are in it."""
+        yield from self._of(self.top, self.parent_resource, self.depth)
+
+    def stacks(self) -> list[Stack]:
+        """The stacks whose resources are shown, the one that was asked for apart."""
+        return [stack for stack in self.nested.values() if stack.id in self.rows]
+
+    def _of(self, stack: Stack, parent_resource: str | None, depth: int) -> Iterator[ShownMember]:
+        rows = self.rows[stack.id]
+        for name in sorted(rows):
+            nested = self.nested.get(rows[name].id)
+            yield ShownMember(stack, rows[name], parent_resource, nested)
+            if nested is not None and depth > 0:
+                yield from self._of(nested, name, depth - 1)
+
+
+def parent_resource_of(reader: StackReader, stack: Stack) -> str | None:
+    """Name of the resource whose object a stack is; None where it is in no other."""
+    row = reader.resource(stack.parent_resource_id) if stack.parent_resource_id is not None else None
+    return row.name if row is not None else None
