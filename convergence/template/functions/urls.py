@@ -65,7 +65,8 @@ def _netloc(text: dict[str, str], port: Json) -> str:
     if text['password']:
         user += f':{quote(text["password"], safe="")}'
     host = text['host']
-    host = f'[{host.removeprefix("[").removesuffix("]")}]' if ':' in host else quote(host, safe='')
+    inner = quote(host.removeprefix('[').removesuffix(']'), safe=':')
+    host = f'[{inner}]' if ':' in host else quote(host, safe='')
     return f'{user}{"@" if user else ""}{host}{f":{port}" if port is not None else ""}'
 
 

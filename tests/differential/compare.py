@@ -1,0 +1,73 @@
+"""Asks both for the values of expressions."""
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from convergence.errors import ConvergenceError
+from convergence.expressions import evaluator
+from convergence.template import Identity, Installation, compile, resolve
+
+PYTHON = 'CONVERGENCE_REFERENCE_PYTHON'
+"""The environment variable that names the interpreter of an environment in which the reference is installed."""
+
+REFUSED = 'refused'
+IDENTITY = Identity('id-1', 'shop', 'project')
+NEWEST = '2021-04-16'
+
+
+def case_of(value, version=NEWEST, parameters=None, files=None):
+    """A case as both sides read it: a value, and the template around it."""
+    is_cloud = version in ('2010-09-09', '2012-12-12')
+    key = {'2010-09-09': 'AWSTemplateFormatVersion', '2012-12-12': 'HeatTemplateFormatVersion'}
+    return {
+        'key': key.get(version, 'heat_template_version'),
+        'version': version,
+        'section': 'Parameters' if is_cloud else 'parameters',
+        'parameters': parameters or {},
+        'files': files or {},
+        'value': value,
+    }
+
+
+@functools.cache
+def _installation():
+    return Installation(yaql=evaluator())
+
+
+def ours(case):
+    """What we make of a case: its value, or `REFUSED`."""
+    is_cloud = case['section'] == 'Parameters'
+    words = ('Resources', 'Type', 'Properties') if is_cloud else ('resources', 'type', 'properties')
+    section, type_, properties = words
+    document = {
+        case['key']: case['version'],
+        case['section']: case['parameters'],
+        section: {'only': {type_: 'T', properties: {'x': case['value']}}},
+    }
+    try:
+        compiled = compile(document, identity=IDENTITY, files=case['files'], installation=_installation())
+        return resolve(compiled.goal.definitions['only'].properties, {}, evaluator()).get('x')
+    except ConvergenceError:
+        return REFUSED
+
+
+def interpreter():
+    """An interpreter that has the reference, or None."""
+    if os.environ.get(PYTHON):
+        return os.environ[PYTHON]
+    return sys.executable if importlib.util.find_spec('heat') else None
+
+
+def theirs(cases):
+    """What the reference makes of the cases: a value each, or `REFUSED`."""
+    program = Path(__file__).with_name('reference.py')
+    done = subprocess.run(
+        [interpreter(), program], input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [answer.get('value') if 'value' in answer else REFUSED for answer in json.loads(done.stdout)]
