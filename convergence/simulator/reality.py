@@ -106,6 +106,7 @@ class Reality:
     :ivar told_gone: ids of objects of which somebody was told that they do not exist any more.
     :ivar mishaps: how often anything has gone wrong.
     :ivar vanished: whether somebody else has removed anything.
+    :ivar mended: whether nothing goes wrong any more, not even what was going to.
     :ivar late: what was done last to each object by somebody who had lost its row by then: no service can refuse it.
     :ivar too_late: keys of two rows: the deletion of the first could begin before it was known that there is the
         second, which was built on it.
@@ -124,6 +125,7 @@ class Reality:
     told_gone: set[str] = field(default_factory=set)
     mishaps: int = 0
     vanished: bool = False
+    mended: bool = False
     late: dict[str, Action] = field(default_factory=dict)
     too_late: set[tuple[str, str]] = field(default_factory=set)
     now: Callable[[], float] = lambda: 0.0
@@ -207,7 +209,7 @@ class Reality:
         """Nothing goes wrong any more, and nothing has."""
         self.behaviours.clear()
         self.answers.clear()
-        self.mishaps, self.vanished = 0, False
+        self.mishaps, self.vanished, self.mended = 0, False, True
 
     def clear(self) -> None:
         """Nothing exists, nothing ever did."""

@@ -19,7 +19,7 @@ from convergence.simulator.own_checks import OwnChecks
 from convergence.simulator.reality import NOBODY, PhysicalObject
 from convergence.simulator.requests import waiting
 from convergence.simulator.storage import Storage, in_memory
-from convergence.simulator.user import User
+from convergence.simulator.user import BESIDE, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import Watch, World, WorldShape
 
@@ -311,7 +311,7 @@ class Run:
     def _operation(self, call: QueuedCall) -> None:
         """An operation on a stack, asked of one of the engines; the user waits for the answer."""
         world = self.world
-        if not call.again and call.verb not in ('clear_hook', 'signal'):
+        if not call.again and call.verb not in BESIDE:
             self.checks.operation(at_rest=world.is_idle())
         engine = world.engines[self._choices.pick(len(world.engines))]
         world.watch.story('user', f'{call.verb} {call.arguments[0]}', engine.process.name)

@@ -142,7 +142,7 @@ class Thing(AtRest):
             return InProgress(progress, poll_after_s=min(every_s, left_s) if isinstance(every_s, float) else left_s)
         if progress.get('refuses'):
             raise ReplacementNeeded(f'{call.name} cannot be changed in place after all')
-        if progress.get('fails'):
+        if progress.get('fails') and not self._reality.mended:
             raise FinalFailure(f'{action} of {call.name} fails after a while')
         if action in (Action.UPDATE, Action.DELETE):
             thing = self._existing(call)

@@ -23,6 +23,9 @@ PLENTY = 60
 REFUSALS = (errors.NotSupported, errors.EntityNotFound, errors.StackExists, errors.Invalid)
 """What an engine answers to what makes no sense now."""
 
+BESIDE = frozenset({'signal', 'clear_hook'})
+"""Verbs by which nothing else is expected of a stack; the user sees to them while an operation waits to be asked again."""
+
 
 @dataclass
 class Expectation:
@@ -100,7 +103,7 @@ class User:
     def ask(self, engine: SimulatedEngine, call: QueuedCall) -> None:
         """Ask an engine for an operation. What is expected of it is settled before it is asked for the first time."""
         name = call.arguments[0]
-        if not call.again:
+        if not call.again and call.verb not in BESIDE:
             known = self.stacks.get(name)
             self._before = replace(known) if known is not None else None
             self._expect(name, call)

@@ -8,6 +8,7 @@ from convergence.cmd.simulate import main
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
+from convergence.simulator.language import Scenario
 from convergence.simulator.programs import program, shortened
 from convergence.simulator.run import RunPlan
 from tests.simulation.mutants import MUTANTS, sabotaged
@@ -31,6 +32,33 @@ def test_what_a_delete_says_of_an_object_that_nobody_can_ask_for_counts_as_said(
     plan = RunPlan(faults=Faults(drop=0.02, double=0.02, crash=0.002, lag=0.005))
     verdict, _ = execute(load(Path(f'random:{number}')), plan, Choices(seed), seed=seed)
     assert not verdict.error
+
+
+FAILS_LATER = """
+engine.create_stack('s', Template({'A': RsrcDef({}), 'B': RsrcDef({})}))
+engine.settle()
+engine.fails('A', action='DELETE')
+engine.fails('B', action='DELETE', afterwards=True, takes=7)
+engine.delete_stack('s')
+engine.settle()
+"""
+"""When nothing is to fail any more a deletion is still under way that was going to."""
+TURNED_AWAY = """
+wanted = Template({'A': RsrcDef({})}, hooks={'A': 'pre-delete'})
+engine.create_stack('s', wanted)
+engine.settle()
+engine.delete_stack('s')
+engine.update_stack('s', wanted)
+engine.settle()
+"""
+"""While an update waits to be asked for again the user clears a hook; then the stack is gone, as was asked for."""
+
+
+@pytest.mark.parametrize('text', [FAILS_LATER, TURNED_AWAY], ids=['fails later', 'turned away'])
+def test_the_simulated_user_expects_what_was_accepted(text):
+    for seed in range(10):
+        verdict, _ = execute(Scenario.of('text', text), RunPlan(), Choices(seed), seed=seed)
+        assert not verdict.error, f'seed {seed}: {verdict.error}'
 
 
 def test_calls_that_are_not_needed_are_left_out():
