@@ -93,7 +93,7 @@ class InvariantChecker:
             self.makers[thing.id] = fiber.process
         if self._is_late():
             self.world.reality.late[thing.id] = action
-            if not self.world.trouble.excuses:
+            if not self.world.trouble.excuses and not self._is_of_a_left_row():
                 self.note('I1', f'{action} of {thing.id} goes on, but its row was taken away from a living worker')
         elif action is Action.UPDATE:
             self.world.reality.late.pop(thing.id, None)
@@ -109,6 +109,12 @@ class InvariantChecker:
         key, fence = self._claims[fiber]
         row = self.world.store.tables.resource.get(key)
         return row is None or row.owner is None or row.fence != fence
+
+    def _is_of_a_left_row(self) -> bool:
+        """Whether somebody has asked to leave what the row was for that is being worked on."""
+        fiber = self.world.kernel.current
+        key, _ = self._claims[fiber] if fiber is not None and fiber in self._claims else ('', 0)
+        return any(key in traversal.left_rows for traversal in self.world.store.tables.traversal.values())
 
     def note(self, rule: str, text: str) -> None:
         """Something is wrong; the first thing counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from convergence.core.model import PERFORMED, Action, Status, TraversalStatus
 from convergence.core.rows import Stack
 from convergence.simulator.language import QueuedCall
+from convergence.simulator.object_invariants import is_of
 from convergence.simulator.reality import NOBODY
 from convergence.simulator.templates import Template
 from convergence.simulator.user import PLENTY, Expectation, User
@@ -139,5 +140,6 @@ class FinalComparison:
         if names != sorted(wanted.resources):
             raise Violation('end state', f'{stack.name} has rows for {names}, but wants {sorted(wanted.resources)}')
         for row in rows:
-            if row.status is not Status.COMPLETE or (row.physical_id not in objects and not vanished):
+            there = row.physical_id in objects or any(is_of(row, thing) for thing in objects.values())
+            if row.status is not Status.COMPLETE or not (there or vanished):
                 raise Violation('end state', f'the row of {row.name} is {row.action}_{row.status}, {row.physical_id}')

@@ -17,6 +17,7 @@ from convergence.core.claim import StepDecision
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.simulator.reality import PhysicalObject
+from convergence.simulator.things import Nameless
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ class InOrder(Invariant):
                 yield f'{action} of {node.name} is done, but its row is {row.action}_{row.status} held by {row.owner}'
             return
         if node.phase is Phase.UPDATE:
-            if row is None or row.owner is not None or row.status is not Status.COMPLETE or row.physical_id is None:
+            nameless = row is not None and row.physical_id is None and row.type != Nameless.type_name
+            if row is None or row.owner is not None or row.status is not Status.COMPLETE or nameless:
                 state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'
                 yield f'UPDATE {node.name} is done, but its row is {state}'
             elif row.physical_id in self.world.reality.told_gone:

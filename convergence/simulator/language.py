@@ -5,7 +5,7 @@ The names are those of the field's first convergence prototype, so that its scen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ class Original:
         """Give a stack a new goal."""
         self.queue.append(QueuedCall('update_stack', (name, template)))
 
-    def delete_stack(self, name: str) -> None:
-        """Delete a stack."""
-        self.queue.append(QueuedCall('delete_stack', (name,)))
+    def delete_stack(self, name: str, leave: Sequence[str] = ()) -> None:
+        """Delete a stack, and leave the objects of the resources of some names."""
+        self.queue.append(QueuedCall('delete_stack', (name, *leave)))
 
     def rollback_stack(self, name: str) -> None:
         """Take the last operation on a stack back."""

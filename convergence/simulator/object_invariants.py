@@ -35,6 +35,10 @@ class Tracked(Invariant):
 
     rule = 'I6'
 
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._left: set[str] = set()
+
     @override
     def committed(self, step: Transition) -> Iterator[str]:
         """A row that goes leaves nothing behind; a row that names an object names its own."""
@@ -42,6 +46,8 @@ class Tracked(Invariant):
         for key, change in step.resources.items():
             before, after = change.before, change.after
             if after is None and before is not None:
+                if before.token is not None and self._is_left(step, before):
+                    self._left.add(before.token)
                 for thing in left_by(self.world, before):
                     if not self._may_stay(step, before, thing):
                         yield f'the row {key} of {before.name} goes, but {thing.id} still exists'
@@ -55,8 +61,9 @@ class Tracked(Invariant):
         reality = self.world.reality
         stack = step.tables.stack[row.stack_id]
         traversal = step.tables.traversal.get(stack.traversal_id or '')
+        left = self._is_left(step, row) and self._is_named(step, row, thing)
         retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
-        if retained or (traversal is not None and traversal.retains):
+        if retained or left or (traversal is not None and traversal.retains):
             thing.stack_id = NOBODY
             return True
         if thing.id in reality.late:
@@ -65,6 +72,18 @@ class Tracked(Invariant):
             reality.untold.add(thing.id)
             return True
         return False
+
+    @staticmethod
+    def _is_left(step: Transition, row: Resource) -> bool:
+        """Whether somebody has asked to leave what a row was for."""
+        traversal = step.tables.traversal.get(step.tables.stack[row.stack_id].traversal_id or '')
+        return traversal is not None and row.id in traversal.left_rows
+
+    @staticmethod
+    def _is_named(step: Transition, row: Resource, thing: PhysicalObject) -> bool:
+        """Whether an event of this commit names an object that is left, so that its user can find it."""
+        told = ' '.join(event.reason for event in step.events if event.resource_name == row.name)
+        return thing.id in told or thing.token in told
 
     @staticmethod
     def _was_told(step: Transition, row: Resource) -> bool:
@@ -77,6 +96,8 @@ class Tracked(Invariant):
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         """An object is made for a row that says so, and only one; what belongs to others is left alone."""
+        if thing.token in self._left and action is Action.DELETE is not self.world.reality.late.get(thing.id):
+            yield f'{thing.id} is removed, but somebody has asked to leave it'
         if thing.id in self.world.reality.late:
             return  # What is made late is found out about later.
         if thing.stack_id == NOBODY:

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
+from convergence.simulator.things import SORTS as THING_SORTS
+from convergence.simulator.things import Thing
 
 NAME = re.compile(r'random:(\d{1,12})')
 """How a random program is named in the place of a file."""
 
 NAMES = 'ABCDEF'
-SORTS = ('Thing',) * 6 + ('Unfindable', 'Blind', 'Unobservable', 'Enforced', 'Cancellable', 'Keeper', 'Listener')
+OFTEN = 5
+"""How many times as often as each of the other sorts a random resource is of the usual one."""
+SORTS = (Thing.__name__,) * OFTEN + tuple(THING_SORTS)
 POLICIES = (None,) * 8 + ('Retain', 'Snapshot', 'Delete')
 EXTERNAL = 'theirs'
 
@@ -72,7 +76,8 @@ class _Author:
             lines.append(self._operation(len(templates)))
             lines += self._meanwhile()
         if self._happens(0.5):
-            lines.append("engine.delete_stack('s')")
+            leave = f', leave=[{self._name()!r}]' if self._happens(0.2) else ''
+            lines.append(f"engine.delete_stack('s'{leave})")
         return ScenarioProgram(tuple(head), (*lines, 'engine.settle()'))
 
     def _happens(self, rate: float) -> bool:
@@ -136,6 +141,8 @@ class _Author:
         ]
         if self._happens(0.5):
             return update
+        if self._happens(0.05):
+            return f"engine.delete_stack('s', leave={sorted(self._random.sample(NAMES, self._random.randint(1, 2)))})"
         return f"engine.{self._random.choice(others)}('s')"
 
     def _meanwhile(self) -> list[str]:

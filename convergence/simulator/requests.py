@@ -10,7 +10,7 @@ from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.language import QueuedCall
 from convergence.simulator.templates import Template
-from convergence.simulator.things import Listener
+from convergence.simulator.things import Listener, Nameless
 from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 
 if TYPE_CHECKING:
@@ -79,15 +79,18 @@ def _abandon(user: User, engine: SimulatedEngine, name: str) -> None:
         user.wants(name, None)  # it was asked before, and the engine died before it could answer
         return
     goal = user.stacks[name].goal
-    is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE) and goal is not None
-    if is_whole and goal is not None:  # kept before anything happens: the engine may die instead of answering
+    is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE)
+    if (
+        is_whole and goal is not None and not any(each.kind == Nameless.__name__ for each in goal.resources.values())
+    ):  # kept before anything happens: the engine may die instead of answering
         user.left[name] = (engine.parts.abandonment.export_stack(Context(), user.identity(name)), goal)
     engine.parts.abandonment.abandon_stack(Context(), user.identity(name))
     user.wants(name, None)
 
 
 def _adopt(user: User, engine: SimulatedEngine, name: str) -> None:
-    """Only what was whole when it was let go of: objects that are adopted are taken for what the template says."""
+    """Only what was whole when it was let go of: objects that are adopted are taken for what the template says, and are
+    named by their ids."""
     if name not in user.left or user.stack(name).deleted_at is None:
         return
     data, goal = user.left[name]

@@ -7,7 +7,7 @@ creation under one token, some do neither; some show what is there, some do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from typing_extensions import override
@@ -236,6 +236,12 @@ class Thing(AtRest):
             raise ObjectNotFound(f'{call.name} ({call.physical_id}) does not exist')
         return thing
 
+    def _of_token(self, call: Call[ThingProperties]) -> PhysicalObject:
+        for thing in self._reality.objects.values():
+            if thing.token == call.token:
+                return thing
+        raise ObjectNotFound(f'{call.name} (token {call.token}) does not exist')
+
     def _remove(self, thing: PhysicalObject) -> None:
         del self._reality.objects[thing.id]
         self._reality.changed(Action.DELETE, thing)
@@ -283,10 +289,10 @@ class Enforced(Unfindable):
 
     @override
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
-        for thing in self._reality.objects.values():
-            if thing.token == call.token:
-                return thing
-        return super()._make(call)
+        try:
+            return self._of_token(call)
+        except ObjectNotFound:
+            return super()._make(call)
 
 
 class Cancellable(Thing):
@@ -344,8 +350,62 @@ class Listener(Thing):
         return InProgress(progress, poll_after_s=30.0)
 
 
+class NamedLater(Thing):
+    """Says only when it is made which object it is."""
+
+    type_name = 'Convergence::Simulated::NamedLater'
+
+    @override
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """Begin to make it."""
+        answer = super().create(call)
+        return replace(answer, physical_id=None) if isinstance(answer, InProgress) else InProgress({}, poll_after_s=1.0)
+
+    @override
+    def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Now it has an id."""
+        answer = super().poll(call, action, progress)
+        if action is not Action.CREATE or isinstance(answer, InProgress):
+            return answer
+        return Done(self._of_token(call).id)
+
+
+class Nameless(Thing):
+    """What it makes has no id: it is asked for by its token."""
+
+    type_name = 'Convergence::Simulated::Nameless'
+
+    @override
+    def find(self, call: Call[ThingProperties]) -> Answer | None:
+        """It is there, or it is not."""
+        return Done() if super().find(call) is not None else None
+
+    @override
+    def reference_id(self, call: Call[ThingProperties]) -> str | None:
+        """What the rules of the simulator know it by."""
+        return self._of_token(call).id
+
+    @override
+    def _existing(self, call: Call[ThingProperties]) -> PhysicalObject:
+        return self._of_token(call)
+
+    @override
+    def _end(self, call: Call[ThingProperties], mishap: Mishap | None, physical_id: str) -> Answer:
+        if mishap is Mishap.FAILS_AFTERWARDS and not self._reality.behaviours[call.name].takes_s:
+            raise OutcomeUnknown(f'{call.name} fails after it was made')
+        return replace(super()._end(call, mishap, physical_id), physical_id=None)
+
+    @override
+    def _takes(self, behaviour: Behaviour, mishap: Mishap | None, physical_id: str) -> Answer:
+        return replace(super()._takes(behaviour, mishap, physical_id), physical_id=None)
+
+
 SORTS: Mapping[str, type[Thing]] = {
-    kind.__name__: kind for kind in (Thing, Unfindable, Blind, Unobservable, Enforced, Cancellable, Keeper, Listener)
+    kind.__name__: kind
+    for kind in (
+        *(Thing, Unfindable, Blind, Unobservable, Enforced, Cancellable, Keeper, Listener),
+        *(NamedLater, Nameless),
+    )
 }
 """The types, as scenarios call them."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name})

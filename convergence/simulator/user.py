@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +24,7 @@ REFUSALS = (errors.NotSupported, errors.EntityNotFound, errors.StackExists, erro
 """What an engine answers to what makes no sense now."""
 
 BESIDE = frozenset({'signal', 'clear_hook'})
-"""Verbs by which nothing else is expected of a stack; the user sees to them while an operation waits to be asked again."""
+"""Verbs that change nothing of what is expected of a stack, asked also while an operation waits to be asked again."""
 
 
 @dataclass
@@ -126,7 +126,7 @@ class User:
             case 'update_stack':
                 self._update(engine, name, call.arguments[1])
             case 'delete_stack':
-                _unless_too_late(lambda: engine.parts.stacks.delete_stack(Context(), self.identity(name)))
+                _unless_too_late(lambda: self._delete(engine, name, call.arguments[1:], again=call.again))
             case 'rollback_stack':
                 self._roll_back(engine, name, again=call.again)
             case 'cancel':
@@ -205,6 +205,12 @@ class User:
         self.stacks[name].by_update = True
         target = self.stacks[name].goal or Template()
         self._update(engine, name, target)
+
+    def _delete(self, engine: SimulatedEngine, name: str, leave: Sequence[str], *, again: bool) -> None:
+        """Where the engine died after it had accepted the delete, what was to be left is left."""
+        still = {row.name for row in self.world.store.tables.resources_of(self.ids[name])}
+        leaves = [each for each in leave if not again or each in still]
+        engine.parts.stacks.delete_stack(Context(), self.identity(name), leave=leaves)
 
     def _cancel(self, engine: SimulatedEngine, name: str, *, roll_back: bool) -> None:
         engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back)

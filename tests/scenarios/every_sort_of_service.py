@@ -12,6 +12,9 @@ def site(value):
             'F': RsrcDef({'v': value}, kind='Cancellable'),
             'G': RsrcDef({'v': value}, ['F'], kind='Keeper'),
             'H': RsrcDef({'h': 1}, ['G'], kind='Listener'),
+            'I': RsrcDef({'v': value, 'h': GetRes('H')}, kind='NamedLater'),
+            'J': RsrcDef({'v': value, 'i': GetRes('I')}, kind='Nameless'),
+            'K': RsrcDef({'j': GetRes('J')}),
         }
     )
 

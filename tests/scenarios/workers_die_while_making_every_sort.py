@@ -8,6 +8,8 @@ wanted = Template(
         'C': RsrcDef({'v': 1}, kind='Blind'),
         'D': RsrcDef({'v': 1}, kind='Enforced'),
         'E': RsrcDef({'v': 1}, kind='Unobservable'),
+        'F': RsrcDef({'v': 1}, kind='NamedLater'),
+        'G': RsrcDef({'v': 1}, kind='Nameless'),
     }
 )
 engine.create_stack('site', wanted)
