@@ -141,5 +141,6 @@ class FinalComparison:
             raise Violation('end state', f'{stack.name} has rows for {names}, but wants {sorted(wanted.resources)}')
         for row in rows:
             there = row.physical_id in objects or any(is_of(row, thing) for thing in objects.values())
-            if row.status is not Status.COMPLETE or not (there or vanished):
+            untouched = stack.action in PERFORMED and row.action in (Action.CHECK, Action.SNAPSHOT)
+            if not (row.status is Status.COMPLETE or untouched) or not (there or vanished):
                 raise Violation('end state', f'the row of {row.name} is {row.action}_{row.status}, {row.physical_id}')

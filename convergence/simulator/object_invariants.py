@@ -252,7 +252,9 @@ class WithCause(Invariant):
     def _to_be_found(self, row: Resource) -> list[PhysicalObject]:
         """The object of a row that does not know it, where whoever asks for it is told."""
         reality = self.world.reality
-        if row.physical_id is not None or row.token is None or (row.name, Question.FIND) in reality.answers:
+        if row.physical_id is not None or row.output is not None or row.token is None:
+            return []
+        if (row.name, Question.FIND) in reality.answers:
             return []
         things = [thing for thing in reality.objects.values() if thing.token == row.token]
         unknown = {*NEVER_FOUND, Enforced.type_name}

@@ -70,6 +70,14 @@ LOAD, LOOKING = 'convergence.db.statements.load', 'convergence.db.looking'
 MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
+SQL = 'convergence.db.statements.apply'
+
+UNFENCED = Edit(
+    f'{FINISH}:finish',
+    'if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:',
+    'if resource is None:',
+)
+"""Whoever ends an action does not look whether the row is still his: the guard of the write behind it is."""
 
 MUTANTS = (
     Mutant(
@@ -201,12 +209,7 @@ MUTANTS = (
         'write without fence',
         (
             Edit(f'{APPLY}:_held', 'row.fence == effect.fence', 'True'),
-            Edit(
-                f'{FINISH}:finish',
-                'if resource is None or resource.owner != claim.resource.owner '
-                'or resource.fence != claim.resource.fence:',
-                'if resource is None:',
-            ),
+            UNFENCED,
         ),
         ('made_for_the_old_template', 'object_goes_while_it_is_changed'),
         Faults(freeze=0.03),
@@ -629,6 +632,79 @@ MUTANTS = (
         ),
         ('update_replace',),
         storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: write without fence',
+        (
+            Edit(
+                f'{SQL}:_update_resource',
+                'statement = _update_resource_of(frozenset(effect.changes), effect.owner is None)',
+                'statement = _update_by_id(RESOURCE, frozenset(effect.changes))',
+            ),
+            Edit(f'{SQL}:_update_resource', '**_guard(effect)', "'key': effect.resource_id"),
+            UNFENCED,
+        ),
+        ('made_for_the_old_template', 'object_goes_while_it_is_changed'),
+        Faults(freeze=0.03),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: remove a row without fence',
+        (
+            Edit(
+                f'{SQL}:_delete_resource',
+                'connection.execute(DELETE_RESOURCE, guard)',
+                'connection.execute(delete(RESOURCE).where(RESOURCE.c.id == effect.resource_id))',
+            ),
+            UNFENCED,
+        ),
+        ('worker_dies_while_deleting', 'basic_update_delete'),
+        Faults(freeze=0.03),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'SQL: finish a node whatever its status',
+        (
+            Edit(
+                f'{SQL}:_finish_node',
+                "_expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')",
+                'pass',
+            ),
+            Edit(
+                f'{CHECK}:begin',
+                'if not view.may_start or node.status is not NodeStatus.READY:',
+                'if not view.may_start:',
+            ),
+        ),
+        ('every_message_comes_twice',),
+        Faults(double=0.3),
+        storage=in_sqlite,
+    ),
+    Mutant(
+        'what a delete leaves is not named',
+        (
+            Edit(
+                'convergence.core.leaving:told',
+                "reason = f'left behind, as was asked for: {described(row)}'",
+                "reason = 'left behind, as was asked for'",
+            ),
+        ),
+        ('delete_leaves_what_is_named',),
+    ),
+    Mutant(
+        'what was to be left is removed when it is made late',
+        (Edit('convergence.core.leftover:keep_track', 'claim.resource.id in view.traversal.left_rows', 'False'),),
+        ('delete_leaves_what_is_named',),
+    ),
+    Mutant(
+        'a check does not look at what could not be removed',
+        (Edit(f'{PLAN}:_whole', 'not_removed if request.action is Action.CHECK else ()', '()'),),
+        ('check_finds_what_could_not_be_removed',),
+    ),
+    Mutant(
+        'nobody knows what would be built on what, before it is begun',
+        (Edit(f'{PLAN}:_with_requirements', 'if row.action is not Action.INIT:', 'if True:'),),
+        ('suspended_before_a_replacement_is_begun',),
     ),
     Mutant(
         'what a server that lags does not show is gone',
