@@ -644,7 +644,7 @@ MUTANTS = (
             Edit(f'{SQL}:_update_resource', '**_guard(effect)', "'key': effect.resource_id"),
             UNFENCED,
         ),
-        ('made_for_the_old_template', 'object_goes_while_it_is_changed'),
+        ('object_goes_while_it_is_changed',),
         Faults(freeze=0.03),
         storage=in_sqlite,
     ),
