@@ -93,7 +93,7 @@ class InvariantChecker:
             self.makers[thing.id] = fiber.process
         if self._is_late():
             self.world.reality.late[thing.id] = action
-            if not self.world.trouble.excuses and not self._is_of_a_left_row():
+            if not self.world.trouble.excuses and not _is_left(self.world, self._claims.get(fiber) if fiber else None):
                 self.note('I1', f'{action} of {thing.id} goes on, but its row was taken away from a living worker')
         elif action is Action.UPDATE:
             self.world.reality.late.pop(thing.id, None)
@@ -109,12 +109,6 @@ class InvariantChecker:
         key, fence = self._claims[fiber]
         row = self.world.store.tables.resource.get(key)
         return row is None or row.owner is None or row.fence != fence
-
-    def _is_of_a_left_row(self) -> bool:
-        """Whether somebody has asked to leave what the row was for that is being worked on."""
-        fiber = self.world.kernel.current
-        key, _ = self._claims[fiber] if fiber is not None and fiber in self._claims else ('', 0)
-        return any(key in traversal.left_rows for traversal in self.world.store.tables.traversal.values())
 
     def note(self, rule: str, text: str) -> None:
         """Something is wrong; the first thing counts."""
@@ -262,6 +256,11 @@ class InvariantChecker:
             return False
         holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
         return holder is not None and any(fiber.process is holder.process for fiber in self.world.kernel.fibers)
+
+
+def _is_left(world: World, claim: tuple[str, int] | None) -> bool:
+    """Whether somebody has asked to leave what a claim is for: then its row is taken away from a living worker."""
+    return claim is not None and any(claim[0] in each.left_rows for each in world.store.tables.traversal.values())
 
 
 def _behind(attended: Iterable[int], nodes: Mapping[int, Node]) -> set[int]:

@@ -26,7 +26,7 @@ from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
-from convergence.simulator.things import registry
+from convergence.simulator.sorts import registry
 from convergence.worker.attempt import Pace
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 

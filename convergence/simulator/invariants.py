@@ -17,7 +17,7 @@ from convergence.core.claim import StepDecision
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.simulator.reality import PhysicalObject
-from convergence.simulator.things import Nameless
+from convergence.simulator.sorts import Nameless
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:

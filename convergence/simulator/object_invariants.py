@@ -15,7 +15,7 @@ from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, St
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
 from convergence.simulator.reality import NOBODY, PhysicalObject, Question
-from convergence.simulator.things import NEVER_FOUND, Enforced, Keeper
+from convergence.simulator.sorts import NEVER_FOUND, Enforced, Keeper
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:

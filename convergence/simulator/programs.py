@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from convergence.simulator.sorts import SORTS as THING_SORTS
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
-from convergence.simulator.things import SORTS as THING_SORTS
 from convergence.simulator.things import Thing
 
 NAME = re.compile(r'random:(\d{1,12})')

@@ -10,7 +10,7 @@ from convergence.core.model import Action, Json
 from convergence.resources.contract import FinalFailure, TransientFailure
 
 TYPE = 'Convergence::Simulated::Thing'
-"""The resource type of most scenarios; `convergence.simulator.things` has the others."""
+"""The resource type of most scenarios; `convergence.simulator.sorts` has the others."""
 NOBODY = ''
 """In place of a stack: an object that belongs to no stack, or does not any more."""
 

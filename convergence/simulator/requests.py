@@ -9,8 +9,8 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.language import QueuedCall
+from convergence.simulator.sorts import Listener, Nameless
 from convergence.simulator.templates import Template
-from convergence.simulator.things import Listener, Nameless
 from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any
 from typing_extensions import override
 
 from convergence.core.model import Json
-from convergence.simulator.things import SORTS, Thing
+from convergence.simulator.sorts import SORTS
+from convergence.simulator.things import Thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class GetAtt:
 class RsrcDef:
     """What a scenario wants of one resource.
 
-    :param kind: one of `convergence.simulator.things.SORTS`.
+    :param kind: one of `convergence.simulator.sorts.SORTS`.
     :param deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``.
     :param external_id: of an object that others have made.
     :param condition: False: the template has it, and does not want it.

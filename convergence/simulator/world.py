@@ -30,9 +30,9 @@ from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
+from convergence.simulator.sorts import registry
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.sweeping import CandidTasks
-from convergence.simulator.things import registry
 from convergence.simulator.threads import FiberGroups
 from convergence.worker.attempt import Pace
 from convergence.worker.service import Timing, WorkerOptions, WorkerService

@@ -1,0 +1,187 @@
+"""The resource types of the simulated cloud: one for each sort of service that there is.
+
+Services differ in what can be asked of them after a crash: some find an object by its token, some refuse a second
+creation under one token, some do neither; some show what is there, some do not; some name their objects late, or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from typing_extensions import override
+
+from convergence.core.model import Action, Json
+from convergence.resources.contract import Answer, Call, Done, InProgress, ObjectNotFound, Observed, OutcomeUnknown
+from convergence.resources.registry import Registry
+from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Question, Reality
+from convergence.simulator.things import Thing, ThingProperties
+
+
+class Unfindable(Thing):
+    """Nobody can ask for what was made under a token; what has an id can be looked at."""
+
+    type_name = 'Convergence::Simulated::Unfindable'
+
+    @override
+    def can_find(self) -> bool:
+        """As if `find` were not written."""
+        return False
+
+
+class Blind(Unfindable):
+    """Nothing can be asked at all."""
+
+    type_name = 'Convergence::Simulated::Blind'
+
+    @override
+    def observe(self, call: Call[ThingProperties]) -> Observed | None:
+        """Nobody can tell."""
+        return None
+
+
+class Unobservable(Thing):
+    """Finds by token what it cannot look at."""
+
+    type_name = 'Convergence::Simulated::Unobservable'
+
+    @override
+    def observe(self, call: Call[ThingProperties]) -> Observed | None:
+        """Nobody can tell."""
+        return None
+
+
+class Enforced(Unfindable):
+    """The service answers a second creation under one token with the object of the first."""
+
+    type_name = 'Convergence::Simulated::Enforced'
+    token_enforced = True
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        try:
+            return self._of_token(call)
+        except ObjectNotFound:
+            return super()._make(call)
+
+
+class Cancellable(Thing):
+    """Stops what it is doing when it is told to."""
+
+    type_name = 'Convergence::Simulated::Cancellable'
+
+    @override
+    def cancel(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> None:
+        """What was made so far stays; nothing more happens to it."""
+        self._reality.ask(call.name, Question.CANCEL)
+
+
+class Keeper(Thing):
+    """Keeps copies of its objects."""
+
+    type_name = 'Convergence::Simulated::Keeper'
+
+    @override
+    def snapshot(self, call: Call[ThingProperties], snapshot_id: str) -> Answer:
+        """Under one id there is one copy of an object, however often it is asked for."""
+        mishap = self._begin(call, Action.SNAPSHOT)
+        thing = self._existing(call)
+        self._reality.kept[snapshot_id, thing.id] = dict(thing.properties)
+        self._reality.pause('kept')
+        return self._end(call, mishap, thing.id)
+
+    @override
+    def delete_snapshot(self, call: Call[ThingProperties], snapshot_id: str, kept: Mapping[str, Json]) -> None:
+        """Remove a copy."""
+        self._reality.pause('forget')
+        self._reality.kept.pop((snapshot_id, call.physical_id or ''), None)
+
+
+class Listener(Thing):
+    """Is up when somebody has said so."""
+
+    type_name = 'Convergence::Simulated::Listener'
+    takes_signals = True
+
+    @override
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """Make it, and wait."""
+        answer = super().create(call)
+        return InProgress({'listens': True}, call.physical_id or answer.physical_id, poll_after_s=30.0)
+
+    @override
+    def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Done when a signal has come."""
+        if not progress.get('listens'):
+            return super().poll(call, action, progress)
+        self._reality.pause('poll')
+        if call.signals().get(call.name):
+            return Done(call.physical_id)
+        return InProgress(progress, poll_after_s=30.0)
+
+
+class NamedLater(Thing):
+    """Says only when it is made which object it is."""
+
+    type_name = 'Convergence::Simulated::NamedLater'
+
+    @override
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """Begin to make it."""
+        answer = super().create(call)
+        return replace(answer, physical_id=None) if isinstance(answer, InProgress) else InProgress({}, poll_after_s=1.0)
+
+    @override
+    def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
+        """Now it has an id."""
+        answer = super().poll(call, action, progress)
+        if action is not Action.CREATE or isinstance(answer, InProgress):
+            return answer
+        return Done(self._of_token(call).id)
+
+
+class Nameless(Thing):
+    """What it makes has no id: it is asked for by its token."""
+
+    type_name = 'Convergence::Simulated::Nameless'
+
+    @override
+    def find(self, call: Call[ThingProperties]) -> Answer | None:
+        """It is there, or it is not."""
+        return Done() if super().find(call) is not None else None
+
+    @override
+    def reference_id(self, call: Call[ThingProperties]) -> str | None:
+        """What the rules of the simulator know it by."""
+        return self._of_token(call).id
+
+    @override
+    def _existing(self, call: Call[ThingProperties]) -> PhysicalObject:
+        return self._of_token(call)
+
+    @override
+    def _end(self, call: Call[ThingProperties], mishap: Mishap | None, physical_id: str) -> Answer:
+        if mishap is Mishap.FAILS_AFTERWARDS and not self._reality.behaviours[call.name].takes_s:
+            raise OutcomeUnknown(f'{call.name} fails after it was made')
+        return replace(super()._end(call, mishap, physical_id), physical_id=None)
+
+    @override
+    def _takes(self, behaviour: Behaviour, mishap: Mishap | None, physical_id: str) -> Answer:
+        return replace(super()._takes(behaviour, mishap, physical_id), physical_id=None)
+
+
+SORTS: Mapping[str, type[Thing]] = {
+    kind.__name__: kind
+    for kind in (
+        *(Thing, Unfindable, Blind, Unobservable, Enforced, Cancellable, Keeper, Listener),
+        *(NamedLater, Nameless),
+    )
+}
+"""The types, as scenarios call them."""
+NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name})
+"""Names of types whose objects nobody can ask for: whether an interrupted creation made one cannot be known."""
+
+
+def registry(reality: Reality) -> Registry:
+    """All types on one reality."""
+    return Registry({kind.type_name: kind(reality) for kind in SORTS.values()})
