@@ -212,7 +212,10 @@ def _carry_out(
 def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     """The object is as it is wanted. Read what others ask of it, unless that is known."""
     output = resource.output
-    if output is None or any(key not in output.attributes for key in view.node.asked):
+    is_stale = resource.digest is None and worker.nests(
+        resource.type
+    )  # its stack has got another goal, but not from it
+    if output is None or is_stale or any(key not in output.attributes for key in view.node.asked):
         if resource.crash_count >= MAX_CRASHES:
             return refuse_lethal(view, worker, resource, 'reading its attributes')
         return claim_row(view, worker, Step.READ, resource.action, {}, pending)

@@ -9,6 +9,7 @@ from convergence.core.claim import Worker
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
 from convergence.engine.nesting.operations import Nesting, NestingLimits
+from convergence.engine.nesting.scaling import Scaling
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
@@ -78,6 +79,7 @@ def wire_engine(
     traversals = Traversals(store, reader, goals, dispatcher, new_id, window=options.window)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id)
     nesting = Nesting(reader, goals, traversals, types, options.nesting, new_id)
+    scaling = Scaling(store, reader, nesting, types, new_id)
     tasks = tasks_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting)
     return EngineParts(
         dispatcher,
@@ -87,7 +89,7 @@ def wire_engine(
         Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
-        Signals(ports, stacks, types, dispatcher, new_id, most_bytes=options.max_signal_bytes),
+        Signals(ports, stacks, types, dispatcher, scaling, new_id, most_bytes=options.max_signal_bytes),
         nesting,
         Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )

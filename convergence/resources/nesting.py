@@ -22,6 +22,7 @@ class StackWanted:
     :param more: whether another step follows when the stack has got there: the type is asked again, one step further.
     :param pause_s: how long to wait before that step, in seconds.
     :param hidden: names of those parameters whose values nobody may be shown, whatever the template says.
+    :param types: what types of the template stand for, where the environment does not say it.
     """
 
     template: str | Mapping[str, Json]
@@ -29,6 +30,7 @@ class StackWanted:
     more: bool = False
     pause_s: float = 0.0
     hidden: frozenset[str] = frozenset()
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,23 @@ class Member:
     physical_id: str | None
     made_at: float
     failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredResource:
+    """A resource that another one is built on, as it was made last.
+
+    :param concealed: where values stand that nobody may be shown: paths that begin with ``properties``.
+    """
+
+    properties: Mapping[str, Json]
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    concealed: tuple[Path, ...] = ()
+
+
+def nothing_required(reference: str) -> RequiredResource | None:
+    """The default of `NestingContext.required`."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +80,8 @@ class NestingContext:
     :param concealed: where values stand in the properties that nobody may be shown.
     :param has_changed: whether what the members are made from besides the properties (files, mappings) has changed
         since the last success.
+    :param required: reads the resource that a reference means, of those that the resource is built on; None: there is
+        no such resource.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +94,7 @@ class NestingContext:
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     concealed: tuple[Path, ...] = ()
     has_changed: bool = False
+    required: Callable[[str], RequiredResource | None] = nothing_required
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +133,8 @@ class NestedValues:
 
     :param outputs: by name.
     :param errors: for each output that has no value, why.
-    :param resources: of each resource in service: its ``reference``, ``physical_id``, ``attributes`` and ``errors``.
+    :param resources: of each resource in service: its ``reference``, ``physical_id``, ``attributes`` (also those that
+        are only shown) and ``errors``, when it was made (``made_at``), and whether it has ``failed``.
     """
 
     outputs: Mapping[str, Json] = field(default_factory=dict)

@@ -33,15 +33,18 @@ class Exploding(ResourceType):
 def test_the_builtin_types_are_there_and_local_ones_only_when_enabled(tmp_path):
     plain, local = Registry.builtin(), Registry.builtin(local=LocalProvider(tmp_path))
     assert plain.names() == (
+        'AWS::AutoScaling::ScalingPolicy',
         'AWS::CloudFormation::WaitCondition',
         'AWS::CloudFormation::WaitConditionHandle',
         'OS::Heat::AccessPolicy',
+        'OS::Heat::AutoScalingGroup',
         'OS::Heat::CloudConfig',
         'OS::Heat::Delay',
         'OS::Heat::DeployedServer',
         'OS::Heat::MultipartMime',
         'OS::Heat::None',
         'OS::Heat::RandomString',
+        'OS::Heat::ScalingPolicy',
         'OS::Heat::SoftwareComponent',
         'OS::Heat::SoftwareConfig',
         'OS::Heat::SoftwareDeployment',

@@ -28,6 +28,9 @@ def submission_of(parent: Submission, definition: Definition, wanted: StackWante
     :param parent: of the stack that the resource is in.
     """
     environment = inherited(parent.environment, definition)
+    if wanted.types:
+        registry = environment.get(SECTION)
+        environment[SECTION] = {**wanted.types, **(registry if isinstance(registry, dict) else {})}
     given: dict[str, Json] = {name: value for name, value in wanted.parameters.items() if value is not None}
     if given:
         environment['parameters'] = given

@@ -50,7 +50,10 @@ class NestingLimits:
 
 
 class Nesting:
-    """Gives nested stacks something to do on behalf of the resources that they are the objects of."""
+    """Gives nested stacks something to do on behalf of the resources that they are the objects of.
+
+    :ivar wants: asks the types of those resources.
+    """
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class Nesting:
         self._reader = reader
         self._goals = goals
         self._traversals = traversals
-        self._wants = Wants(reader, goals, types)
+        self.wants = Wants(reader, goals, types)
         self._limits = limits
         self._new_id = new_id
         self._present = Present(reader, goals)
@@ -179,7 +182,7 @@ class Nesting:
         return NestedStep(self._start(present, held, request))
 
     def _converge(self, held: NestingResource, fence: int, present: Stack | None, step: int) -> NestedStep:
-        submission, wanted = self._wants.of(held, present, step)
+        submission, wanted = self.wants.of(held, present, step)
         if present is None:
             started = self._create(held, fence, submission)
         else:
@@ -229,6 +232,8 @@ class Nesting:
         def may(view: PlanView) -> None:
             assert view.stack is not None
             may_get_goal(view.stack)
+            if view.stack.template_id != present.template_id:
+                raise Overtaken(f'stack {present.name} has got another goal')
 
         request, compiled = self._with_goal(held, fence, Action.UPDATE, present, submission, may)
         started = self._start(present, held, request)
@@ -244,18 +249,29 @@ class Nesting:
         submission: Submission,
         also: Callable[[PlanView], None] = lambda view: None,
     ) -> tuple[Request, template.Compiled]:
-        compiled = self._goals.compile(stack, submission, Permits(held.stack.type_rules))
+        request = Request(
+            action, Goal(), cancels=held.traversal.cancels, stack_changes={'type_rules': held.stack.type_rules}
+        )
+        request, compiled = self._towards(stack, submission, Permits(held.stack.type_rules), request)
+        return self._request(held, fence, request, also), compiled
+
+    def _towards(
+        self, stack: Stack, submission: Submission, permits: Permits, request: Request
+    ) -> tuple[Request, template.Compiled]:
+        compiled = self._goals.compile(stack, submission, permits)
         self._require_room(stack, len(compiled.goal.definitions))
         row = Template(self._new_id(), stack.id, submission.content())
-        request = Request(
-            action,
-            compiled.goal,
-            template=row,
-            is_new_template=True,
-            cancels=held.traversal.cancels,
-            stack_changes={'type_rules': held.stack.type_rules},
-        )
-        return self._request(held, fence, request, also), compiled
+        return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
+
+    def give(self, stack: Stack, submission: Submission, permits: Permits, request: Request, resource_id: str) -> None:
+        """Give a nested stack another goal that its resource has not asked for.
+
+        :param request: all but the goal.
+        :param resource_id: the row whose object the stack is: the request's guard sees it, locked.
+        """
+        request, compiled = self._towards(stack, submission, permits, request)
+        self._traversals.start(stack, request, resource_id)
+        self._keep(request, compiled)
 
     def _require_room(self, stack: Stack, count: int) -> None:
         most = self._limits.max_resources

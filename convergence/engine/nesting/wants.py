@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from convergence import errors, template
@@ -17,11 +17,14 @@ from convergence.engine.nesting.content import submission_of
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import Overtaken
+from convergence.engine.reads.resource_metadata import subject_of
+from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import Member, NestingContext, StackWanted
+from convergence.resources.nesting import Member, NestingContext, RequiredResource, StackWanted
 from convergence.resources.registry import Registry
+from convergence.resources.scaling import COOLDOWNS
 from convergence.template.secrets import PROPERTIES, within
 
 Document = dict[str, Any]
@@ -52,6 +55,36 @@ class NestingResource:
         return self.traversal.deadline if own is None else min(own, self.traversal.deadline)
 
 
+@dataclass(frozen=True, slots=True)
+class RestingGroup:
+    """A resource at rest whose object is a stack, as it was made last.
+
+    :param parent: what the stack is made from that the resource is in.
+    """
+
+    row: Resource
+    definition: Definition
+    parent: Submission
+    call: Call[Any]
+    context: NestingContext
+
+    def size(self) -> int:
+        """How many resources of the nested stack work."""
+        return sum(not member.failed for member in self.context.members())
+
+    def cooldowns(self) -> dict[str, float]:
+        """What the output of that name says."""
+        noted = output_of(self.context, COOLDOWNS)
+        return {key: float(str(value)) for key, value in noted.items()} if isinstance(noted, dict) else {}
+
+    def submission(self, ask: Callable[[], StackWanted]) -> Submission:
+        """What is submitted for a stack that is wanted.
+
+        :raises Invalid: there can be no such stack.
+        """
+        return submission_of(self.parent, self.definition, asked(ask))
+
+
 class Wants:
     """Asks the types of resources what stacks they want."""
 
@@ -71,26 +104,72 @@ class Wants:
         if stored is None:
             raise Overtaken(f'stack {held.stack.name} has got another goal')
         parent = Submission.from_content(stored.content)
-        before = self._reader.template(present.template_id or '') if present is not None else None
-        now = Submission.from_content(before.content) if before is not None else None
         made_from = row.definition.nested if row.definition is not None else ''
-        try:
-            context = NestingContext(
-                files=parent.files,
-                present=self._goals.document(now.template) if now is not None else None,
-                members=lambda: self._members(present),
+
+        def ask() -> StackWanted:
+            context = replace(
+                self.context(held.stack, parent, pending.definition, present),
                 step=step,
                 action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
                 goal=pending.template_id or '',
-                present_parameters=_parameters(now),
-                update_policy=self._policy(pending.definition),
-                concealed=within(pending.definition.concealed, PROPERTIES),
                 has_changed=bool(made_from) and made_from != pending.definition.nested,
             )
-            wanted = kind.wanted(_call(held, kind), context)
-        except (PluginFailure, template.EvaluationFailed) as error:
-            raise errors.Invalid(str(error)) from error
+            return kind.wanted(_call(held, kind), context)
+
+        wanted = asked(ask)
         return submission_of(parent, pending.definition, wanted), wanted
+
+    def resting(self, stack: Stack, row: Resource, present: Stack) -> RestingGroup:
+        """A resource at rest, and all that its type may look at.
+
+        :param stack: the one that it is in.
+        :param present: its nested stack.
+        :raises Overtaken: what it was made from is gone.
+        """
+        stored, definition = self._reader.template(row.template_id or ''), row.definition
+        if stored is None or definition is None:
+            raise Overtaken(f'stack {stack.name} has got another goal')
+        parent = Submission.from_content(stored.content)
+        call = build_call(self._types.get(row.type), subject_of(stack, row), row.properties)
+        try:
+            context = self.context(stack, parent, definition, present)
+        except template.EvaluationFailed as error:
+            raise errors.Invalid(str(error)) from error
+        return RestingGroup(row, definition, parent, call, context)
+
+    def context(
+        self, stack: Stack, parent: Submission, definition: Definition, present: Stack | None
+    ) -> NestingContext:
+        """What the type of a resource may look at.
+
+        :param stack: the one that the resource is in, and `parent` what that is made from.
+        :param present: the nested stack.
+        :raises EvaluationFailed: the update policy of the resource makes no sense.
+        """
+        before = self._reader.template(present.template_id or '') if present is not None else None
+        now = Submission.from_content(before.content) if before is not None else None
+        return NestingContext(
+            files=parent.files,
+            present=self._goals.document(now.template) if now is not None else None,
+            members=lambda: self._members(present),
+            present_parameters=_parameters(now),
+            update_policy=self._policy(definition),
+            concealed=within(definition.concealed, PROPERTIES),
+            required=lambda reference: self._required(stack, definition, reference),
+        )
+
+    def _required(self, stack: Stack, definition: Definition, reference: str) -> RequiredResource | None:
+        rows = self._reader.resources_named(stack.id, list(definition.requires))
+        found = [row for row in in_service(rows, stack.template_id).values() if is_referred(row, reference)]
+        if not found or found[0].definition is None:
+            return None
+        row, made_from = found[0], found[0].definition
+        try:
+            metadata = template.resolve(made_from.metadata, {}, self._goals.yaql)
+        except template.EvaluationFailed:
+            metadata = {}
+        concealed = tuple((PROPERTIES, *path) for path in within(made_from.concealed, PROPERTIES))
+        return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, concealed)
 
     def _policy(self, definition: Definition) -> Document:
         policy = template.resolve(definition.update_policy, {}, self._goals.yaql)
@@ -102,6 +181,23 @@ class Wants:
         rows = in_service(self._reader.resources(stack.id), stack.template_id).values()
         members = [Member(row.name, row.physical_id, row.created_at, row.status is Status.FAILED) for row in rows]
         return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
+
+
+def asked(ask: Callable[[], StackWanted]) -> StackWanted:
+    """What a type wants.
+
+    :raises Invalid: it says that this cannot be.
+    """
+    try:
+        return ask()
+    except (PluginFailure, template.EvaluationFailed) as error:
+        raise errors.Invalid(str(error)) from error
+
+
+def is_referred(row: Resource, reference: str) -> bool:
+    """Whether a reference means the resource of a row."""
+    told = row.output.reference if row.output is not None else None
+    return reference in (told, row.physical_id)
 
 
 def _parameters(submission: Submission | None) -> Document:

@@ -22,12 +22,14 @@ from convergence.db.queries.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.dispatch import Dispatcher
 from convergence.engine.caller import Caller
+from convergence.engine.nesting.scaling import Scaling
 from convergence.engine.operations.stacks import Document
 from convergence.engine.reads.resource_metadata import subject_of, with_signals
 from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import build_call, heard_by
 from convergence.resources.reading import Strictness, did_you_mean
 from convergence.resources.registry import Registry
+from convergence.resources.scaling import PolicyType
 from convergence.resources.secrets import known_secrets
 from convergence.resources.software import ProjectSoftware
 
@@ -64,10 +66,12 @@ class Signals:
         stacks: Finder,
         types: Registry,
         dispatcher: Dispatcher,
+        scaling: Scaling,
         new_id: Callable[[], str],
         *,
         most_bytes: int = MOST_BYTES,
     ) -> None:
+        self._scaling = scaling
         self._most_bytes = most_bytes
         self._store = ports.store
         self._reader = ports.reader
@@ -125,6 +129,9 @@ class Signals:
         :raises ConvergenceError: see `resource_signal`.
         """
         kind = self.listening(row)
+        if isinstance(kind, PolicyType):
+            self._scaling.signal(stack, row, kind, details, may)
+            return
         reason = self._looked_at(stack, row, kind, details)
         self._receive(stack, row, details, reason, may)
 

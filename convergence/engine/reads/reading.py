@@ -16,6 +16,7 @@ from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
+from convergence.engine.nesting.values import NestedReads, as_it_is, is_out_of_date
 from convergence.engine.operations.goals import Goals
 from convergence.resources.secrets import made_from
 from convergence.template.secrets import Asked, tells_hidden
@@ -78,7 +79,20 @@ class Reading(Generic[ReaderT]):
 
     def _shown(self, stack: Stack, names: Iterable[str]) -> dict[str, Resource]:
         """For some names the row that the caller is to be shown."""
-        return in_service(self._reader.resources_named(stack.id, list(names)), stack.template_id)
+        rows = in_service(self._reader.resources_named(stack.id, list(names)), stack.template_id)
+        return {name: self._up_to_date(stack, row) for name, row in rows.items()}
+
+    def _up_to_date(self, stack: Stack, row: Resource) -> Resource:
+        """A row with what its nested stack tells now, where that has changed since the row was told."""
+        types = self._goals.types
+        if row.type not in types or not types.nests(row.type) or not is_out_of_date(row):
+            return row
+        try:
+            told = NestedReads(self._reader, self._goals).told(row.token or '')
+            return as_it_is(stack, row, types.get(row.type), told)
+        except errors.ConvergenceError as error:
+            LOG.warning('Resource %s is shown as it was told last: %s', row.id, type(error).__name__)
+            return row
 
     def _referred(self, stack: Stack, encoded: Iterable[Json]) -> dict[str, Resource]:
         """The rows of the resources that encoded values refer to."""

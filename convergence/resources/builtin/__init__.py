@@ -11,6 +11,7 @@ from convergence.resources.builtin.aws_wait_condition import AwsWaitCondition
 from convergence.resources.builtin.delay import Delay
 from convergence.resources.builtin.none import NoneType
 from convergence.resources.builtin.random_string import RandomString
+from convergence.resources.builtin.scaling.groups import AutoScalingGroup
 from convergence.resources.builtin.software.component import SoftwareComponent
 from convergence.resources.builtin.software.configs import CloudConfigType, SoftwareConfigType, StructuredConfigType
 from convergence.resources.builtin.software.deployed_server import DeployedServer
@@ -31,6 +32,7 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
         'AWS::CloudFormation::WaitCondition': AwsWaitCondition(),
         'OS::Heat::AccessPolicy': AccessPolicy(),
         'OS::Heat::CloudConfig': CloudConfigType(),
+        'OS::Heat::AutoScalingGroup': AutoScalingGroup(),
         'OS::Heat::Delay': Delay(clock),
         'OS::Heat::DeployedServer': DeployedServer(),
         'OS::Heat::MultipartMime': MultipartMime(),

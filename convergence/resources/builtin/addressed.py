@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from convergence.resources.builtin.aws_wait_condition import AwsWaitConditionHandle
+from convergence.resources.builtin.scaling.policies import AwsScalingPolicy, ScalingPolicy
+from convergence.resources.builtin.signal_urls import Api, nowhere
 from convergence.resources.builtin.software.deployments import SoftwareDeploymentType, StructuredDeployment
-from convergence.resources.builtin.wait_condition import (
-    Api,
-    UpdateWaitConditionHandle,
-    WaitConditionHandle,
-    nowhere,
-)
+from convergence.resources.builtin.wait_condition import UpdateWaitConditionHandle, WaitConditionHandle
 from convergence.resources.contract import ResourceType
 
 
@@ -21,7 +18,9 @@ def addressed_types(api: Api = nowhere) -> dict[str, ResourceType[Any]]:
     :param api: see `Api`.
     """
     return {
+        'AWS::AutoScaling::ScalingPolicy': AwsScalingPolicy(api),
         'AWS::CloudFormation::WaitConditionHandle': AwsWaitConditionHandle(api),
+        'OS::Heat::ScalingPolicy': ScalingPolicy(api),
         'OS::Heat::SoftwareDeployment': SoftwareDeploymentType(api),
         'OS::Heat::StructuredDeployment': StructuredDeployment(api),
         'OS::Heat::UpdateWaitConditionHandle': UpdateWaitConditionHandle(api),

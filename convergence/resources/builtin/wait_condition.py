@@ -11,16 +11,25 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import quote
 
 from typing_extensions import override
 
 from convergence import signing
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
+from convergence.resources.builtin.signal_urls import (
+    Api,
+    grant_of,
+    key_of,
+    known,
+    nowhere,
+    signed,
+    signed_if_known,
+    with_token,
+)
 from convergence.resources.constraints import AllowedValues, Range
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ResourceType, Signal
 from convergence.resources.schema import prop
@@ -33,15 +42,6 @@ TOKEN, HEAT = 'TOKEN_SIGNAL', 'HEAT_SIGNAL'
 _BY_ADDRESS = ('CFN_SIGNAL', 'TEMP_URL_SIGNAL')
 _OWN = (TOKEN, *_BY_ADDRESS, HEAT, 'NO_SIGNAL')
 _OTHERS = ('ZAQAR_SIGNAL',)
-
-Api = Callable[[], str | None]
-"""Tells the address of the Orchestration API with its version, as the senders of signals reach it; None: unknown."""
-
-
-def nowhere() -> str | None:
-    """Nobody knows where the API is."""
-    return None
-
 
 Heard = dict[str, dict[str, Json]]
 """What a handle was told, by the id of the signal: status, reason and data."""
@@ -131,52 +131,31 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
         if transport == 'NO_SIGNAL' or (name == 'token' and transport != TOKEN):
             return None
         if name == 'token':
-            return _grant(call).signature(_key(call))
+            return grant_of(call).signature(key_of(call))
         address = self._whole_address(call)
         method = 'PUT' if transport in _BY_ADDRESS else 'POST'
         if name == 'signal':
             return json.dumps({'alarm_url': address, 'method': method})
-        endpoint = _grant(call).endpoint(self._known_api(call)) if transport == TOKEN else address
+        endpoint = grant_of(call).endpoint(known(self._api, call)) if transport == TOKEN else address
         return _command(call, method, endpoint) if name == 'curl_cli' else endpoint
 
     def address(self, call: Call[Any]) -> str | None:
         """The signal address; None where there is none, or nobody knows where the API is."""
-        api, key = self._api(), signing.key_in(call.data)
-        return None if api is None or key is None else _grant(call).address(api, key)
+        return signed_if_known(self._api, call)
 
     def _whole_address(self, call: Call[HandleProperties]) -> str:
-        api = self._known_api(call)
-        if call.properties.signal_transport != HEAT:
-            return _grant(call).address(api, _key(call))
-        path = '/'.join(quote(part, safe='') for part in (call.stack_name, call.stack_id, 'resources', call.name))
-        return f'{api}/{quote(call.project_id, safe="")}/stacks/{path}/signal'
-
-    def _known_api(self, call: Call[HandleProperties]) -> str:
-        api = self._api()
-        if api is None:
-            raise FinalFailure(
-                f'nobody knows to which address signals for {call.name} are sent: set [api] public_url, also where '
-                'engines and workers run, and update the stack'
-            )
-        return api
-
-
-def _grant(call: Call[Any]) -> signing.Grant:
-    return signing.Grant(call.project_id, call.resource_id, call.revocation)
-
-
-def _key(call: Call[Any]) -> str:
-    key = signing.key_in(call.data)
-    if key is None:
-        raise FinalFailure(f'{call.name} has no key for signal addresses; mark it unhealthy, and update the stack')
-    return key
+        is_signed = call.properties.signal_transport != HEAT
+        return signed(self._api, call) if is_signed else with_token(self._api, call)
 
 
 def _command(call: Call[HandleProperties], method: str, endpoint: str) -> str:
     headers = {'Content-Type': 'application/json', 'Accept': 'application/json'}
     transport = call.properties.signal_transport
     if transport not in _BY_ADDRESS:
-        headers = {'X-Auth-Token': _grant(call).signature(_key(call)) if transport == TOKEN else '$OS_TOKEN', **headers}
+        headers = {
+            'X-Auth-Token': grant_of(call).signature(key_of(call)) if transport == TOKEN else '$OS_TOKEN',
+            **headers,
+        }
     given = ' '.join(f'-H "{name}: {value}"' for name, value in headers.items())
     return f"curl -i -X {method} {given} '{endpoint}'"
 

@@ -30,6 +30,7 @@ from convergence.core.software import (
     SoftwareDeployment,
 )
 from convergence.resources.attributes import attr
+from convergence.resources.builtin.signal_urls import Api, nowhere
 from convergence.resources.builtin.software.configs import made_id, shown_name
 from convergence.resources.builtin.software.deriving import (
     Input,
@@ -51,7 +52,6 @@ from convergence.resources.builtin.software.given import (
     source_of,
 )
 from convergence.resources.builtin.software.reporting import STANDARD, reported
-from convergence.resources.builtin.wait_condition import Api, nowhere
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import (
     Answer,

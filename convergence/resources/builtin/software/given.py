@@ -8,9 +8,9 @@ from typing import Any
 from convergence import signing
 from convergence.core.model import Action
 from convergence.core.software import DEFAULT_GROUP, SoftwareConfig, filled
+from convergence.resources.builtin.signal_urls import Api
 from convergence.resources.builtin.software.configs import made_id
 from convergence.resources.builtin.software.deriving import Input, declared_in, told
-from convergence.resources.builtin.wait_condition import Api
 from convergence.resources.contract import Call, FinalFailure
 
 CFN, HEAT = 'CFN_SIGNAL', 'HEAT_SIGNAL'

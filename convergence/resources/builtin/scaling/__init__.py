@@ -1,0 +1,1 @@
+"""Groups whose size follows signals, and the policies that are signalled."""

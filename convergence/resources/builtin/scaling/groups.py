@@ -1,0 +1,200 @@
+"""``OS::Heat::AutoScalingGroup``: as many resources of one kind as signals have led to."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from convergence.core.model import Json, Path
+from convergence.resources.attributes import attr
+from convergence.resources.builtin.groups.batches import BatchPolicy
+from convergence.resources.builtin.groups.members import GroupMember
+from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
+from convergence.resources.constraints import Range
+from convergence.resources.contract import Call, FinalFailure
+from convergence.resources.nested import of_member
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.scaling import Bounds, ScaledType
+from convergence.resources.schema import prop
+
+RESOURCE = 'resource'
+
+
+@dataclass(frozen=True)
+class RollingUpdates:
+    """How members are made anew when what they are made from has changed."""
+
+    min_in_service: int = prop(
+        0, constraints=[Range(minimum=0)], description='How many members are left alone meanwhile, at least.'
+    )
+    max_batch_size: int = prop(1, constraints=[Range(minimum=1)], description='How many are changed at once, at most.')
+    pause_time: float = prop(0, constraints=[Range(minimum=0)], description='Seconds between two batches.')
+
+
+def require_sizes(least: int, most: int, desired: int | None) -> None:
+    """That the sizes of a group fit together.
+
+    :raises ValueError: they do not.
+    """
+    if most < least:
+        raise ValueError('MinSize can not be greater than MaxSize')
+    if least < 0:
+        raise ValueError('The size of AutoScalingGroup can not be less than zero')
+    if desired is not None and not least <= desired <= most:
+        raise ValueError('DesiredCapacity must be between MinSize and MaxSize')
+
+
+@dataclass(frozen=True)
+class AutoScalingGroupProperties:
+    """See the descriptions of the fields."""
+
+    resource: dict[str, Json] = prop(
+        update_allowed=True, description='What the members are: a resource as a template defines it.'
+    )
+    max_size: int = prop(
+        update_allowed=True, constraints=[Range(minimum=0)], description='How many members there may be.'
+    )
+    min_size: int = prop(
+        update_allowed=True, constraints=[Range(minimum=0)], description='How many members there are at least.'
+    )
+    cooldown: int | None = prop(
+        None,
+        update_allowed=True,
+        description='Seconds for which no signal changes the group after it has got other members.',
+    )
+    desired_capacity: int | None = prop(
+        None,
+        update_allowed=True,
+        description='How many members there are in the beginning. A change of it is followed at once; else the group '
+        'keeps the size that signals have led to.',
+    )
+    rolling_updates: RollingUpdates = prop(
+        {}, update_allowed=True, description='How members are made anew when their definition has changed.'
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.resource.get('type'), str) or not self.resource['type']:
+            raise ValueError('resource: a definition needs a type')
+        require_sizes(self.min_size, self.max_size, self.desired_capacity)
+
+
+@dataclass(frozen=True)
+class AutoScalingGroupAttributes:
+    """What can be asked of a group, besides ``resource.<number or name>``."""
+
+    beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
+
+    outputs: dict[str, Json] = attr('An attribute of all members, by their names: [outputs, attribute].')
+    outputs_list: list[Json] = attr('An attribute of all members: [outputs_list, attribute].')
+    current_size: int = attr('How many members there are.', of=())
+    refs: list[Json] = attr('What get_resource gives for each member.', of=())
+    refs_map: dict[str, Json] = attr('The same by the names of the members.', of=())
+
+
+class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
+    """A group of resources of one kind. Scaling policies change how many there are."""
+
+    Properties: ClassVar[type[Any]] = AutoScalingGroupProperties
+    Attributes: ClassVar[type[Any] | None] = AutoScalingGroupAttributes
+
+    @override
+    def bounds(self, call: Call[AutoScalingGroupProperties]) -> Bounds:
+        """As the properties say."""
+        wanted = call.properties
+        return Bounds(wanted.min_size, wanted.max_size, float(max(0, wanted.cooldown or 0)))
+
+    @override
+    def wanted(self, call: Call[AutoScalingGroupProperties], context: NestingContext) -> StackWanted:
+        """Members as they are defined now, as many as there are, or as are wanted now."""
+        properties = call.properties
+        size = next_size(context, properties.desired_capacity, properties.min_size)
+        policy = properties.rolling_updates
+        rolling = BatchPolicy(policy.max_batch_size, policy.min_in_service, policy.pause_time)
+        return stack_of(
+            context,
+            Membership(
+                call.token,
+                member_of(properties.resource, context.concealed),
+                self.bounds(call).within(size),
+                rolling,
+                properties.desired_capacity,
+            ),
+        )
+
+    @override
+    def resized(
+        self,
+        call: Call[AutoScalingGroupProperties],
+        context: NestingContext,
+        size: int,
+        cooldowns: Mapping[str, Json],
+    ) -> StackWanted:
+        """Those that are there, but for the oldest, and new ones."""
+        member = member_of(call.properties.resource, context.concealed)
+        desired = call.properties.desired_capacity
+        return stack_of(context, Membership(call.token, member, size, desired=desired), cooldowns)
+
+    @override
+    def attribute(self, call: Call[AutoScalingGroupProperties], name: str) -> Json:
+        """What there is, and what the members tell.
+
+        :raises FinalFailure: there is no such member, or it does not tell that.
+        """
+        members = serving(call)
+        if name == 'current_size':
+            return len(members)
+        if name == 'refs':
+            return [member.get('reference') for member in members.values()]
+        if name == 'refs_map':
+            return {key: member.get('reference') for key, member in members.items()}
+        if name in ('outputs', 'outputs_list'):
+            by_attribute = told_by(members)
+            if name == 'outputs':
+                return {key: dict(values) for key, values in by_attribute.items()}
+            return {key: [*values.values()] for key, values in by_attribute.items()}
+        return one_of(call, list(members), name.removeprefix('resource.'))
+
+
+def member_of(definition: Mapping[str, Json], concealed: Sequence[Path]) -> GroupMember:
+    """The members that a definition makes."""
+    within = tuple(path[1:] for path in concealed if path and path[0] == RESOURCE)
+    body = {key: value for key, value in definition.items() if value is not None}
+    return GroupMember(body, (tuple((key,) for key in body if key != 'type') if () in within else within))
+
+
+def serving(call: Call[Any]) -> dict[str, Mapping[str, Json]]:
+    """What the members tell that work, those first that are there longest."""
+    resources = call.nested.values().resources
+    good = {name: member for name, member in resources.items() if not member.get('failed')}
+    return dict(sorted(good.items(), key=lambda item: (float(str(item[1].get('made_at', 0.0))), item[0])))
+
+
+def told_by(members: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
+    """For each attribute what the members say of it, by their names. Who does not tell it says null."""
+    told = {name: _attributes(member) for name, member in members.items()}
+    keys = sorted({key for attributes in told.values() for key in attributes})
+    return {key: {name: attributes.get(key) for name, attributes in told.items()} for key in keys}
+
+
+def _attributes(member: Mapping[str, Json]) -> Mapping[str, Json]:
+    attributes = member.get('attributes')
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def one_of(call: Call[Any], order: Sequence[str], path: str) -> Json:
+    """What one member tells: ``number`` or ``name``, perhaps with ``.attribute``.
+
+    :param order: the names of the members; the number counts from 0.
+    :raises FinalFailure: there is no such member.
+    """
+    number, _, rest = path.partition('.')
+    if number in order or not number.isdecimal():
+        return of_member(call, path)
+    if int(number) >= len(order):
+        raise FinalFailure(f"Member '{number}' not found in group resource '{call.name}'.")
+    name = order[int(number)]
+    return of_member(call, f'{name}.{rest}' if rest else name)

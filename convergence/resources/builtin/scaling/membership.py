@@ -1,0 +1,129 @@
+"""Which members a group has next: their number, their names, and which of them are made anew. Pure.
+
+Who is there longest goes first, and those that do not work go before all others. What a group was told last, and how
+far it has got, stands in outputs of its nested stack.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from convergence.core.model import Json
+from convergence.resources.builtin.groups.batches import Batch, BatchPolicy, is_finished, next_batch
+from convergence.resources.builtin.groups.members import GroupMember, nested_template, output_of, present_members
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.scaling import COOLDOWNS
+
+DESIRED = 'desired_capacity'
+"""The output that says how many members the group was told to have last."""
+ROLLING = 'rolling_update'
+"""The output that says, in the middle of a change a few members at a time, which step was taken last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What a group should be.
+
+    :param token: of the group's resource; the names of its members are made from it.
+    :param member: what new members are.
+    :param size: how many there should be.
+    :param rolling: how those that are there become what new ones are; None: they stay what they are.
+    :param desired: how many the group is told to have; None: nobody says it.
+    :param types: see `StackWanted`.
+    """
+
+    token: str
+    member: GroupMember
+    size: int
+    rolling: BatchPolicy | None = None
+    desired: int | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+
+def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str, Json] | None = None) -> StackWanted:
+    """The stack that a group wants to be next.
+
+    :param cooldowns: what the output of that name says from now on; None: what it has said.
+    """
+    present = present_members(context)
+    order = oldest_first(context, present)
+    noted = output_of(context, ROLLING)
+    if isinstance(noted, dict) and (noted.get('goal'), noted.get('step')) == (context.goal, context.step):
+        # The step was taken already, and whoever took it was not heard.
+        return _stack(context, wanted, present, noted, cooldowns)
+    current = {name for name, member in present.items() if member == wanted.member}
+    fresh = names(wanted.token, present)
+    if wanted.rolling is None or current.issuperset(order):
+        return _stack(context, wanted, _resized(present, order, wanted, fresh), {}, cooldowns)
+    failed = {member.name for member in context.members() if member.failed}
+    leaving = order[: max(len(order) - wanted.size, 0)]
+    batch = next_batch(order, current, wanted.size, wanted.rolling, fresh, failed=failed, leaving=leaving)
+    more = not is_finished(batch.members, current | batch.renewed, wanted.size)
+    note: dict[str, Json] = {}
+    if more:
+        note = {'goal': context.goal, 'step': context.step, 'pause_s': wanted.rolling.pause_s}
+    return _stack(context, wanted, _after(present, batch, wanted), note, cooldowns)
+
+
+def _resized(
+    present: Mapping[str, GroupMember], order: list[str], wanted: Membership, fresh: Iterator[str]
+) -> dict[str, GroupMember]:
+    kept = order[-wanted.size :] if wanted.size else []
+    members = {name: present[name] for name in kept}
+    return members | dict.fromkeys(itertools.islice(fresh, wanted.size - len(kept)), wanted.member)
+
+
+def _after(present: Mapping[str, GroupMember], batch: Batch, wanted: Membership) -> dict[str, GroupMember]:
+    return {name: wanted.member if name in batch.renewed else present[name] for name in batch.members}
+
+
+def _stack(
+    context: NestingContext,
+    wanted: Membership,
+    members: Mapping[str, GroupMember],
+    rolling: Mapping[str, Json],
+    cooldowns: Mapping[str, Json] | None,
+) -> StackWanted:
+    kept = output_of(context, COOLDOWNS) if cooldowns is None else dict(cooldowns)
+    outputs: dict[str, Json] = {DESIRED: wanted.desired, COOLDOWNS: kept or None, ROLLING: dict(rolling) or None}
+    told = {name: value for name, value in outputs.items() if value is not None}
+    pause_s = float(str(rolling.get('pause_s', 0.0)))
+    return replace(nested_template(members, told, more=bool(rolling), pause_s=pause_s), types=wanted.types)
+
+
+def oldest_first(context: NestingContext, present: Collection[str]) -> list[str]:
+    """The members in the order in which they are removed or made anew."""
+    rows = {member.name: member for member in context.members()}
+    places = {name: place for place, name in enumerate(present)}
+
+    def rank(name: str) -> tuple[bool, float, int]:
+        row = rows.get(name)
+        return (row is None or not row.failed, row.made_at if row is not None else float('inf'), places[name])
+
+    return sorted(places, key=rank)
+
+
+def next_size(context: NestingContext, desired: int | None, otherwise: int) -> int:
+    """How many members a group should have where nobody signals it: what it is told, once; then it keeps its size.
+
+    :param otherwise: for a group that is new, and is told nothing.
+    """
+    if context.present is None:
+        return desired or otherwise
+    if desired is not None and desired != output_of(context, DESIRED):
+        return desired
+    return len(present_members(context))
+
+
+def names(token: str, present: Collection[str]) -> Iterator[str]:
+    """Names for new members, other ones whenever others are there. No end."""
+    seed = '\n'.join((token, *sorted(present)))
+    for number in itertools.count():
+        made = hashlib.sha256(f'{seed}\n{number}'.encode()).digest()
+        name = base64.b32encode(made).decode().lower()[:12]
+        if name not in present:
+            yield name

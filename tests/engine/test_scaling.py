@@ -1,0 +1,291 @@
+"""Groups that are scaled by signals: nobody loses members, whatever happens at the same moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from convergence import errors, signing
+from convergence.core.model import Action
+from convergence.core.rows import Stack
+from convergence.db.scopes import WholeStack
+from convergence.engine.reads.stacks import StackReads
+from convergence.resources.contract import FinalFailure, InProgress
+from tests.harness import API, Crash, Harness, hot
+from tests.reality import fails
+
+MEMBER = {'type': 'Test::Thing', 'properties': {'value': 'x'}}
+
+
+def group(size: int | None = 2, *, value: str = 'x', least: int = 0, most: int = 5, **more: Any) -> dict[str, Any]:
+    """A group of things."""
+    member = {'type': 'Test::Thing', 'properties': {'value': value}}
+    properties = {'type': 'OS::Heat::AutoScalingGroup', 'min_size': least, 'max_size': most, 'resource': member, **more}
+    return properties if size is None else {**properties, 'desired_capacity': size}
+
+
+def policy(amount: float = 1, kind: str = 'change_in_capacity', **more: Any) -> dict[str, Any]:
+    """A policy for the group ``web``."""
+    return {
+        'type': 'OS::Heat::ScalingPolicy',
+        'auto_scaling_group_id': {'get_resource': 'web'},
+        'adjustment_type': kind,
+        'scaling_adjustment': amount,
+        **more,
+    }
+
+
+def created(harness: Harness, resources: dict[str, Any], **outputs: Any) -> str:
+    """A stack that is complete; its id."""
+    shown = {name: {'value': value} for name, value in outputs.items()}
+    identity = harness.stacks.create_stack(harness.context, 's', hot(resources, outputs=shown))
+    harness.run()
+    stack = harness.stack(identity['stack_id'])
+    assert f'{stack.action}_{stack.status}' == 'CREATE_COMPLETE', stack.status_reason
+    return stack.id
+
+
+def update(harness: Harness, stack_id: str, resources: dict[str, Any], **outputs: Any) -> None:
+    """Accept an update."""
+    shown = {name: {'value': value} for name, value in outputs.items()}
+    harness.stacks.update_stack(harness.context, {'stack_id': stack_id}, hot(resources, outputs=shown))
+
+
+def signal(harness: Harness, stack_id: str, name: str = 'up', details: Any = None) -> str:
+    """Signal a policy; what its event says of it."""
+    harness.signals.resource_signal(harness.context, {'stack_id': stack_id}, name, details)
+    return [event.reason for event in harness.reader.events(stack_id) if event.action is Action.SIGNAL][-1]
+
+
+def nested(harness: Harness, stack_id: str, name: str = 'web') -> Stack:
+    """The nested stack of a group."""
+    return harness.stack(harness.row(stack_id, name).physical_id or '')
+
+
+def members(harness: Harness, stack_id: str) -> list[str]:
+    """The names of the things that there are."""
+    return sorted(harness.reality.values())
+
+
+def test_a_signal_adds_a_member_and_another_one_removes_the_oldest(harness):
+    stack_id = created(harness, {'web': group(2), 'up': policy(1), 'down': policy(-1)})
+    first = members(harness, stack_id)
+    assert signal(harness, stack_id) == (
+        'Signal: No signal details provided; group web is scaled from 2 to 3 (change_in_capacity : 1)'
+    )
+    harness.run()
+    assert nested(harness, stack_id).status_reason == (
+        'Stack UPDATE completed successfully; up: change_in_capacity : 1'
+    )
+    (new,) = set(members(harness, stack_id)) - set(first)
+    assert harness.reality.calls['update', first[0]] == harness.reality.calls['update', first[1]] == 0
+    for _ in range(2):
+        signal(harness, stack_id, 'down')
+        harness.run()
+    assert members(harness, stack_id) == [new]
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+
+
+def test_what_a_group_tells_is_true_after_scaling_and_reaches_who_asks(harness):
+    resources = {
+        'web': group(1),
+        'up': policy(1),
+        'reader': {'value': {'list_join': [',', {'get_attr': ['web', 'outputs_list', 'value']}]}},
+    }
+    size = {'get_attr': ['web', 'current_size']}
+    refs = {'get_attr': ['web', 'refs']}
+    stack_id = created(harness, resources, size=size, refs=refs)
+    assert harness.reality.values()['reader'] == 'x'
+    signal(harness, stack_id)
+    harness.run()
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    outputs = {each['output_key']: each['output_value'] for each in shown['outputs']}
+    things = set(harness.reality.objects) - {harness.row(stack_id, 'reader').physical_id}
+    assert outputs['size'] == 2
+    assert set(outputs['refs']) == things
+    update(harness, stack_id, resources, size=size, refs=refs)
+    harness.run()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert harness.reality.values()['reader'] == 'x,x'
+    assert len(members(harness, stack_id)) == 3
+
+
+def test_two_signals_at_the_same_moment_do_not_count_from_the_same_size(harness):
+    """F128: the second one finds that the group is being scaled, whenever it comes."""
+    stack_id = created(harness, {'web': group(1), 'up': policy(1), 'other': policy(2)})
+    harness.store.before(WholeStack, lambda: signal(harness, stack_id, 'other'))
+    assert signal(harness, stack_id) == (
+        'Signal: No signal details provided; no action required: due to scaling activity'
+    )
+    harness.run()
+    assert len(members(harness, stack_id)) == 3
+    signal(harness, stack_id)
+    harness.run()
+    assert len(members(harness, stack_id)) == 4
+
+
+def test_the_bounds_of_a_group_hold_for_signals(harness):
+    resources = {
+        'web': group(2, least=1, most=4),
+        'double': policy(100, 'percent_change_in_capacity'),
+        'a_little': policy(-10, 'percent_change_in_capacity', min_adjustment_step=2),
+        'none': policy(0, 'exact_capacity'),
+    }
+    stack_id = created(harness, resources)
+    sizes = []
+    for name in ('double', 'double', 'a_little', 'none'):
+        told = signal(harness, stack_id, name)
+        harness.run()
+        sizes.append(len(members(harness, stack_id)))
+        assert ('no change in capacity' in told) == (len(sizes) == 2)
+    assert sizes == [4, 4, 2, 1]
+
+
+def test_a_group_is_left_alone_after_it_has_got_other_members(harness):
+    stack_id = created(harness, {'web': group(1, cooldown=3600), 'up': policy(1)})
+    assert signal(harness, stack_id).endswith('no action required: due to cooldown, cooldown 3600')
+    assert len(members(harness, stack_id)) == 1
+
+
+def test_a_policy_says_for_how_long_the_group_is_left_alone_after_it(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1, cooldown=3600), 'down': policy(-1)})
+    signal(harness, stack_id)
+    harness.run()
+    for name in ('up', 'down'):
+        assert signal(harness, stack_id, name).endswith('no action required: due to cooldown, cooldown 3600')
+    assert len(members(harness, stack_id)) == 2
+
+
+def test_an_alarm_that_is_over_changes_nothing(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1)})
+    said = {'previous': 'alarm', 'current': 'ok', 'reason': 'quiet'}
+    assert signal(harness, stack_id, details=said) == (
+        'Signal: alarm state changed from alarm to ok (quiet); no action required: state ok'
+    )
+    signal(harness, stack_id, details={**said, 'current': 'ALARM'})
+    harness.run()
+    assert len(members(harness, stack_id)) == 2
+
+
+def test_a_signed_address_scales_without_an_account(harness):
+    address = {'get_attr': ['up', 'alarm_url']}
+    stack_id = created(harness, {'web': group(1), 'up': policy(1)}, address=address)
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    (url,) = (each['output_value'] for each in shown['outputs'])
+    assert url.startswith(f'{API}/p/signals/')
+    row = harness.row(stack_id, 'up')
+    signature = signing.Grant('p', row.id).signature(signing.key_in(row.data))
+    assert signature in url
+    harness.addresses.resource_signal_by_address(harness.context, row.id, signing.proof_of(signature))
+    harness.run()
+    assert len(members(harness, stack_id)) == 2
+    harness.addresses.resource_signal_address(harness.context, {'stack_id': stack_id}, 'up', revoke=True)
+    with pytest.raises(errors.Forbidden):
+        harness.addresses.resource_signal_by_address(harness.context, row.id, signing.proof_of(signature))
+
+
+def test_an_update_keeps_the_size_until_another_one_is_asked_for(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1)})
+    for _ in range(2):
+        signal(harness, stack_id)
+        harness.run()
+    update(harness, stack_id, {'web': group(1, value='y'), 'up': policy(1)})
+    harness.run()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE', harness.stack(stack_id).status_reason
+    assert sorted(harness.reality.values().values()) == ['y', 'y', 'y']
+    update(harness, stack_id, {'web': group(2, value='y'), 'up': policy(1)})
+    harness.run()
+    assert len(members(harness, stack_id)) == 2
+    update(harness, stack_id, {'web': group(None, value='y', most=1), 'up': policy(1)})
+    harness.run()
+    assert len(members(harness, stack_id)) == 1
+
+
+def test_an_update_that_comes_in_the_middle_of_scaling_does_not_lose_it(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1)})
+    signal(harness, stack_id)
+    update(harness, stack_id, {'web': group(1, value='y'), 'up': policy(1)})
+    told = signal(harness, stack_id)
+    assert 'no action required' in told
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE', harness.stack(stack_id).status_reason
+    assert sorted(harness.reality.values().values()) == ['y', 'y']
+
+
+def test_a_group_whose_row_is_busy_is_not_scaled(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1)})
+    for verb in ('update', 'poll'):
+        harness.reality.always[verb, members(harness, stack_id)[0]] = lambda call: InProgress(
+            {}, poll_after_s=1e6, is_told=True
+        )
+    update(harness, stack_id, {'web': group(1, value='y'), 'up': policy(1)})
+    harness.run()
+    assert signal(harness, stack_id).endswith('no action required: the group web is UPDATE_IN_PROGRESS')
+
+
+def test_wherever_the_engine_dies_a_group_is_scaled_once_or_not_at_all(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1)})
+    crashed = 0
+    for commit in range(1, 3):
+        harness.store.crash_after = harness.store.commits + commit
+        try:
+            signal(harness, stack_id)
+        except Crash:
+            crashed += 1
+        harness.restart()
+        harness.recover()
+        assert harness.state(nested(harness, stack_id).id) == 'UPDATE_COMPLETE'
+        assert len(members(harness, stack_id)) == 1 + commit
+    assert crashed
+
+
+def test_a_member_that_failed_goes_first_and_is_made_again_where_it_stays(harness):
+    stack_id = created(harness, {'web': group(1), 'up': policy(1), 'down': policy(-1)})
+    (first,) = members(harness, stack_id)
+    create = harness.reality.always
+    signal(harness, stack_id)
+    new = next(row.name for row in harness.rows(nested(harness, stack_id).id) if row.name != first)
+    create['create', new] = fails(FinalFailure('no room'))
+    harness.run()
+    assert harness.state(nested(harness, stack_id).id) == 'UPDATE_FAILED'
+    create.clear()
+    assert 'from 1 to 2' in signal(harness, stack_id)
+    harness.recover()
+    assert members(harness, stack_id) == sorted([first, new])
+
+
+def test_a_policy_without_its_group_says_so(harness):
+    resources = {'web': group(1), 'up': policy(1, auto_scaling_group_id='nobody')}
+    stack_id = created(harness, resources)
+    with pytest.raises(errors.EntityNotFound, match='Alarm up could not find scaling group named "nobody"'):
+        signal(harness, stack_id)
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'message'),
+    [
+        ({'web': group(9)}, 'DesiredCapacity must be between MinSize and MaxSize'),
+        ({'web': group(1, least=3, most=2)}, 'MinSize can not be greater than MaxSize'),
+        (
+            {'up': policy(1, min_adjustment_step=1, auto_scaling_group_id='web')},
+            'min_adjustment_step property should only be specified for adjustment_type with value percent_change',
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(harness, wrong, message):
+    with pytest.raises(errors.StackValidationFailed, match=message):
+        harness.stacks.create_stack(harness.context, 's', hot(wrong))
+
+
+def test_members_are_made_anew_a_few_at_a_time(harness):
+    """And whoever repeats a step that was taken does not take another one."""
+    rolling = {'max_batch_size': 2, 'min_in_service': 1, 'pause_time': 0}
+    stack_id = created(harness, {'web': group(4, rolling_updates=rolling)})
+    harness.reality.journal.clear()
+    update(harness, stack_id, {'web': group(4, value='y', rolling_updates=rolling)})
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE', harness.stack(stack_id).status_reason
+    traversals = harness.reader.traversals(nested(harness, stack_id).id)
+    assert [each.action for each in traversals] == ['CREATE', 'UPDATE', 'UPDATE']
+    assert sorted(harness.reality.values().values()) == ['y'] * 4
