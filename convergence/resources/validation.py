@@ -21,6 +21,8 @@ from convergence.template.secrets import METADATA, PROPERTIES, within
 
 Path = tuple[str | int, ...]
 
+UNKNOWN_PROPERTY = 'Unknown Property'
+"""In the message about a property that a type does not have."""
 
 UNKNOWN_TYPE = 'UnknownResourceType'
 """The kind of the problem that a resource type is not installed."""
@@ -76,7 +78,7 @@ def validate(
 
 def _is_consequence(problem: Problem, compiled: Compiled) -> bool:
     """Whether a mistake of the language at the same place explains a problem. A wrong name is wrong with any value."""
-    if problem.place is None or 'Unknown Property' in problem.message:
+    if problem.place is None or UNKNOWN_PROPERTY in problem.message:
         return False
     return compiled.problems.concerns(problem.place.source, problem.place.path)
 
@@ -124,8 +126,18 @@ def _large(compiled: Compiled, most: int) -> Iterator[Problem]:
 
 
 def _wrong_properties(compiled: Compiled, definition: Definition, kind: ResourceType[Any]) -> list[Problem]:
+    located: list[tuple[Place, Path]] = []
+
     def place(*path: str | int) -> Place | None:
-        return compiled.place('resources', definition.name, 'properties', *path)
+        found = compiled.place('resources', definition.name, 'properties', *path)
+        located.append((found, ('resources', definition.name, 'properties', *path)))
+        return found
+
+    def told(problem: Problem) -> Place | None:
+        """The place of a problem: that of the key where it is the name which is wrong."""
+        if UNKNOWN_PROPERTY not in problem.message:
+            return problem.place
+        return next((compiled.key_place(*path) for found, path in located if found is problem.place), problem.place)
 
     if definition.external_id is not None:
         return []  # others have made the object; nobody asks what from
@@ -135,7 +147,7 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
         known = schema.known(definition.properties)
         problems = [Problem(message, place()) for message in kind.unfit(known, compiled.goal.definitions.keys())]
     about = f'resources.{definition.name} ({definition.type}): '
-    return [Problem(about + problem.message, problem.place) for problem in problems]
+    return [Problem(about + problem.message, told(problem)) for problem in problems]
 
 
 def _wrong_attributes(compiled: Compiled, kinds: dict[str, ResourceType[Any]]) -> Iterator[Problem]:

@@ -69,6 +69,10 @@ class Compiled:
         """
         return self._document.place(path)
 
+    def key_place(self, *path: str | int) -> Place:
+        """Where the key at the end of a path stands."""
+        return self._document.key_place(path)
+
 
 def compile(
     source: str | Mapping[str, Any],

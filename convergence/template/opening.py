@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -71,11 +72,14 @@ def _version(root: Mapping[str, Json], document: ParsedDocument) -> Version:
     if version is None:
         what = f'{key}: {str(found)[:80]}' if keys else f'there is no {KEY}'
         known = ', '.join(DIALECTS[key])
-        document.problem(
-            f'The template version is invalid: "{what}". "{key}" should be one of: {known}',
-            (key,),
-            InvalidTemplateVersion,
+        message = f'The template version is invalid: "{what}". "{key}" should be one of: {known}'
+        misspelt = (
+            [] if keys else difflib.get_close_matches(KEY, [name for name in root if len(name) <= 2 * len(KEY)], 1)
         )
+        if misspelt:
+            document.key_problem(f'{message}. Did you mean "{KEY}"?', (misspelt[0],), InvalidTemplateVersion)
+        else:
+            document.problem(message, (key,), InvalidTemplateVersion)
         document.problems.raise_any()
         version = next(iter(VERSIONS.values()))
     return version

@@ -317,8 +317,25 @@ def syntax_problem(error: yaml.YAMLError, text: str, source: str) -> tuple[str, 
         place = Place(mark.line + 1, mark.column + 1, source) if mark else None
     what = getattr(error, 'problem', None) or getattr(error, 'reason', None) or 'it cannot be read'
     context = getattr(error, 'context', None)
-    hint = '; indent with spaces, not with tabs' if mark and _character(text, mark) == '\t' else ''
+    hint = _remedy(f'{what} ({context})', _character(text, mark)) if mark else ''
     return f'the {source} is not valid YAML: {what}{f" ({context})" if context else ""}{hint}', place
+
+
+def _remedy(what: str, character: str) -> str:
+    """What to do about a mistake that is made again and again, as the end of a sentence.
+
+    :param what: the parser's words.
+    :param character: the one at which it has stopped.
+    """
+    if character == '\t':
+        return '; indent with spaces, not with tabs'
+    if 'cannot start any token' in what:
+        return f'; put a text that begins with {character} in quotes'
+    if 'mapping values are not allowed' in what:
+        return '; put a text that has a colon and a space in it in quotes'
+    if 'undefined alias' in what or 'scanning an alias' in what:
+        return '; put a text that begins with * in quotes'
+    return ''
 
 
 def _character(text: str, mark: Mark) -> str:

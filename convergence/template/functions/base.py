@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Protocol
 
@@ -278,6 +280,20 @@ class Misplaced(Function):
         :raises EvaluationFailed: always.
         """
         raise EvaluationFailed(f'The function "{self._name}" is invalid in this context: a condition cannot use it.')
+
+
+def nearly(given: Iterable[str], wanted: Iterable[str]) -> str:
+    """`` Did you mean "…"?`` where a key that was given looks like a misspelt one of those that are wanted and missing.
+
+    :param given: keys of the user; only the first few, short ones are looked at.
+    """
+    given = list(itertools.islice(given, 10))
+    missing = [name for name in wanted if name not in given]
+    for name in given:
+        close = difflib.get_close_matches(name, missing, n=1) if len(name) <= 32 else []
+        if close:
+            return f' Did you mean "{close[0]}"?'
+    return ''
 
 
 def description_of(function: Function) -> str:

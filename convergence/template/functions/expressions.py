@@ -8,7 +8,15 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, NotYetKnown, is_call, type_name
+from convergence.template.functions.base import (
+    Evaluating,
+    EvaluationFailed,
+    Function,
+    NotYetKnown,
+    is_call,
+    nearly,
+    type_name,
+)
 
 
 class YaqlExpression(Function):
@@ -24,7 +32,8 @@ class YaqlExpression(Function):
             return
         entries = entries_of(argument)
         if entries is None or set(entries) != {'expression', 'data'}:
-            raise EvaluationFailed('yaql needs a map with exactly the keys expression and data.')
+            hint = nearly(entries or (), ('expression', 'data'))
+            raise EvaluationFailed(f'yaql needs a map with exactly the keys expression and data.{hint}')
         expression = entries['expression']
         if not (is_call(expression) or isinstance(expression, str)):
             raise EvaluationFailed(f'yaql: the expression must be a string, not {type_name(expression)}.')

@@ -45,7 +45,8 @@ class GetParameter(Function):
         plain = decode(argument)
         name, *path = plain if isinstance(plain, list) and plain else [plain]
         if not isinstance(name, str):
-            raise EvaluationFailed('get_param needs the name of a parameter, or a list of the name and keys.')
+            quoted = '; put a name like on, off, yes or no in quotes' if isinstance(name, bool) else ''
+            raise EvaluationFailed(f'get_param needs the name of a parameter, or a list of the name and keys{quoted}.')
         parameter = _declared(name, scope)
         if not parameter.has_value:
             return call(self.code, argument)
