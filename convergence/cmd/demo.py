@@ -1,4 +1,4 @@
-"""``make demo``: a small web site on this machine, created, changed and removed, each step checked.
+"""``make demo``: a small web site and a group of servers on this machine, made, changed and removed, each step checked.
 
 It types what anybody would type: ``convergence serve``, which needs no other service, and then ``convergence stack
 create --wait``, ``update`` and ``delete``. The local provider makes real files and a real server. All of it lives in a
@@ -39,7 +39,7 @@ from convergence.errors import ConvergenceError
 from convergence.resources.builtin.local.process_table import is_running, stop
 from convergence.resources.builtin.local.sandbox import STATE
 
-STACK = 'site'
+STACK, GROUP = 'site', 'group'
 OPERATION_LIMIT_S = 300.0
 SERVER_LIMIT_S = 120.0
 """Seconds until the server must have begun, or ended."""
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
     options = _arguments(argv)
     console = Console(highlight=False, force_terminal=False if options.plain else None)
     report = Report(console)
-    sources = [options.examples / 'site.yaml', options.examples / 'site-update.yaml']
+    sources = [options.examples / name for name in ('site.yaml', 'site-update.yaml', 'scaling.yaml')]
     if missing := [str(path) for path in sources if not path.is_file()]:
         print(f'{", ".join(missing)} not found: run this in a checkout, or name --examples DIRECTORY', file=sys.stderr)
         return 2
@@ -88,12 +88,12 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         type=Path,
         default=Path(convergence.__file__).parents[1] / 'examples',
         metavar='DIRECTORY',
-        help='where site.yaml and site-update.yaml are',
+        help='where site.yaml, site-update.yaml and scaling.yaml are',
     )
     return parser.parse_args(argv)
 
 
-def _run(report: Report, directory: Path, first: Path, second: Path) -> int:
+def _run(report: Report, directory: Path, first: Path, second: Path, group: Path) -> int:
     report.title('A web site on this machine: made, changed and removed again')
     report.say('One process serves: 1 engine, 3 workers, the API; SQLite, messages in memory.', 'dim')
     report.say(f'All that it keeps is in {directory}.', 'dim')
@@ -104,6 +104,7 @@ def _run(report: Report, directory: Path, first: Path, second: Path) -> int:
             demo.create(first)
             demo.update(second)
             demo.delete()
+            demo.scale(group)
         except KeyboardInterrupt:
             interrupted = True
             with contextlib.suppress(OSError):  # the terminal may be gone
@@ -223,16 +224,52 @@ class Demo:
         self._report.check('No file is left on the disk', not files, ', '.join(files))
         self._report.check('No process is left running', not running and _get(url) is None, ', '.join(running))
 
+    def scale(self, source: Path) -> None:
+        """Create a group, have a signal start another server, and another signal end the first one."""
+        self._report.title(f'4  Scale: {source.parent.name}/{source.name}')
+        self._type('CREATE_COMPLETE', 'create', GROUP, '-t', str(source), '--wait')
+        stack = self._api.stack(GROUP)
+        (first,) = self._group_of(stack, 1)
+        self._signal('more')
+        both = self._group_of(stack, 2)
+        self._report.check('A signal has started another server', len(both) == 2 and first in both, str(both))
+        answers = [_get(url) for url in both]
+        self._report.check('GET / of both: 200 Hello from the group', answers == [(200, 'Hello from the group')] * 2)
+        self._signal('fewer')
+        left = self._group_of(stack, 1)
+        self._report.check('Another signal has ended the oldest', first not in left and _get(first) is None, str(left))
+        self._type('DELETE_COMPLETE', 'delete', GROUP, '--yes', '--wait')
+        files = left_over(self._root)
+        self._report.check('Nothing of it is left', not files and _get(left[0]) is None, ', '.join(files))
+
     def remove(self) -> None:
-        """Delete the stack if it is still there, whatever state it is in."""
-        with contextlib.suppress(CommandFailed):
-            stack = self._api.stack(STACK)
-            self._api.send('DELETE', stack.at())
-            ends = time.monotonic() + OPERATION_LIMIT_S
-            while stack.show()['stack_status'].endswith('_IN_PROGRESS') and time.monotonic() < ends:
-                time.sleep(0.1)
+        """Delete the stacks that are still there, whatever state they are in."""
+        for name in (STACK, GROUP):
+            with contextlib.suppress(CommandFailed):
+                stack = self._api.stack(name)
+                self._api.send('DELETE', stack.at())
+                ends = time.monotonic() + OPERATION_LIMIT_S
+                while stack.show()['stack_status'].endswith('_IN_PROGRESS') and time.monotonic() < ends:
+                    time.sleep(0.1)
 
     # --- parts ------------------------------------------------------------------------------------------------
+
+    def _signal(self, policy: str) -> None:
+        _tell(self._report, 'stack', 'signal', GROUP, policy)
+        self._api.send('POST', self._api.stack(GROUP).at('resources', policy, 'signal'))
+
+    def _group_of(self, stack: StackClient, size: int) -> list[str]:
+        """Where the servers of the group are, when there are so many and it is at rest, or when it never is."""
+        row = next(one for one in stack.resources() if one['resource_name'] == 'servers')
+        nested = self._api.stack(str(row['physical_resource_id']))
+        ends = time.monotonic() + SERVER_LIMIT_S
+        while True:
+            is_at_rest = not nested.show()['stack_status'].endswith('_IN_PROGRESS')
+            told = next(each['output_value'] for each in stack.outputs() if each['output_key'] == 'urls')
+            urls = [str(url) for url in told or ()]
+            if (is_at_rest and len(urls) == size) or time.monotonic() > ends:
+                return urls
+            time.sleep(0.1)
 
     def _type(self, wanted: str, *arguments: str) -> None:
         """Run ``convergence stack …`` on this terminal, and see that it ends as wanted.
@@ -245,7 +282,7 @@ class Demo:
         if not self._report.console.is_terminal:
             environment['TTY_COMPATIBLE'] = '0'
         self._report.console.file.flush()
-        stack = self._api.stack(STACK) if arguments[0] != 'create' else None
+        stack = self._api.stack(arguments[1]) if arguments[0] != 'create' else None
         done = subprocess.run(
             [*COMMAND, 'stack', *arguments],
             env=environment,
@@ -255,7 +292,7 @@ class Demo:
         )
         if done.returncode == INTERRUPTED:
             raise KeyboardInterrupt
-        shown = (stack or self._api.stack(STACK)).show()
+        shown = (stack or self._api.stack(arguments[1])).show()
         state = str(shown['stack_status'])
         held = self._report.check(f'The stack is {state}', state == wanted)
         if not held or done.returncode:

@@ -349,6 +349,10 @@ class ResourceType(OptionalActions[P]):
         """Value of an attribute. Read once, after the action that may have changed it, asked for or not."""
         raise FinalFailure(f'attribute {name} cannot be read')
 
+    def present_attributes(self, call: Call[P]) -> tuple[str, ...]:
+        """Of a type that answers to every name: the names of the attributes that there are. Others declare theirs."""
+        return ()
+
     def signal(self, call: Call[P], details: Json) -> str:
         """Look at a signal before it is stored; what the event says of it.
 

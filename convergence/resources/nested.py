@@ -220,6 +220,11 @@ class ProviderType(NestedType[ProviderProperties]):
         given = {name: value for name, value in call.properties.parameters.items() if value is not None}
         return StackWanted(context.files[type_name], given)
 
+    @override
+    def present_attributes(self, call: Call[ProviderProperties]) -> tuple[str, ...]:
+        """The outputs of the template."""
+        return tuple(call.nested.values().outputs)
+
 
 PROVIDER = ProviderType()
 """The one instance: what it is a template of stands in the row."""

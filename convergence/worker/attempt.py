@@ -154,9 +154,9 @@ def output_of(attempt: Attempt) -> Output:
     attributes: dict[str, Json] = {}
     failures: dict[str, str] = {}
     for name in attempt.claim.node.asked:
-        wanted = (name,) if name else attribute_names(kind)
         try:
             with attempt.task.killable():
+                wanted = (name,) if name else attribute_names(kind) or kind.present_attributes(call)
                 read = {key: read_attribute(kind, call, key) for key in wanted}
             attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
         except TaskKilled:
@@ -173,7 +173,7 @@ def _shown(attempt: Attempt) -> dict[str, Json]:
     """The attributes that are only shown."""
     asked = attempt.claim.node.asked
     shown: dict[str, Json] = {}
-    for name in () if '' in asked else attributes_to_show(attempt.kind):
+    for name in () if '' in asked else _to_show(attempt):
         if name in asked:
             continue
         try:
@@ -185,3 +185,16 @@ def _shown(attempt: Attempt) -> dict[str, Json]:
         except BaseException:  # noqa: BLE001, S112 - as above; nobody depends on this one, and it is shown as null
             continue
     return shown
+
+
+def _to_show(attempt: Attempt) -> tuple[str, ...]:
+    declared = attributes_to_show(attempt.kind)
+    if declared:
+        return declared
+    try:
+        with attempt.task.killable():
+            return attempt.kind.present_attributes(attempt.call)
+    except TaskKilled:
+        raise
+    except BaseException:  # noqa: BLE001 - as above
+        return ()

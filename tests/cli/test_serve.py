@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -254,4 +255,28 @@ def test_a_program_without_a_token_completes_a_wait_condition(environment, tmp_p
     assert '/signals/' in log
     assert 'cvsig_' not in log
     gone = run(environment, tmp_path, 'stack', 'delete', 'wait', '--yes', '--wait')
+    assert gone.returncode == 0, gone.stderr
+
+
+SCALING = EXAMPLE.with_name('scaling.yaml')
+
+
+def test_a_signal_starts_another_server_which_answers(environment, tmp_path, served):
+    """See examples/scaling.yaml."""
+    made = run(environment, tmp_path, 'stack', 'create', 'group', '-t', str(SCALING), '--wait', '--wait-timeout', '100')
+    assert made.returncode == 0, (
+        made.stdout + made.stderr + run(environment, tmp_path, 'stack', 'explain', 'group').stdout
+    )
+    assert run(environment, tmp_path, 'stack', 'signal', 'group', 'more').returncode == 0
+    urls: list[str] = []
+    for _ in range(600):
+        shown = json.loads(run(environment, tmp_path, 'stack', 'show', 'group', '-f', 'json').stdout)['outputs']
+        urls = next(each['output_value'] for each in shown if each['output_key'] == 'urls')
+        if len([url for url in urls if url]) == 2:
+            break
+    assert len(set(urls)) == 2
+    for url in urls:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            assert answer.read() == b'Hello from the group\n'
+    gone = run(environment, tmp_path, 'stack', 'delete', 'group', '--yes', '--wait')
     assert gone.returncode == 0, gone.stderr

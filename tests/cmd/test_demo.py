@@ -56,7 +56,8 @@ def examples(world, change):
     changed = change(text)
     assert changed != text
     (directory / 'site.yaml').write_text(changed, encoding='utf-8')
-    shutil.copy(ROOT / 'examples' / 'site-update.yaml', directory)
+    for name in ('site-update.yaml', 'scaling.yaml'):
+        shutil.copy(ROOT / 'examples' / name, directory)
     return str(directory)
 
 
@@ -72,6 +73,8 @@ def test_everything_comes_true_and_nothing_is_left(world):
         '200 Good day from Convergence (second edition)',
         'The stack is DELETE_COMPLETE',
         'No process is left running',
+        'GET / of both: 200 Hello from the group',
+        'Another signal has ended the oldest',
         'checks passed.',
     ):
         assert text in printed

@@ -289,3 +289,60 @@ def test_members_are_made_anew_a_few_at_a_time(harness):
     traversals = harness.reader.traversals(nested(harness, stack_id).id)
     assert [each.action for each in traversals] == ['CREATE', 'UPDATE', 'UPDATE']
     assert sorted(harness.reality.values().values()) == ['y'] * 4
+
+
+def servers(size: int, image: str = 'old', **more: Any) -> dict[str, Any]:
+    """A group of servers by a launch configuration."""
+    return {
+        'configuration': {
+            'type': 'AWS::AutoScaling::LaunchConfiguration',
+            'ImageId': image,
+            'InstanceType': 'small',
+            'UserData': 'begin',
+        },
+        'web': {
+            'type': 'AWS::AutoScaling::AutoScalingGroup',
+            'AvailabilityZones': ['nova'],
+            'LaunchConfigurationName': {'get_resource': 'configuration'},
+            'MinSize': 0,
+            'MaxSize': 5,
+            'DesiredCapacity': size,
+            **more,
+        },
+        'up': {
+            'type': 'AWS::AutoScaling::ScalingPolicy',
+            'AutoScalingGroupName': {'get_resource': 'web'},
+            'AdjustmentType': 'ChangeInCapacity',
+            'ScalingAdjustment': 1,
+        },
+    }
+
+
+def test_servers_keep_their_launch_configuration_until_they_are_rolled(harness):
+    """The servers are whatever the environment maps the type of instances to."""
+    names = ('ImageId', 'InstanceType', 'UserData')
+    server = hot(
+        {'thing': {'value': {'get_param': 'ImageId'}}},
+        parameters={**{name: {'type': 'string'} for name in names}, 'Tags': {'type': 'json'}},
+        outputs={'PublicIp': {'value': {'get_attr': ['thing', 'value']}}},
+    )
+    kept = {'params': {'resource_registry': {'AWS::EC2::Instance': 'server.yaml'}}, 'files': {'server.yaml': server}}
+    outputs = {'addresses': {'value': {'get_attr': ['web', 'InstanceList']}}}
+
+    def images() -> list[str]:
+        return sorted(str(each['value']) for each in harness.reality.objects.values())
+
+    identity = harness.stacks.create_stack(harness.context, 's', hot(servers(2), outputs=outputs), **kept)
+    harness.run()
+    stack = harness.stack(identity['stack_id'])
+    assert f'{stack.action}_{stack.status}' == 'CREATE_COMPLETE', stack.status_reason
+    changed = hot(servers(2, 'new'), outputs=outputs)
+    harness.stacks.update_stack(harness.context, {'stack_id': stack.id}, changed, **kept)
+    harness.run()
+    assert images() == ['old', 'old']
+    assert signal(harness, stack.id).endswith('group web is scaled from 2 to 3 (ChangeInCapacity : 1)')
+    harness.run()
+    assert images() == ['new', 'old', 'old']
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack.id})
+    (addresses,) = (each['output_value'] for each in shown['outputs'])
+    assert sorted(addresses.split(',')) == ['new', 'old', 'old']

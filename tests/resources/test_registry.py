@@ -33,6 +33,8 @@ class Exploding(ResourceType):
 def test_the_builtin_types_are_there_and_local_ones_only_when_enabled(tmp_path):
     plain, local = Registry.builtin(), Registry.builtin(local=LocalProvider(tmp_path))
     assert plain.names() == (
+        'AWS::AutoScaling::AutoScalingGroup',
+        'AWS::AutoScaling::LaunchConfiguration',
         'AWS::AutoScaling::ScalingPolicy',
         'AWS::CloudFormation::WaitCondition',
         'AWS::CloudFormation::WaitConditionHandle',
@@ -41,6 +43,7 @@ def test_the_builtin_types_are_there_and_local_ones_only_when_enabled(tmp_path):
         'OS::Heat::CloudConfig',
         'OS::Heat::Delay',
         'OS::Heat::DeployedServer',
+        'OS::Heat::InstanceGroup',
         'OS::Heat::MultipartMime',
         'OS::Heat::None',
         'OS::Heat::RandomString',

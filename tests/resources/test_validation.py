@@ -89,7 +89,13 @@ resources:
 def test_the_examples_are_valid(tmp_path, request):
     registry = Registry.builtin(local=LocalProvider(tmp_path))
     examples = sorted((request.config.rootpath / 'examples').glob('*.yaml'))
-    assert [example.name for example in examples] == ['hello.yaml', 'site-update.yaml', 'site.yaml', 'wait.yaml']
+    assert [example.name for example in examples] == [
+        'hello.yaml',
+        'scaling.yaml',
+        'site-update.yaml',
+        'site.yaml',
+        'wait.yaml',
+    ]
     for example in examples:
         validate(compile(example.read_text(), identity=IDENTITY), registry)
 

@@ -12,6 +12,8 @@ from convergence.resources.builtin.delay import Delay
 from convergence.resources.builtin.none import NoneType
 from convergence.resources.builtin.random_string import RandomString
 from convergence.resources.builtin.scaling.groups import AutoScalingGroup
+from convergence.resources.builtin.scaling.launch import LaunchConfiguration
+from convergence.resources.builtin.scaling.servers import AwsAutoScalingGroup, InstanceGroup
 from convergence.resources.builtin.software.component import SoftwareComponent
 from convergence.resources.builtin.software.configs import CloudConfigType, SoftwareConfigType, StructuredConfigType
 from convergence.resources.builtin.software.deployed_server import DeployedServer
@@ -29,12 +31,15 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
     :param clock: seconds since the epoch; what waits is measured with. A simulator hands in its own.
     """
     return {
+        'AWS::AutoScaling::AutoScalingGroup': AwsAutoScalingGroup(),
+        'AWS::AutoScaling::LaunchConfiguration': LaunchConfiguration(),
         'AWS::CloudFormation::WaitCondition': AwsWaitCondition(),
         'OS::Heat::AccessPolicy': AccessPolicy(),
         'OS::Heat::CloudConfig': CloudConfigType(),
         'OS::Heat::AutoScalingGroup': AutoScalingGroup(),
         'OS::Heat::Delay': Delay(clock),
         'OS::Heat::DeployedServer': DeployedServer(),
+        'OS::Heat::InstanceGroup': InstanceGroup(),
         'OS::Heat::MultipartMime': MultipartMime(),
         'OS::Heat::None': NoneType(),
         'OS::Heat::RandomString': RandomString(),

@@ -1,0 +1,230 @@
+"""``OS::Heat::InstanceGroup`` and ``AWS::AutoScaling::AutoScalingGroup``: servers by a launch configuration."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from convergence.core.model import Json
+from convergence.resources.attributes import attr
+from convergence.resources.builtin.groups.batches import BatchPolicy
+from convergence.resources.builtin.groups.members import GroupMember, member
+from convergence.resources.builtin.scaling.groups import one_of, require_sizes, serving
+from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
+from convergence.resources.constraints import AllowedValues
+from convergence.resources.contract import Call, FinalFailure
+from convergence.resources.nested import NestedType
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.scaling import Bounds, ScaledType
+from convergence.resources.schema import prop
+
+SCALED, INSTANCE = 'OS::Heat::ScaledResource', 'AWS::EC2::Instance'
+"""What members are called in the template of a group, and what that is unless the environment says otherwise."""
+LONGEST_PAUSE_S = 3600.0
+_DURATION = re.compile(r'PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?')
+
+
+@dataclass(frozen=True)
+class GroupTag:
+    """A tag of a group, which its servers get too."""
+
+    key: str = prop(name='Key')
+    value: str = prop(name='Value')
+
+
+_ZONES = 'Not used.'
+_CONFIGURATION = 'The launch configuration of the servers.'
+_BALANCERS = 'Load balancers; not offered.'
+_TAGS = 'Tags of the group and of its servers.'
+
+
+@dataclass(frozen=True)
+class InstanceGroupProperties:
+    """See the descriptions of the fields."""
+
+    zones: list[Json] = prop(name='AvailabilityZones', description=_ZONES)
+    configuration: str = prop(name='LaunchConfigurationName', update_allowed=True, description=_CONFIGURATION)
+    size: int = prop(name='Size', update_allowed=True, description='How many servers there are.')
+    balancers: list[Json] | None = prop(None, name='LoadBalancerNames', description=_BALANCERS)
+    tags: list[GroupTag] | None = prop(None, name='Tags', description=_TAGS)
+
+
+@dataclass(frozen=True)
+class InstanceGroupAttributes:
+    """What can be asked of a group of servers, besides ``resource.<number or name>``."""
+
+    beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
+
+    instance_list: str | None = attr(
+        'The addresses of the servers, separated by commas; null where there are none.', name='InstanceList'
+    )
+
+
+def pause_s(text: Json) -> float:
+    """Seconds of a duration as ISO 8601 writes it: hours, minutes and seconds, such as ``PT1M30S``.
+
+    :raises FinalFailure: it is none, or longer than an hour.
+    """
+    found = _DURATION.fullmatch(str(text))
+    if found is None:
+        raise FinalFailure(f'PauseTime: {text} is not a duration such as PT1M30S')
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    whole_s = 3600 * hours + 60 * minutes + seconds
+    if whole_s > LONGEST_PAUSE_S:
+        raise FinalFailure('Maximum PauseTime is 1 hour.')
+    return whole_s
+
+
+def rolling_of(context: NestingContext, section: str) -> BatchPolicy | None:
+    """How servers are made anew, as a section of the update policy says; None: they stay what they are.
+
+    :raises FinalFailure: the policy makes no sense.
+    """
+    policy = context.update_policy.get(section)
+    if not isinstance(policy, dict):
+        return None
+    try:
+        least, most = int(str(policy.get('MinInstancesInService', 0))), int(str(policy.get('MaxBatchSize', 1)))
+    except ValueError:
+        raise FinalFailure(f'{section}: MinInstancesInService and MaxBatchSize must be numbers') from None
+    return BatchPolicy(max(most, 1), max(least, 0), pause_s(policy.get('PauseTime', 'PT0S')))
+
+
+def server_of(
+    call: Call[Any], context: NestingContext, more: Mapping[str, Json], own_tags: Mapping[str, Json]
+) -> GroupMember:
+    """What the servers of a group are: what the launch configuration says, with the tags of the group.
+
+    :param more: further properties.
+    :param own_tags: those that every group has; the first one not where the user gives a tag of that family.
+    :raises FinalFailure: the configuration is not among what the group is built on.
+    """
+    reference, given = call.properties.configuration, call.properties.tags or ()
+    found = context.required(reference)
+    if found is None:
+        raise FinalFailure(
+            f'LaunchConfigurationName ({reference}) requires a reference to the configuration, not just the name of '
+            'the resource.'
+        )
+    tags: list[Json] = [{'Key': tag.key, 'Value': tag.value} for tag in given]
+    has_family = any(tag.key.startswith('metering.') for tag in given)
+    tags += [
+        {'Key': key, 'Value': value} for number, (key, value) in enumerate(own_tags.items()) if number or not has_family
+    ]
+    return member(SCALED, {**found.properties, 'Tags': tags, **more}, found.metadata, concealed=found.concealed)
+
+
+class InstanceGroup(NestedType[Any]):
+    """A group of servers that a launch configuration describes."""
+
+    Properties: ClassVar[type[Any]] = InstanceGroupProperties
+    Attributes: ClassVar[type[Any] | None] = InstanceGroupAttributes
+
+    @override
+    def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
+        """So many servers. Those that are there change only as the update policy says."""
+        server = server_of(call, context, {}, {'metering.groupname': call.token})
+        size, rolling = max(call.properties.size, 0), rolling_of(context, 'RollingUpdate')
+        return stack_of(context, Membership(call.token, server, size, rolling, types={SCALED: INSTANCE}))
+
+    @override
+    def attribute(self, call: Call[Any], name: str) -> Json:
+        """The addresses of the servers, or what one of them tells."""
+        return told_of_servers(call, name)
+
+
+def told_of_servers(call: Call[Any], name: str) -> Json:
+    """The addresses of the servers of a group, or what one of them tells.
+
+    :raises FinalFailure: there is no such server, or it does not tell that.
+    """
+    members = list(serving(call))
+    if name != 'InstanceList':
+        return one_of(call, members, name.removeprefix('resource.'))
+    return ','.join(str(one_of(call, members, f'{key}.PublicIp')) for key in members) or None
+
+
+@dataclass(frozen=True)
+class AwsAutoScalingGroupProperties:
+    """See the descriptions of the fields."""
+
+    zones: list[Json] = prop(name='AvailabilityZones', description=_ZONES)
+    configuration: str | None = prop(
+        None, name='LaunchConfigurationName', update_allowed=True, description=_CONFIGURATION
+    )
+    instance: str | None = prop(
+        None, name='InstanceId', description='A server to take the properties of; needs a compute service.'
+    )
+    max_size: int = prop(name='MaxSize', update_allowed=True, description='How many servers there may be.')
+    min_size: int = prop(name='MinSize', update_allowed=True, description='How many servers there are at least.')
+    cooldown: float | None = prop(
+        None,
+        name='Cooldown',
+        update_allowed=True,
+        description='Seconds for which no signal changes the group after it has got other servers.',
+    )
+    desired_capacity: int | None = prop(
+        None, name='DesiredCapacity', update_allowed=True, description='How many servers there are in the beginning.'
+    )
+    grace_period: int | None = prop(None, name='HealthCheckGracePeriod', description=_ZONES)
+    health_check: str | None = prop(
+        None, name='HealthCheckType', constraints=[AllowedValues(['EC2', 'ELB'])], description=_ZONES
+    )
+    balancers: list[Json] | None = prop(None, name='LoadBalancerNames', description=_BALANCERS)
+    subnets: list[str] | None = prop(
+        None, name='VPCZoneIdentifier', description='The subnet of the servers: a list of one.'
+    )
+    tags: list[GroupTag] | None = prop(None, name='Tags', description=_TAGS)
+
+    def __post_init__(self) -> None:
+        require_sizes(self.min_size, self.max_size, self.desired_capacity)
+        if self.subnets and len(self.subnets) != 1:
+            raise ValueError('Anything other than one VPCZoneIdentifier is not supported')
+        if bool(self.instance) == bool(self.configuration):
+            raise ValueError("Either 'InstanceId' or 'LaunchConfigurationName' must be provided.")
+
+
+class AwsAutoScalingGroup(ScaledType[Any]):
+    """A group of servers that a launch configuration describes. Scaling policies change how many there are."""
+
+    Properties: ClassVar[type[Any]] = AwsAutoScalingGroupProperties
+    Attributes: ClassVar[type[Any] | None] = InstanceGroupAttributes
+
+    @override
+    def bounds(self, call: Call[Any]) -> Bounds:
+        """As the properties say."""
+        return Bounds(call.properties.min_size, call.properties.max_size, max(0.0, call.properties.cooldown or 0.0))
+
+    @override
+    def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
+        """As many servers as there are, or as are wanted now. They change only as the update policy says."""
+        size = next_size(context, call.properties.desired_capacity, call.properties.min_size)
+        rolling = rolling_of(context, 'AutoScalingRollingUpdate')
+        return stack_of(context, self._membership(call, context, self.bounds(call).within(size), rolling))
+
+    @override
+    def resized(
+        self, call: Call[Any], context: NestingContext, size: int, cooldowns: Mapping[str, Json]
+    ) -> StackWanted:
+        """Those that are there, but for the oldest, and new ones."""
+        return stack_of(context, self._membership(call, context, size, None), cooldowns)
+
+    @override
+    def attribute(self, call: Call[Any], name: str) -> Json:
+        """The addresses of the servers, or what one of them tells."""
+        return told_of_servers(call, name)
+
+    @staticmethod
+    def _membership(call: Call[Any], context: NestingContext, size: int, rolling: BatchPolicy | None) -> Membership:
+        wanted = call.properties
+        if not wanted.configuration:
+            raise FinalFailure('InstanceId needs a compute service; use LaunchConfigurationName')
+        subnet: dict[str, Json] = {'SubnetId': wanted.subnets[0]} if wanted.subnets else {}
+        tags: dict[str, Json] = {'metering.groupname': call.token, 'metering.AutoScalingGroupName': call.token}
+        server = server_of(call, context, subnet, tags)
+        return Membership(call.token, server, size, rolling, wanted.desired_capacity, {SCALED: INSTANCE})
