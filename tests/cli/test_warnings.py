@@ -22,6 +22,6 @@ def test_who_sends_a_template_is_warned(tmp_path, capsys):
 
 def test_warnings_are_told_beside_errors(tmp_path):
     path = tmp_path / 'web.yaml'
-    path.write_text(f'{TEXT}  p: {{value: {{get_param: nothing}}}}\n')
+    path.write_text(f'{TEXT}  p: {{value: {{get_param: 5}}}}\n')
     document = json.loads(CliRunner().invoke(template, ['validate', '--format', 'json', str(path)]).stdout)
     assert [len(document[name]) for name in ('errors', 'warnings')] == [1, 1]
