@@ -58,7 +58,7 @@ bench: $(VENV)/installed
 # Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
 simulate: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.simulate --time 60 --jobs 2 --alternate \
-		--drop 0.02 --double 0.02 --crash 0.002 --lag 0.005 --random 0:100 $(ARGUMENTS) tests/scenarios
+		--drop 0.02 --double 0.02 --crash 0.002 --lag 0.005 --random 0:100 --trees 0:100 $(ARGUMENTS) tests/scenarios
 
 chaos: $(VENV)/installed
 	@$(VENV)/bin/python $(PIP) --editable '.[test]'

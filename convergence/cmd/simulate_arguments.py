@@ -91,6 +91,7 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
     parser = _parser()
     given = parser.parse_args(argv)
     given.paths += [Path(f'random:{number}') for number in given.random]
+    given.paths += [Path(f'tree:{number}') for number in given.trees]
     given.paths += [Path(f'storm:{number}') for number in given.storms]
     if not given.paths:
         parser.error('there is nothing to run: name files or directories, or ask for --random programs')
@@ -185,6 +186,13 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         default=range(0),
         metavar='A:B',
         help='also programs made up by chance, those of the numbers from A to B - 1; one of them is called random:N',
+    )
+    group.add_argument(
+        '--trees',
+        type=_range,
+        default=range(0),
+        metavar='A:B',
+        help='also programs about stacks in stacks, made up by chance; one of them is called tree:N',
     )
     _add_stores(group)
     group.add_argument('--engines', type=_positive, metavar='N', help='engine processes (2; explore: 1)')

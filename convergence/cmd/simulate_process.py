@@ -28,8 +28,8 @@ def open_parts(settings: Settings) -> Parts:
     """
     from convergence.cmd.assembly import Parts, open_transport
     from convergence.cmd.database import open_database
+    from convergence.simulator.kinds import registry
     from convergence.simulator.shared import SharedReality
-    from convergence.simulator.sorts import registry
 
     types = registry(SharedReality(Path(os.environ[REALITY])))
     return Parts.of(settings, open_database(settings), open_transport(settings), types)

@@ -141,6 +141,8 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     recreated = worker.creation(resource.type).is_repeated
     nests = worker.nests(definition.type)
     adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource)
+    if nests and resource.traversal_id != view.traversal.id:
+        repeats = False  # whatever its stack does for another traversal may be late, or be cancelled any moment
     goal = ResourceGoal(definition, adopts, repeats, recreated, nests)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)

@@ -143,6 +143,8 @@ def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Ruling
         return Ruling(Disposition.REFUSE, restricted(Restriction.UPDATE))
     if row.status is not Status.COMPLETE:
         return Ruling(Disposition.REPAIR, f'its {row.action} failed')
+    if change is Change.NONE and goal.nests and row.digest is None:
+        return Ruling(Disposition.UPDATE, 'there is something to tidy up in it')
     return Ruling(Disposition.KEEP if change is Change.NONE else Disposition.UPDATE)
 
 

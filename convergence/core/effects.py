@@ -124,6 +124,18 @@ class TellParent:
 
 
 @dataclass(frozen=True, slots=True)
+class DoubtParents:
+    """A nested stack has something to tidy up: the next update of each stack around it must come down to it.
+
+    The digests of the resources on the way up are forgotten. Whoever holds one of them is not disturbed.
+
+    :param resource_id: the resource whose object the nested stack is.
+    """
+
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class InsertSignal:
     """A new signal."""
 
@@ -282,6 +294,7 @@ Effect: TypeAlias = (
     | StallTraversal
     | CountEvent
     | TellParent
+    | DoubtParents
     | InsertSignal
     | ClearHook
     | RevokeAddresses

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
-from convergence.core import leaving
+from convergence.core import leaving, nesting
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim
 from convergence.core.effects import AppendCleanup, Decision, Effect, InsertEvents, InsertResources, UpdateResource
@@ -57,7 +57,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
             changes: ResourceChange = {'physical_id': physical_id}
             return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, None, made_for.fence, changes),))
     leftover = _leftover(view, claim, physical_id, new_id())
-    effects: list[Effect] = [InsertResources((leftover,))]
+    effects: list[Effect] = [InsertResources((leftover,)), *nesting.doubted(stack)]
     traversal = view.traversal
     if traversal is None or traversal.status is not TraversalStatus.RUNNING:
         return Decision(Tracking.KNOWN, tuple(effects))

@@ -7,7 +7,9 @@ the message is lost the sweeper finds the node, because there is an event that t
 
 from __future__ import annotations
 
-from convergence.core.effects import Effect, TellParent
+from collections.abc import Sequence
+
+from convergence.core.effects import DoubtParents, Effect, TellParent
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource, Stack
 
@@ -15,6 +17,20 @@ from convergence.core.rows import Resource, Stack
 def told(stack: Stack) -> tuple[Effect, ...]:
     """What becomes true, besides, when a stack comes to rest."""
     return (TellParent(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()
+
+
+def doubted(stack: Stack) -> tuple[Effect, ...]:
+    """What becomes true, besides, when a stack gets something that its next update has to tidy up."""
+    return (DoubtParents(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()
+
+
+def is_tidy(rows: Sequence[Resource]) -> bool:
+    """Whether there is nothing in a stack that an update to the goal that it has would change.
+
+    :param rows: all of its resources.
+    """
+    names = {row.name for row in rows}
+    return len(names) == len(rows) and all(row.status is Status.COMPLETE and row.digest for row in rows)
 
 
 def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:

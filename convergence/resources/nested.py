@@ -34,16 +34,22 @@ from convergence.resources.schema import remaining
 
 P = TypeVar('P')
 
-UNTOLD_S = 600.0
-"""After so many seconds a parked resource looks at its stack though nobody has told it to: no message, and no event in
-a row, has ever been lost together."""
+AGAIN_S = 5.0
+"""After so many seconds a resource that was told looks a second time, where its stack seems to be at work; then after
+twice as many, and so on."""
 
 INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
 """An engine that does not answer is asked again until the action has taken too long."""
 
 
 class NestedType(ResourceType[P]):
-    """Base of the types whose objects are stacks. Write `wanted`, and `attribute` for what is no output."""
+    """Base of the types whose objects are stacks. Write `wanted`, and `attribute` for what is no output.
+
+    :cvar untold_s: after so many seconds a parked resource looks at its stack though nobody has told it to. The event
+        in its row is never lost, and the sweeper finds it: this is for what nobody has thought of.
+    """
+
+    untold_s: ClassVar[float] = 600.0
 
     nests = True
     token_enforced: ClassVar[bool] = True
@@ -99,7 +105,7 @@ class NestedType(ResourceType[P]):
         if begun.more:
             progress['pause_s'] = begun.pause_s
         if begun.traversal_id:
-            return InProgress(progress, poll_after_s=UNTOLD_S, is_told=True)
+            return InProgress(progress, poll_after_s=self.untold_s, is_told=True)
         return self._after(call, action, progress)
 
     @override
@@ -113,7 +119,10 @@ class NestedType(ResourceType[P]):
         if state.is_deleted:
             raise FinalFailure('the nested stack was deleted')
         if state.is_at_work:
-            return InProgress(progress, poll_after_s=UNTOLD_S, is_told=True)
+            # Told, and yet at work: by what it had to do before, or so says a server of the database that lags behind.
+            looks = int(str(progress.get('looks', 0)))
+            again_s = min(AGAIN_S * 2 ** min(looks, 32), self.untold_s)
+            return InProgress({**progress, 'looks': looks + 1}, poll_after_s=again_s, is_told=True)
         if state.has_failed:
             raise FinalFailure(state.reason)
         return self._after(call, action, progress)

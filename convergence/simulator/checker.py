@@ -27,6 +27,8 @@ from convergence.simulator.object_invariants import AfterReplacement, Dependents
 from convergence.simulator.reality import NOBODY, PhysicalObject
 from convergence.simulator.templates import Template
 from convergence.simulator.transition import Memory, NodeKey, Transition
+from convergence.simulator.tree_invariants import InTrees
+from convergence.simulator.trees import child_of
 from convergence.simulator.verification import Violation, verify_part
 
 if TYPE_CHECKING:
@@ -46,8 +48,9 @@ INVARIANTS = (
     GoesOn,
     Discreet,
     OneTenant,
+    InTrees,
 )
-"""I1 to I12."""
+"""I1 to I13."""
 
 
 class InvariantChecker:
@@ -251,9 +254,12 @@ class InvariantChecker:
                     self.note('cancel', f'{process.name} goes on with {traversal.action}, and was not told to stop')
 
     def _is_held(self, node: Node) -> bool:
-        row = self.world.store.tables.resource.get(node.resource_id or '')
+        tables = self.world.store.tables
+        row = tables.resource.get(node.resource_id or '')
         if row is None or row.owner is None:
-            return False
+            # Its stack says so when it comes to rest; whether somebody attends to that is asked of that stack.
+            child = child_of(tables, row) if row is not None and row.progress is not None else None
+            return child is not None and child.status is Status.IN_PROGRESS
         holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
         return holder is not None and any(fiber.process is holder.process for fiber in self.world.kernel.fibers)
 

@@ -24,9 +24,9 @@ from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError
 from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
+from convergence.simulator.kinds import registry
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
-from convergence.simulator.sorts import registry
 from convergence.worker.attempt import Pace
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 

@@ -8,6 +8,7 @@ from convergence.simulator.language import QueuedCall
 from convergence.simulator.object_invariants import is_of
 from convergence.simulator.reality import NOBODY
 from convergence.simulator.templates import Template
+from convergence.simulator.trees import STACK, children
 from convergence.simulator.user import PLENTY, Expectation, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import World
@@ -53,6 +54,9 @@ class FinalComparison:
         newest = {self.user.ids[name]: name for name in self.user.stacks if name in self.user.ids}
         for stack in self.world.store.tables.stack.values():
             name = newest.get(stack.id)
+            if name is None and stack.root_id is not None:
+                self._check_nested(stack)
+                continue
             if name is None and stack.deleted_at is None:
                 raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
             if self.world.reality.late and not self._again:
@@ -89,9 +93,33 @@ class FinalComparison:
         if (stack.action is Action.DELETE) is not (expected.goal is None):
             raise Violation('end state', f'{stack.name} is {stack.action}_COMPLETE, which is not what was asked for')
         wanted = self._wanted(stack, expected)
-        verify(world.reality, wanted, stack.id)
-        self._check_rows(stack, wanted)
+        self._check_tree(stack, wanted)
         self._check_rest(stack)
+
+    def _check_tree(self, stack: Stack, wanted: Template) -> None:
+        """A stack that is complete, and all that is nested in it."""
+        nested = children(self.world.store.tables, stack.id)
+        verify(self.world.reality, wanted, stack.id, {name: child.id for name, child in nested.items()})
+        self._check_rows(stack, wanted)
+        for name, resource in wanted.resources.items():
+            if resource.nested is None:
+                continue
+            child = nested.get(name)
+            if child is None or child.status is not Status.COMPLETE:
+                state = f'{child.action}_{child.status}: {child.status_reason}' if child is not None else 'not there'
+                raise Violation('end state', f'{stack.name} is complete, but the stack {name} in it is {state}')
+            self._check_tree(child, resource.nested)
+
+    def _check_nested(self, stack: Stack) -> None:
+        """What holds of a nested stack whatever its parent has come to."""
+        tables = self.world.store.tables
+        if stack.deleted_at is None:
+            parent = tables.stack.get(stack.parent_id or '')
+            if parent is None or parent.deleted_at is not None:
+                raise Violation('end state', f'the nested stack {stack.id} is in no stack')
+            if stack.status is Status.IN_PROGRESS:
+                raise Violation('end state', f'the nested stack {stack.id} is {stack.action}_IN_PROGRESS for ever')
+        self._check_tracked(stack)
 
     def _check_rest(self, stack: Stack) -> None:
         suspended = stack.action is Action.SUSPEND
@@ -141,6 +169,7 @@ class FinalComparison:
             raise Violation('end state', f'{stack.name} has rows for {names}, but wants {sorted(wanted.resources)}')
         for row in rows:
             there = row.physical_id in objects or any(is_of(row, thing) for thing in objects.values())
+            there = there or row.type == STACK
             untouched = stack.action in PERFORMED and row.action in (Action.CHECK, Action.SNAPSHOT)
             if not (row.status is Status.COMPLETE or untouched) or not (there or vanished):
                 raise Violation('end state', f'the row of {row.name} is {row.action}_{row.status}, {row.physical_id}')

@@ -322,8 +322,13 @@ class OneTenant(Invariant):
     def committed(self, step: Transition) -> Iterator[str]:
         """All rows touched."""
         owners = {*step.stacks, *step.beside}
-        for changes in (step.resources, step.traversals):
-            owners.update(row.stack_id for each in changes.values() if (row := each.after or each.before) is not None)
+        # Of the stacks around this one what is told, or doubted, is written upwards.
+        told = {effect.resource_id for effect in step.of_kind(effects.TellParent)}
+        new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
+        own = new if step.of_kind(effects.DoubtParents) else {*step.resources} - told
+        rows = [each.after or each.before for key, each in step.resources.items() if key in own]
+        ended = [each.after or each.before for each in step.traversals.values()]
+        owners.update(row.stack_id for row in (*rows, *ended) if row is not None)
         owners.update(event.stack_id for event in step.events)
         owners.update(row.stack_id for row in step.templates)
         owners.update(step.tables.traversal[traversal_id].stack_id for traversal_id, _ in step.nodes)

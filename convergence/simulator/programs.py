@@ -13,16 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from convergence.simulator.sorts import SORTS as THING_SORTS
+from convergence.simulator.sorts import Listener
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 from convergence.simulator.things import Thing
 
-NAME = re.compile(r'random:(\d{1,12})')
-"""How a random program is named in the place of a file."""
+NAME = re.compile(r'(random|tree):(\d{1,12})')
+"""How a random program is named in the place of a file; those about stacks in stacks are called trees."""
+TREES = 10**12
+"""The number of the first program about stacks in stacks."""
 
 NAMES = 'ABCDEF'
 OFTEN = 5
 """How many times as often as each of the other sorts a random resource is of the usual one."""
 SORTS = (Thing.__name__,) * OFTEN + tuple(THING_SORTS)
+BELOW = tuple(sort for sort in SORTS if sort != Listener.__name__)
+"""In a nested stack: nobody signals what is in there."""
+STACKS = 'AC'
+"""The resources that are stacks, in programs about these."""
+DEEPEST = 3
 POLICIES = (None,) * 8 + ('Retain', 'Snapshot', 'Delete')
 EXTERNAL = 'theirs'
 
@@ -30,7 +38,9 @@ EXTERNAL = 'theirs'
 def number_of(path: Path) -> int | None:
     """The number of the random program that stands in the place of a file; None for a file."""
     match = NAME.fullmatch(str(path))
-    return int(match[1]) if match else None
+    if match is None:
+        return None
+    return int(match[2]) + (TREES if match[1] == 'tree' else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,7 @@ class _Author:
     def __init__(self, number: int) -> None:
         self._random = random.Random(f'program {number}')
         self._number = number
+        self._has_trees = number >= TREES
         self._templates: list[Template] = []
 
     def write(self) -> ScenarioProgram:
@@ -108,7 +119,10 @@ class _Author:
         resources: dict[str, RsrcDef] = {}
         for position, name in enumerate(names):
             before = [other for other in names[:position] if resources[other].condition is not False]
-            resources[name] = self._resource(kinds[name], before)
+            if self._has_trees and name in STACKS:
+                resources[name] = self._stack(name, before, 1)
+            else:
+                resources[name] = self._resource(kinds[name], before)
         hooks = {}
         if self._happens(0.1):
             hooks[self._random.choice(names)] = self._random.choice(
@@ -130,6 +144,19 @@ class _Author:
         condition = self._random.choice([True, False]) if self._happens(0.1) else None
         policy = self._random.choice(POLICIES)
         return RsrcDef(properties, depends, kind=kind, deletion_policy=policy, condition=condition, patience=patience)
+
+    def _stack(self, name: str, before: Sequence[str], depth: int) -> RsrcDef:
+        """A nested stack: its resources are called like it, with a number."""
+        inner: dict[str, RsrcDef] = {}
+        for number in range(1, self._random.randint(1, 3) + 1):
+            inside = f'{name}{number}'
+            there = [other for other in inner if inner[other].condition is not False]
+            if depth < DEEPEST and number == 1 and self._happens(0.5):
+                inner[inside] = self._stack(inside, there, depth + 1)
+            else:
+                inner[inside] = self._resource(self._random.choice(BELOW), there)
+        properties: dict[str, Any] = {other.lower(): GetRes(other) for other in before if self._happens(0.3)}
+        return RsrcDef({'v': self._random.randint(0, 1), **properties}, nested=Template(inner))
 
     # --- calls ------------------------------------------------------------------------------------------------
 
@@ -198,6 +225,8 @@ class _Author:
         return f"engine.answers('{self._name()}', {question!r}, {how!r}, seconds={seconds})"
 
     def _name(self) -> str:
+        if self._has_trees and self._happens(0.6):
+            return self._random.choice(STACKS) + self._random.choice(('1', '11', '12', '2', '3'))
         return self._random.choice(NAMES)
 
 

@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from convergence.core.model import Action, Json
 from convergence.resources.contract import Answer, Call, Done, InProgress, ObjectNotFound, Observed, OutcomeUnknown
-from convergence.resources.registry import Registry
-from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Question, Reality
+from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Question
 from convergence.simulator.things import Thing, ThingProperties
 
 
@@ -180,8 +179,3 @@ SORTS: Mapping[str, type[Thing]] = {
 """The types, as scenarios call them."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name})
 """Names of types whose objects nobody can ask for: whether an interrupted creation made one cannot be known."""
-
-
-def registry(reality: Reality) -> Registry:
-    """All types on one reality."""
-    return Registry({kind.type_name: kind(reality) for kind in SORTS.values()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from typing_extensions import override
 from convergence.core.model import Json
 from convergence.simulator.sorts import SORTS
 from convergence.simulator.things import Thing
+from convergence.simulator.trees import STACK, TEMPLATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class RsrcDef:
     :param deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``.
     :param external_id: of an object that others have made.
     :param condition: False: the template has it, and does not want it.
+    :param nested: what is in it, where it is a stack.
     :param patience: ``time_limits`` in seconds, and ``retry``, as in `convergence.template.time_limits`.
     """
 
@@ -48,7 +51,9 @@ class RsrcDef:
         external_id: str | None = None,
         condition: bool | None = None,
         patience: Mapping[str, Any] | None = None,
+        nested: Template | None = None,
     ) -> None:
+        self.nested = nested
         self.properties = dict(properties)
         self.depends_on = list(depends_on)
         self.kind = kind
@@ -60,8 +65,10 @@ class RsrcDef:
     def document(self) -> dict[str, Json]:
         """The resource, as a template says it."""
         properties: dict[str, Json] = {name: _encode(value) for name, value in self.properties.items()}
+        if self.nested is not None:
+            properties[TEMPLATE] = json.dumps(self.nested.document(), sort_keys=True)
         document: dict[str, Json] = {
-            'type': SORTS[self.kind].type_name,
+            'type': SORTS[self.kind].type_name if self.nested is None else STACK,
             'properties': properties,
             'depends_on': list(self.depends_on),
         }
@@ -78,10 +85,14 @@ class RsrcDef:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RsrcDef:
         """The resource that `document` was made from."""
+        properties, nested = dict(document['properties']), None
+        if document['type'] == STACK:
+            nested = Template.from_document(json.loads(properties.pop(TEMPLATE)))
         return cls(
-            _decode(document['properties']),
+            _decode(properties),
             document['depends_on'],
-            kind=document['type'].rpartition('::')[2],
+            nested=nested,
+            kind=document['type'].rpartition('::')[2] if nested is None else Thing.__name__,
             deletion_policy=document.get('deletion_policy'),
             external_id=document.get('external_id'),
             condition=None if 'condition' not in document else document['condition'] == _CONDITIONS[True],
@@ -90,7 +101,7 @@ class RsrcDef:
 
     @override
     def __repr__(self) -> str:
-        named = ('kind', 'deletion_policy', 'external_id', 'condition', 'patience')
+        named = ('kind', 'deletion_policy', 'external_id', 'condition', 'patience', 'nested')
         usual = RsrcDef({})
         given = [f'{name}={getattr(self, name)!r}' for name in named if getattr(self, name) != getattr(usual, name)]
         return f'RsrcDef({", ".join([repr(self.properties), repr(self.depends_on), *given])})'

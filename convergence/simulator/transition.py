@@ -106,6 +106,13 @@ class Memory:
     ) -> None:
         _note(transition.resources, self._resources, effect.resource_id, transition.tables.resource)
 
+    def _upwards(self, transition: Transition, effect: effects.DoubtParents) -> None:
+        key: str | None = effect.resource_id
+        tables = transition.tables
+        while key is not None and key in tables.resource:
+            _note(transition.resources, self._resources, key, tables.resource)
+            key = tables.stack[tables.resource[key].stack_id].parent_resource_id
+
     def _many_resources(self, transition: Transition, effect: effects.UpdateResources) -> None:
         for key in effect.resource_ids:
             _note(transition.resources, self._resources, key, transition.tables.resource)
@@ -180,6 +187,7 @@ _READERS: dict[type, Any] = {
     effects.StallTraversal: Memory._traversal,
     effects.CountEvent: Memory._resource,
     effects.TellParent: Memory._resource,
+    effects.DoubtParents: Memory._upwards,
     effects.ClearHook: Memory._resource,
     effects.RevokeAddresses: Memory._resource,
     effects.NotifyNode: Memory._one_node,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from convergence.simulator.reality import NOBODY, PhysicalObject, Reality
@@ -19,10 +20,13 @@ class Violation(AssertionError):
         self.rule = rule
 
 
-def verify(reality: Reality, template: Template, stack_id: str | None = None) -> None:
+def verify(
+    reality: Reality, template: Template, stack_id: str | None = None, nested: Mapping[str, str] | None = None
+) -> None:
     """Compare reality with a template.
 
     :param stack_id: look only at objects of this stack.
+    :param nested: ids of the stacks that are nested in it, by resource name; these are verified by themselves.
     :raises Violation: they differ; the text says where.
     """
     things = [
@@ -38,12 +42,17 @@ def verify(reality: Reality, template: Template, stack_id: str | None = None) ->
             raise Violation('end state', f'{thing.name} exists twice: {by_name[thing.name].id} and {thing.id}')
         by_name[thing.name] = thing
     by_name |= _of_others(reality, template)
+    ids = {**{name: thing.id for name, thing in by_name.items()}, **(nested or {})}
+    told = {name: thing.properties for name, thing in by_name.items()}
+    told |= {name: wanted.properties for name, wanted in template.resources.items() if wanted.nested is not None}
     for name, wanted in template.resources.items():
+        if wanted.nested is not None:
+            continue
         if name not in by_name:
             raise Violation('end state', f'{name} does not exist')
         if wanted.external_id is not None:
             continue
-        properties = {key: _resolve(value, by_name) for key, value in wanted.properties.items()}
+        properties = {key: _resolve(value, told, ids) for key, value in wanted.properties.items()}
         if properties != by_name[name].properties and by_name[name].id not in reality.late:
             raise Violation('end state', f'{name} has {by_name[name].properties}, but should have {properties}')
 
@@ -66,6 +75,8 @@ def verify_part(reality: Reality, template: Template, stack_id: str) -> str | No
     by_name |= {name: [thing] for name, thing in _of_others(reality, template).items()}
     newest = {name: things[-1] for name, things in by_name.items()}
     for name, wanted in template.resources.items():
+        if wanted.nested is not None:
+            continue
         if name not in by_name:
             return f'{name} does not exist'
         if wanted.external_id is not None:
@@ -77,15 +88,13 @@ def verify_part(reality: Reality, template: Template, stack_id: str) -> str | No
     return None
 
 
-def _resolve(value: Any, things: dict[str, PhysicalObject]) -> Any:
+def _resolve(value: Any, told: Mapping[str, Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
     if isinstance(value, GetRes):
-        thing = things.get(value.target_name)
-        return thing.id if thing else None
+        return ids.get(value.target_name)
     if isinstance(value, GetAtt):
-        thing = things.get(value.target_name)
-        return thing.properties.get(value.attr) if thing else None
+        return told.get(value.target_name, {}).get(value.attr)
     if isinstance(value, dict):
-        return {key: _resolve(item, things) for key, item in value.items()}
+        return {key: _resolve(item, told, ids) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_resolve(item, things) for item in value]
+        return [_resolve(item, told, ids) for item in value]
     return value

@@ -27,14 +27,16 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kernel import Kernel, SimulatedProcess
+from convergence.simulator.kinds import registry
 from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
-from convergence.simulator.sorts import registry
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.sweeping import CandidTasks
 from convergence.simulator.threads import FiberGroups
+from convergence.simulator.trees import FOR_EVER_S, SimulatedEngines
 from convergence.worker.attempt import Pace
+from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 
 PROJECT = 'simulated'
@@ -201,6 +203,8 @@ class World(Passing):
         process, messenger = SimulatedProcess(name), SimulatedMessenger(self)
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
+            if delay_s >= FOR_EVER_S:
+                return
             self.timers.append((self.kernel.now + delay_s, MessageInFlight('check_resource', traversal_id, number)))
 
         def pause(duration_s: float) -> None:
@@ -226,6 +230,7 @@ class World(Passing):
             options,
             self.new_id,
             Timing(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
+            EngineNesting(SimulatedEngines(self), self.reader, lambda claim: Context()),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return SimulatedWorker(process, service, self.kernel.now + LEASE_S)

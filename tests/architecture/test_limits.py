@@ -47,6 +47,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/engine/nesting/operations.py Nesting'): 'one method for each action of a stack',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
+    ('wide_functions', 'convergence/simulator/templates.py __init__'): 'whatever a scenario may say of a resource',
     ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',
 }
 # Split, so that this file does not find itself.

@@ -78,8 +78,88 @@ UNFENCED = Edit(
     'if resource is None:',
 )
 """Whoever ends an action does not look whether the row is still his: the guard of the write behind it is."""
+NESTED, NESTING = 'convergence.resources.nested:NestedType', 'convergence.core.nesting'
+TREES = ('tree_create_update_delete', 'tree_rolls_back', 'tree_is_deleted_while_it_is_made')
 
 MUTANTS = (
+    Mutant(
+        'nobody tells a resource that its stack has come to rest',
+        (
+            Edit(
+                f'{NESTING}:told',
+                'return (TellParent(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()',
+                'return ()',
+            ),
+        ),
+        TREES,
+    ),
+    Mutant(
+        'what wakes a resource is only cast when nothing of its own stack is left to conclude',
+        (
+            Edit(
+                'convergence.dispatch:Dispatcher._conclude',
+                'self.cast(committed.cast)  # of the stack that this one is nested in',
+                'pass',
+            ),
+        ),
+        TREES,
+    ),
+    Mutant(
+        'a resource does not wait for its stack',
+        (Edit(f'{NESTED}._begin', 'if begun.traversal_id:', 'if False:'),),
+        TREES,
+    ),
+    Mutant(
+        'a failed stack passes as complete',
+        (Edit(f'{NESTED}.poll', 'if state.has_failed:', 'if False:'),),
+        ('tree_rolls_back',),
+    ),
+    Mutant(
+        'a cancel does not go down, and nobody notices',
+        (
+            Edit(f'{NESTED}.cancel', 'call.nested.cancel()', 'pass'),
+            Edit(
+                'convergence.engine.nesting.operations:Nesting.cancel_unwanted',
+                'if stack is None or stack.status is not Status.IN_PROGRESS:',
+                'if True:',
+            ),
+        ),
+        ('tree_sibling_fails', 'tree_is_cancelled'),
+    ),
+    Mutant(
+        'a request about a nested stack is taken however late it comes',
+        (
+            Edit(
+                f'{NESTING}:may_act',
+                'if parent is None or parent.fence != fence or parent.owner is None:',
+                'if False:',
+            ),
+            Edit(
+                f'{NESTING}:may_act',
+                'return parent.token == stack_id and parent.status is Status.IN_PROGRESS',
+                'return True',
+            ),
+            Edit(
+                'convergence.engine.nesting.operations:Nesting._held',
+                'if row is None or stack is None or traversal is None or row.fence != fence or row.token is None:',
+                'if row is None or stack is None or traversal is None:',
+            ),
+        ),
+        ('tree_is_deleted_while_it_is_made', 'tree_is_superseded', 'tree_loses_a_branch'),
+        Faults(freeze=0.02),
+    ),
+    Mutant(
+        'a stack that is to go on is joined in what it does for an older traversal',
+        (
+            Edit(f'{CHECK}:_update', 'if nests and resource.traversal_id != view.traversal.id:', 'if False:'),
+            Edit(
+                'convergence.engine.nesting.wants:NestingResource.is_served_by',
+                'return running is not None and running.for_parent and running.deadline == self.deadline()',
+                'return True',
+            ),
+        ),
+        ('tree_is_cancelled', 'tree_loses_a_branch'),
+    ),
     Mutant(
         'ignore a held lock',
         (

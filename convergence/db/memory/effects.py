@@ -158,6 +158,14 @@ def _tell_parent(draft: Draft, effect: effects.TellParent) -> None:
     ]
 
 
+def _doubt_parents(draft: Draft, effect: effects.DoubtParents) -> None:
+    row = draft.get('resource', effect.resource_id)
+    while row is not None:
+        draft.put('resource', row.id, replace(row, digest=None))
+        stack = draft.get('stack', row.stack_id)
+        row = draft.get('resource', stack.parent_resource_id or '') if stack is not None else None
+
+
 def _insert_resources(draft: Draft, effect: effects.InsertResources) -> None:
     for row in effect.resources:
         draft.put('resource', row.id, row)
@@ -288,6 +296,7 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
     effects.TellParent: _tell_parent,
+    effects.DoubtParents: _doubt_parents,
     effects.InsertSignal: _insert_signal,
     effects.ClearHook: _clear_hook,
     effects.RevokeAddresses: _revoke_addresses,

@@ -140,6 +140,12 @@ FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resourc
 COUNT_EVENT = (
     by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(events=RESOURCE.c.events + 1)
 )
+DOUBT = by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(digest=None)
+PARENT_OF = (
+    select(STACK.c.parent_resource_id)
+    .join(RESOURCE, RESOURCE.c.stack_id == STACK.c.id)
+    .where(RESOURCE.c.id == bindparam('key'))
+)
 # Nodes of the stack's current traversal, whoever has parked the row.
 WAITING_FOR = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
@@ -247,6 +253,13 @@ def _tell_parent(connection: Connection, effect: effects.TellParent, ready: Read
     if connection.execute(COUNT_EVENT, {'key': effect.resource_id}).rowcount == 1:
         found = connection.execute(WAITING_FOR, {'key': effect.resource_id})
         ready += [(traversal_id, number, phase) for traversal_id, number, phase in found]
+
+
+def _doubt_parents(connection: Connection, effect: effects.DoubtParents, ready: Ready) -> None:
+    resource_id: str | None = effect.resource_id
+    while resource_id is not None:
+        connection.execute(DOUBT, {'key': resource_id})
+        resource_id = connection.execute(PARENT_OF, {'key': resource_id}).scalar()
 
 
 def _insert_signal(connection: Connection, effect: effects.InsertSignal, ready: Ready) -> None:
@@ -386,6 +399,7 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
     effects.TellParent: _tell_parent,
+    effects.DoubtParents: _doubt_parents,
     effects.InsertSignal: _insert_signal,
     effects.ClearHook: _clear_hook,
     effects.RevokeAddresses: _revoke_addresses,

@@ -13,7 +13,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.effects import Decision, DeleteSnapshots, UpdateStack
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status
-from convergence.core.nesting import is_wanted, may_act
+from convergence.core.nesting import is_tidy, is_wanted, may_act
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
@@ -147,6 +147,7 @@ class Nesting:
         running = self._reader.traversal(present.traversal_id or '')
         is_deleting = (present.action, present.status) == (Action.DELETE, Status.IN_PROGRESS)
         if is_deleting and running is not None and (running.retains or not held.traversal.retains):
+            self._confirm(held, fence, present)
             return NestedStep(running.id)
         request = self._request(
             held,
@@ -166,8 +167,10 @@ class Nesting:
         if present is None:
             return NestedStep(is_gone=True)
         if (present.action, present.status) == (action, Status.IN_PROGRESS):
+            self._confirm(held, fence, present)
             return NestedStep(present.traversal_id or '')
         if (present.action, present.status) == (action, Status.COMPLETE) and action is not Action.CHECK:
+            self._confirm(held, fence, present)
             return NestedStep()
         may_perform(present, action)
         row, goal = self._present.goal(present)
@@ -223,9 +226,13 @@ class Nesting:
     def _update(self, held: NestingResource, fence: int, present: Stack, submission: Submission) -> str:
         before = self._reader.template(present.template_id or '')
         if before is not None and dict(before.content) == submission.content():
-            if present.status is Status.IN_PROGRESS and present.action in _GIVEN:
+            running = self._reader.traversal(present.traversal_id or '')
+            if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
+                self._confirm(held, fence, present)
                 return present.traversal_id or ''
-            if present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK):
+            is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
+            if is_there and is_tidy(self._reader.resources(present.id)):
+                self._confirm(held, fence, present)
                 return ''
         may_get_goal(present)
 
@@ -295,6 +302,23 @@ class Nesting:
             deadline=held.deadline(),
             for_parent=True,
         )
+
+    def _confirm(self, held: NestingResource, fence: int, seen: Stack) -> None:
+        """That there is nothing to begin was decided by what was read; look again at what nobody can change meanwhile.
+
+        :raises Overtaken: it was an older state of the stack.
+        """
+        guard = held.guard(fence)
+
+        def decide(view: PlanView) -> Decision[None]:
+            guard(view)
+            now = view.stack
+            same = now is not None and (now.traversal_id, now.status) == (seen.traversal_id, seen.status)
+            if not same:
+                raise Overtaken(f'stack {seen.name} has moved on')
+            return Decision(None)
+
+        self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
 
     def _start(self, stack: Stack, held: NestingResource, request: Request) -> str:
         return self._traversals.start(stack, request, held.row.id).traversal.id

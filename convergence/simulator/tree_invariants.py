@@ -1,0 +1,74 @@
+"""What must hold of stacks in stacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from convergence.core import effects
+from convergence.core.model import Action, Status
+from convergence.core.rows import Resource
+from convergence.simulator.invariants import Invariant
+from convergence.simulator.transition import Transition
+from convergence.simulator.trees import STACK, TEMPLATE, child_of
+
+if TYPE_CHECKING:
+    from convergence.db.memory.look import Tables
+
+
+class InTrees(Invariant):
+    """No nested stack without its resource; none that outlives the stack it is in; no resource ahead of its stack."""
+
+    rule = 'I13'
+
+    @override
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Resources that go or are up, stacks that are gone, and stacks that are made."""
+        tables = step.tables
+        for change in step.resources.values():
+            before, after = change.before, change.after
+            if after is None and before is not None:
+                yield from self._gone(tables, before)
+            elif after is not None and self._is_up(after) and not (before is not None and self._is_up(before)):
+                yield from self._ahead(tables, after)
+        for key, stack_change in step.stacks.items():
+            stack = stack_change.after
+            if stack is not None and stack.deleted_at is not None:
+                yield from self._outlived(tables, key)
+        for effect in step.of_kind(effects.InsertStack):
+            parent = tables.resource.get(effect.stack.parent_resource_id or '')
+            if effect.stack.parent_resource_id is not None and (parent is None or parent.action is Action.DELETE):
+                yield f'the nested stack {effect.stack.id} is made, and no resource wants it'
+
+    @staticmethod
+    def _is_up(row: Resource) -> bool:
+        return row.status is Status.COMPLETE and row.action in (Action.CREATE, Action.UPDATE)
+
+    @staticmethod
+    def _gone(tables: Tables, row: Resource) -> Iterator[str]:
+        child = child_of(tables, row)
+        if child is not None and child.parent_resource_id == row.id:
+            yield f'the row {row.id} of {row.name} goes, but the stack {child.id} is still there'
+
+    @staticmethod
+    def _ahead(tables: Tables, row: Resource) -> Iterator[str]:
+        if row.type != STACK:
+            return
+        child = child_of(tables, row)
+        if child is None or child.status is not Status.COMPLETE:
+            state = f'{child.action}_{child.status}' if child is not None else 'gone'
+            yield f'{row.name} is {row.action}_COMPLETE, but its stack is {state}'
+            return
+        content = tables.template[child.template_id or ''].content
+        wanted = row.properties.get(TEMPLATE)
+        if content['template'] != json.loads(str(wanted)):
+            yield f'{row.name} is {row.action}_COMPLETE, but its stack has another goal than it should'
+
+    @staticmethod
+    def _outlived(tables: Tables, stack_id: str) -> Iterator[str]:
+        for other in tables.stack.values():
+            if other.parent_id == stack_id and other.deleted_at is None:
+                yield f'the stack {other.id} outlives {stack_id}, in which it is nested'

@@ -1,0 +1,105 @@
+"""Stacks in stacks: the resource type whose objects are stacks, and how workers ask engines about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from convergence.core.model import Json
+from convergence.core.rows import Resource, Stack
+from convergence.engine.nesting.values import NestedReads
+from convergence.errors import NoAnswer
+from convergence.resources.attributes import AnyAttribute
+from convergence.resources.contract import Call
+from convergence.resources.nested import NestedType
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.simulator.things import ThingProperties
+
+if TYPE_CHECKING:
+    from convergence.db.memory.look import Tables
+    from convergence.simulator.world import World
+
+STACK = 'Convergence::Simulated::Stack'
+TEMPLATE = 'template'
+"""The property that says what is in a nested stack, as text: what it refers to is inside of it."""
+FOR_EVER_S = 1e6
+"""A time, in seconds, that no run lasts."""
+
+
+class SimulatedStack(NestedType[ThingProperties]):
+    """A stack. Its other properties make it depend on what they refer to, and are nothing else."""
+
+    Properties = ThingProperties
+    Attributes = AnyAttribute
+    untold_s = FOR_EVER_S  # nobody looks who was not told: that news is lost is found out about
+
+    @override
+    def wanted(self, call: Call[ThingProperties], context: NestingContext) -> StackWanted:
+        """What its template says."""
+        document: dict[str, Json] = json.loads(str(call.properties.values[TEMPLATE]))
+        return StackWanted(document)
+
+    @override
+    def attribute(self, call: Call[ThingProperties], name: str) -> Json:
+        """Attributes mirror properties."""
+        return call.properties.values.get(name)
+
+
+class SimulatedEngines:
+    """Any engine, as a worker asks it. The question may be lost, and so may the answer."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def act_on_nested_stack(self, context: Any, resource_id: str, fence: int, step: int = 0) -> dict[str, Any]:
+        """See `convergence.engine.nesting.operations`."""
+        engine = self._asked()
+        answer: dict[str, Any] = engine.parts.nesting.act_on_nested_stack(context, resource_id, fence, step)
+        self._answered()
+        return answer
+
+    def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
+        """See `convergence.engine.nesting.operations`."""
+        self._asked().parts.nesting.cancel_nested_stack(context, resource_id, fence)
+        self._answered()
+
+    def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
+        """See `convergence.engine.nesting.values`."""
+        engine = self._asked()
+        answer = NestedReads(self._world.reader, engine.parts.goals).read_nested_stack(context, stack_id)
+        self._answered()
+        return answer
+
+    def _asked(self) -> Any:
+        world = self._world
+        world.kernel.pause('ask an engine')
+        self._lose('the request')
+        return world.engines[world.choices.pick(len(world.engines))]
+
+    def _answered(self) -> None:
+        self._lose('the answer')
+        self._world.kernel.pause('answer of an engine')
+
+    def _lose(self, what: str) -> None:
+        world = self._world
+        lost = world.faults.drop and world.choices.happens(world.faults.drop)
+        if lost or world.trouble.broker_is_away:
+            world.trouble.happened()
+            raise NoAnswer(f'{what} is lost')
+
+
+def child_of(tables: Tables, row: Resource) -> Stack | None:
+    """The stack that is the object of a row, if it lives."""
+    if row.type != STACK or row.token is None:
+        return None
+    stack = tables.stack.get(row.token)
+    return stack if stack is not None and stack.deleted_at is None else None
+
+
+def children(tables: Tables, stack_id: str) -> Mapping[str, Stack]:
+    """The living stacks that are nested in one, by the names of the resources that they are."""
+    rows = [row for row in tables.resource.values() if row.stack_id == stack_id]
+    return {row.name: child for row in rows if (child := child_of(tables, row)) is not None}

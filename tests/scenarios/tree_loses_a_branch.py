@@ -1,0 +1,23 @@
+"""A nested stack is given up, and taken up again as another one."""
+
+inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
+inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})
+
+
+def tree(inner, value=0):
+    """Three levels, with something beside and on top of each."""
+    middle = Template({'M': RsrcDef({'v': 0}, nested=inner), 'N': RsrcDef({'v': value, 'm': GetRes('M')})})
+    return Template({'L': RsrcDef({'v': 0}, nested=middle), 'O': RsrcDef({'v': 0, 'l': GetRes('L')})})
+
+
+engine.create_stack('s', tree(inner0))
+engine.settle()
+engine.update_stack(
+    's',
+    Template(
+        {'L': RsrcDef({'v': 0}, nested=Template({'N': RsrcDef({'v': 1})})), 'O': RsrcDef({'v': 0, 'l': GetRes('L')})}
+    ),
+)
+engine.noop(5)
+engine.update_stack('s', tree(inner1))
+engine.settle()
