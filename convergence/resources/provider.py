@@ -36,16 +36,23 @@ class TemplateAttributes:
 
 
 class TemplateType(ResourceType[Any]):
-    """What a template offers to others. Resources cannot be made from it yet.
+    """What a template offers to others, to check those who use it. `convergence.resources.nested.ProviderType` acts.
 
+    :param defaults: values of parameters that need not be given.
     :raises StackValidationFailed: the text is no template.
     """
 
     Attributes = TemplateAttributes
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, defaults: Mapping[str, Json]) -> None:
         self.path = path
-        compiled = analyse(text, identity=Identity('', '', ''), installation=BARE, require_parameters=Require.NONE)
+        compiled = analyse(
+            text,
+            identity=Identity('', '', ''),
+            environment={'parameter_defaults': defaults} if defaults else None,
+            installation=BARE,
+            require_parameters=Require.NONE,
+        )
         self.__doc__ = compiled.description
         declared = [parameter for parameter in compiled.parameters.values() if not parameter.pseudo]
         # Names of parameters are free; those of fields are not.
@@ -64,8 +71,8 @@ class TemplateType(ResourceType[Any]):
 
     @override
     def create(self, call: Call[Any]) -> Answer:
-        """Refuse."""
-        raise FinalFailure(f'{call.name}: nested stacks are not supported yet')
+        """Refuse: this one only checks."""
+        raise FinalFailure(f'{call.name}: not made by the type that checks it')
 
 
 def _property(parameter: Any) -> Any:
@@ -76,7 +83,7 @@ def _property(parameter: Any) -> Any:
         'immutable': parameter.immutable,
         'update_allowed': not parameter.immutable,
     }
-    return prop(**options) if parameter.default is None else prop(parameter.default, **options)
+    return prop(parameter.default, **options) if parameter.has_value else prop(**options)
 
 
 @dataclass
@@ -84,9 +91,11 @@ class Templates:
     """The templates that are used as types, each read once. What cannot be read is told with the first resource.
 
     :param texts: by path.
+    :param defaults: values of parameters that need not be given: the ``parameter_defaults`` of the environment.
     """
 
     texts: Mapping[str, str]
+    defaults: Mapping[str, Json] = field(default_factory=dict)
     _read: dict[str, TemplateType | str] = field(default_factory=dict)
 
     def get(self, path: str) -> TemplateType | None:
@@ -95,7 +104,7 @@ class Templates:
             return None
         if path not in self._read:
             try:
-                self._read[path] = TemplateType(path, self.texts[path])
+                self._read[path] = TemplateType(path, self.texts[path], self.defaults)
             except (StackValidationFailed, RequestLimitExceeded) as error:
                 self._read[path] = str(error)
         found = self._read[path]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from convergence.core.model import Definition, DeletionPolicy, Json
@@ -34,6 +34,8 @@ def validate(
     *,
     ignore_unknown_types: bool = False,
     most_bytes: int = STANDARD.max_stored_bytes,
+    defaults: Mapping[str, Json] | None = None,
+    further: Iterable[Problem] = (),
 ) -> list[Problem]:
     """Check types, properties and the attributes that are asked for.
 
@@ -42,6 +44,8 @@ def validate(
 
     :param ignore_unknown_types: what is not installed makes no error.
     :param most_bytes: what a resource may store of each kind.
+    :param defaults: values of parameters in templates that are used as types, where a resource gives none.
+    :param further: what else was found to be wrong.
     :returns: what is probably not meant so, and the unknown types that were ignored, each where it stands first.
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
@@ -49,7 +53,7 @@ def validate(
     warned: set[str] = set()
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
-    templates = Templates(compiled.templates)
+    templates = Templates(compiled.templates, defaults or {})
     for name, definition in compiled.goal.definitions.items():
         if is_template(definition.type):
             found.extend(_of_template(compiled, definition, registry, templates, kinds))
@@ -67,8 +71,7 @@ def validate(
     found.extend(_snapshots(compiled, kinds))
     for name, kind in kinds.items():
         found.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
-    found.extend(_wrong_attributes(compiled, kinds))
-    found.extend(_large(compiled, most_bytes))
+    found += [*_wrong_attributes(compiled, kinds), *_large(compiled, most_bytes), *further]
     for problem in found:
         if not _is_consequence(problem, compiled):
             problems.include(problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from convergence.core.model import Json
 from convergence.errors import Place, UnknownUserParameter, UserParameterMissing
@@ -31,15 +31,24 @@ class _Given:
 
 
 class Assignment:
-    """Finds the value of each declared parameter; the request wins over the environment, that over its defaults."""
+    """Finds the value of each declared parameter; the request wins over the environment, that over its defaults.
+
+    :param undetermined: names of parameters that will have a value which nobody knows yet.
+    """
 
     def __init__(
-        self, template: ParsedDocument, environment: Environment, request: Mapping[str, Json], budget: Budget
+        self,
+        template: ParsedDocument,
+        environment: Environment,
+        request: Mapping[str, Json],
+        budget: Budget,
+        undetermined: Collection[str] = (),
     ) -> None:
         self._template = template
         self._environment = environment
         self._request = request
         self._budget = budget
+        self._undetermined = undetermined
 
     def assign(self, declared: Mapping[str, Parameter], require: Require) -> dict[str, Parameter]:
         """The parameters with their values. Wrong and missing values go to the problems."""
@@ -65,6 +74,8 @@ class Assignment:
         if default is not None:
             place = self._template.place(('parameters', parameter.name, 'default'))
             self._check(parameter, _Given(default, Source.TEMPLATE, place))
+        if parameter.name in self._undetermined:
+            return parameter
         given = self._given(parameter.name)
         if given is None:
             if default is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,12 +117,16 @@ def analyse(
     parameters: Mapping[str, Json] | None = None,
     installation: Installation = BARE,
     require_parameters: Require = Require.ALL,
+    name: str = 'template',
+    undetermined: Collection[str] = (),
 ) -> Compiled:
     """Like `compile`, but what can be understood of a wrong template is given back with its `problems`.
 
     So further checks can add what they find, and the author is told everything at once. Where something is wrong,
     the result has null or nothing; it must not be used for anything but looking for more problems.
 
+    :param name: what to call the template in errors.
+    :param undetermined: parameters that will have a value which nobody knows yet; used with `Require.NONE`.
     :raises StackValidationFailed: or a subclass: it is no template, so there is nothing to look at.
     :raises RequestLimitExceeded: a limit is exceeded; the text names it.
     """
@@ -131,12 +135,14 @@ def analyse(
     budget = Budget(limits)
     limits.check_names('parameters', parameters or {})
     limits.check_names('files', files or {})
-    document = read(source, 'template', limits, problems)
+    document = read(source, name, limits, problems)
     given = Copier('parameters of the request', limits, problems).copy(dict(parameters or {}))
     assert isinstance(given, dict)
     read_from = read_environment(environment, limits, problems)
     limits.check_names('parameters in the environment', read_from.parameters, read_from.defaults)
-    return _Compilation(document, budget, identity, installation).run(read_from, given, files or {}, require_parameters)
+    assignment = Assignment(document, read_from, given, budget, undetermined)
+    compilation = _Compilation(document, budget, identity, installation)
+    return compilation.run(read_from, assignment, files or {}, require_parameters)
 
 
 class _Compilation:
@@ -151,7 +157,7 @@ class _Compilation:
         self._installation = installation
 
     def run(
-        self, environment: Environment, given: Mapping[str, Json], files: Mapping[str, str], require: Require
+        self, environment: Environment, assignment: Assignment, files: Mapping[str, str], require: Require
     ) -> Compiled:
         opened = open_template(self._document)
         document, version, maps = opened.document, opened.version, opened.maps
@@ -159,7 +165,7 @@ class _Compilation:
         self._budget.limits.check_names('parameters of the template', maps['parameters'])
         declarations = declared(document, maps['parameters'], version, self._installation)
         check_groups(document, opened.root.get('parameter_groups'), declarations)
-        values = Assignment(document, environment, given, self._budget).assign(declarations, require)
+        values = assignment.assign(declarations, require)
         values |= self._identity.cloud_parameters() if version.is_cloud else self._identity.parameters()
         scope = Compiling(
             values,

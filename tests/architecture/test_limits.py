@@ -45,6 +45,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/db/ports.py ReaderPort'): 'one method for each question about rows',
     ('large_classes', 'convergence/db/queries/stacks.py StackReader'): 'one method for each question about rows',
     ('large_classes', 'convergence/engine/nesting/operations.py Nesting'): 'one method for each action of a stack',
+    ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
     ('wide_functions', 'convergence/simulator/templates.py __init__'): 'whatever a scenario may say of a resource',

@@ -137,11 +137,7 @@ def test_a_restriction_holds_nobody_back_who_changes_nothing_or_deletes(harness)
     harness.assert_converged(stack, {}, 'UPDATE_COMPLETE')
 
 
-def test_what_cannot_be_done_yet_is_refused(harness):
-    nested = {'resource_registry': {'My::Thing': 'inner.yaml'}}
-    inner = 'heat_template_version: newton\nparameters: {value: {type: string}}'
-    with pytest.raises(errors.NotSupported, match='nested stacks are not supported yet'):
-        create(harness, source('x'), nested, {'inner.yaml': inner})
+def test_a_hook_that_does_not_exist_is_refused(harness):
     with pytest.raises(errors.InvalidBreakPointHook):
         create(harness, source('x', 'Test::Thing'), {'resource_registry': {'resources': {'a': {'hooks': 'pre'}}}})
 

@@ -12,6 +12,7 @@ from convergence.core.model import Goal, Json
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.engine.nesting.content import with_nested
+from convergence.engine.nesting.foresight import Foresight, defaults_of
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
@@ -44,6 +45,7 @@ class Goals:
         # What was accepted once is not questioned again: a moment in the future does not stay there.
         self.yaql = evaluator()
         self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
+        self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes)
         self._kept = kept
         self._lock = Lock()
         self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
@@ -85,20 +87,29 @@ class Goals:
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
         compiled = self._analyse(stack, submission, self._installation)
-        self._check(compiled, permits)
+        self._check(compiled, submission, stack.project_id, permits)
         self._refuse_changed(stack, compiled)
         return compiled
 
     def _check(
-        self, compiled: template.Compiled, permits: Permits, *, ignore_unknown_types: bool = False
+        self,
+        compiled: template.Compiled,
+        submission: Submission,
+        project_id: str,
+        permits: Permits,
+        *,
+        ignore_unknown_types: bool = False,
     ) -> list[errors.Problem]:
         """What is asked of every template, be it to become a stack or only to be looked at; see `validate`."""
         permits.require_all(compiled)
+        nested = self.foresight.problems(compiled, submission, project_id, permits, lenient=ignore_unknown_types)
         return validate(
             compiled,
             self._registry,
             ignore_unknown_types=ignore_unknown_types,
             most_bytes=self._limits.max_stored_bytes,
+            defaults=defaults_of(submission),
+            further=nested,
         )
 
     def _refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
@@ -142,7 +153,8 @@ class Goals:
             installation=self._tolerant if ignore_unknown_types else self._installation,
             require_parameters=template.Require.NONE,
         )
-        return compiled, self._check(compiled, permits, ignore_unknown_types=ignore_unknown_types)
+        warnings = self._check(compiled, submission, project_id, permits, ignore_unknown_types=ignore_unknown_types)
+        return compiled, warnings
 
     def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
         """A template as a map, whatever form it was sent in.

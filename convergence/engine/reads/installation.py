@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
 from convergence.engine.caller import Caller
+from convergence.engine.nesting.foresight import ForeseenStack
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.reads import formats
@@ -17,6 +18,7 @@ from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
 from convergence.resources.support import Status
+from convergence.template import Compiled
 from convergence.template.functions.base import description_of
 from convergence.template.limits import STANDARD, Budget
 from convergence.template.patterns import BadPattern, Pattern
@@ -61,7 +63,7 @@ class InstallationReads:
 
         :param params: an environment.
         :param environment_files: names among the `files`; what they say, merged, wins over `params`.
-        :param show_nested: accepted; there are no nested stacks.
+        :param show_nested: also what the templates of nested stacks declare: ``NestedParameters``, by resource.
         :param ignorable_errors: numbers of errors that shall be none; 99001: a resource type is not there.
         :raises StackValidationFailed: carries everything that is wrong with the template.
         :raises Invalid: a number is that of no error.
@@ -74,6 +76,17 @@ class InstallationReads:
             Permits.of(context),
             ignore_unknown_types=UNAVAILABLE_TYPE in ignored,
         )
+        document = self._declared(compiled, template)
+        document['Environment'] = formats.environment(submission.environment, compiled.parameters)
+        if show_nested:
+            foreseen = self._goals.foresight.stacks(compiled, submission, context.project_id or '')
+            nested = self._nested_parameters(foreseen)
+            document |= {'NestedParameters': nested} if nested else {}
+        if warnings:
+            document['Warnings'] = [problem.document() for problem in warnings]
+        return document
+
+    def _declared(self, compiled: Compiled, source: str | Mapping[str, Json]) -> Document:
         document: Document = {
             'Description': compiled.description,
             'Parameters': {
@@ -81,15 +94,22 @@ class InstallationReads:
                 for name, parameter in compiled.parameters.items()
                 if not parameter.pseudo
             },
-            'Environment': formats.environment(submission.environment, compiled.parameters),
         }
-        groups = self._goals.document(template)
-        found = groups.get('parameter_groups') or groups.get('ParameterGroups')
-        if found:
-            document['ParameterGroups'] = found
-        if warnings:
-            document['Warnings'] = [problem.document() for problem in warnings]
-        return document
+        whole = self._goals.document(source)
+        groups = whole.get('parameter_groups') or whole.get('ParameterGroups')
+        return {**document, 'ParameterGroups': groups} if groups else document
+
+    def _nested_parameters(self, foreseen: Iterable[ForeseenStack]) -> Document:
+        """What the templates of nested stacks declare, by the names of the resources whose objects they are."""
+        documents: Document = {}
+        for each in foreseen:
+            below = self._nested_parameters(each.below)
+            documents[each.definition.name] = {
+                'Type': each.definition.shown_type,
+                **self._declared(each.compiled, each.submission.template),
+                **({'NestedParameters': below} if below else {}),
+            }
+        return documents
 
     def list_resource_types(
         self,

@@ -1,0 +1,249 @@
+"""Looks at the templates of nested stacks before there are any, as far as their parameters are known.
+
+What is wrong in them is told with the stack that they are to be in, not when its resources are made: the same words for
+whoever validates, previews, creates or updates, with the file and the line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from convergence import errors, template
+from convergence.concurrency import Lock
+from convergence.core.model import Definition, Json
+from convergence.engine.nesting.content import DEFAULTS, submission_of
+from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.submission import Submission
+from convergence.errors import Problem
+from convergence.expressions import evaluator
+from convergence.resources.contract import PluginFailure
+from convergence.resources.invocation import Subject, build_call
+from convergence.resources.nested import NestedType, ProviderType
+from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.registry import Registry
+from convergence.resources.validation import validate
+from convergence.template.environment import NAME as ENVIRONMENT
+from convergence.template.secrets import PROPERTIES, within
+
+DEEPEST = 5
+"""Levels that are looked at: whoever nests deeper is refused by the engine that would make that level."""
+
+MOST = 100
+"""Templates that are looked at for one request; the others are checked when their stacks are made."""
+
+GENERATED = 'the template that it makes'
+
+
+@dataclass(frozen=True, slots=True)
+class ForeseenStack:
+    """A nested stack that is to be.
+
+    :param definition: of the resource whose object it is.
+    :param compiled: its template, in which the values are missing that are not known yet.
+    :param below: what is nested in it.
+    """
+
+    definition: Definition
+    submission: Submission
+    compiled: template.Compiled
+    below: tuple[ForeseenStack, ...] = ()
+
+
+@dataclass(slots=True)
+class Foreseen:
+    """What was found out of the stacks that are nested in one.
+
+    :param problems: with the names of the resources that lead there.
+    """
+
+    stacks: list[ForeseenStack] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Look:
+    """One request: what holds for all levels, and what has been seen of it, by content."""
+
+    project_id: str
+    permits: Permits
+    ignore_unknown_types: bool
+    left: int = MOST
+    seen: dict[str, tuple[template.Compiled, Foreseen] | None] = field(default_factory=dict)
+
+
+class Foresight:
+    """Compiles and checks the templates of nested stacks.
+
+    :param most_bytes: what a resource may store of each kind.
+    """
+
+    def __init__(
+        self, registry: Registry, installation: template.Installation, *, most_bytes: int, kept: int = 256
+    ) -> None:
+        self._registry = registry
+        self._installation = installation
+        self._most_bytes = most_bytes
+        self._kept = kept
+        self._lock = Lock()
+        self._sound: OrderedDict[str, None] = OrderedDict()
+
+    def problems(
+        self, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits, *, lenient: bool
+    ) -> list[Problem]:
+        """What is wrong in what is nested. The same content is looked at once, also by later requests.
+
+        :param lenient: that a resource type is not there is no error.
+        :raises Forbidden: a resource in it is of a type that the user may not use.
+        """
+        if not any(self._registry.nests(each.type) for each in compiled.goal.definitions.values()):
+            return []
+        key = _digest([submission.content(), permits.rules and dict(permits.rules), lenient])
+        with self._lock:
+            if key in self._sound:
+                self._sound.move_to_end(key)
+                return []
+        found = self._below(compiled, submission, _Look(project_id, permits, lenient), 1).problems
+        if not found:
+            with self._lock:
+                self._sound[key] = None
+                while len(self._sound) > self._kept:
+                    self._sound.popitem(last=False)
+        return found
+
+    def stacks(self, compiled: template.Compiled, submission: Submission, project_id: str) -> list[ForeseenStack]:
+        """The nested stacks that are to be, each with those in it, as far as they are known. Nothing is refused."""
+        return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), 1).stacks
+
+    def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, depth: int) -> Foreseen:
+        found = Foreseen()
+        if depth > DEEPEST or len(compiled.problems):
+            return found
+        for definition in compiled.goal.definitions.values():
+            if not self._registry.nests(definition.type) or definition.external_id is not None:
+                continue
+            wanted, undetermined = self._wanted(definition, submission, look)
+            if wanted is None:
+                continue
+            inner = submission_of(submission, definition, wanted)
+            seen = self._look_at(definition, inner, undetermined, look, depth)
+            if seen is None:
+                continue
+            nested, below = seen
+            found.stacks.append(ForeseenStack(definition, inner, nested, tuple(below.stacks)))
+            place = compiled.place('resources', definition.name)
+            found.problems += [_led_to(problem, definition, place) for problem in below.problems]
+        return found
+
+    def _look_at(
+        self, definition: Definition, inner: Submission, undetermined: frozenset[str], look: _Look, depth: int
+    ) -> tuple[template.Compiled, Foreseen] | None:
+        """The template with what is wrong in it and in what is nested in it; None where it is no template at all."""
+        key = _digest([inner.content(), sorted(undetermined), depth])
+        if key in look.seen:
+            return look.seen[key]
+        if look.left == 0:
+            return None
+        look.left -= 1
+        look.seen[key] = None
+        try:
+            compiled = template.analyse(
+                inner.template,
+                identity=template.Identity('', '', look.project_id),
+                environment=inner.environment,
+                files=inner.files,
+                installation=self._installation,
+                require_parameters=template.Require.NONE,
+                name=definition.type if isinstance(inner.template, str) else GENERATED,
+                undetermined=undetermined,
+            )
+        except errors.StackValidationFailed:
+            return None  # told by whoever checks the resource: the template cannot be read
+        look.permits.require_all(compiled)
+        found = self._below(compiled, inner, look, depth + 1)
+        try:
+            validate(
+                compiled,
+                self._registry,
+                ignore_unknown_types=look.ignore_unknown_types,
+                most_bytes=self._most_bytes,
+                defaults=defaults_of(inner),
+                further=found.problems,
+            )
+            found.problems = []
+        except errors.StackValidationFailed as error:
+            found.problems = [problem for problem in error.problems if not _is_told(problem)]
+        look.seen[key] = compiled, found
+        return look.seen[key]
+
+    def _wanted(
+        self, definition: Definition, submission: Submission, look: _Look
+    ) -> tuple[StackWanted | None, frozenset[str]]:
+        """What stack a resource will want, and which parameters of it nobody knows yet; None where that is open."""
+        kind = self._registry.get(definition.type)
+        assert isinstance(kind, NestedType)
+        hidden = within(definition.concealed, PROPERTIES)
+        try:
+            known = template.preview(definition.properties, {}, evaluator(), hidden)
+        except errors.ConvergenceError:
+            return None, frozenset()
+        if isinstance(kind, ProviderType):
+            return _of_provider(definition, known, submission)
+        if has_unknown(known):
+            return None, frozenset()
+        subject = Subject(definition.name, '', '', look.project_id, '', '', type_name=definition.type)
+        try:
+            return kind.wanted(build_call(kind, subject, known), NestingContext(submission.files)), frozenset()
+        except (PluginFailure, errors.ConvergenceError):
+            return None, frozenset()  # told by whoever checks its properties, or when it acts
+
+
+def defaults_of(submission: Submission) -> Mapping[str, Json]:
+    """Values of parameters that hold on every level."""
+    defaults = submission.environment.get(DEFAULTS)
+    return defaults if isinstance(defaults, dict) else {}
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether a previewed value is not wholly known."""
+    if isinstance(value, dict):
+        return any(has_unknown(inner) for inner in value.values())
+    if isinstance(value, list):
+        return any(has_unknown(inner) for inner in value)
+    return value is template.UNKNOWN
+
+
+def _of_provider(
+    definition: Definition, known: Any, submission: Submission
+) -> tuple[StackWanted | None, frozenset[str]]:
+    text = submission.files.get(definition.type)
+    if text is None or not isinstance(known, dict):
+        return None, frozenset()
+    open_ones = frozenset(name for name, value in known.items() if has_unknown(value))
+    given = {name: value for name, value in known.items() if name not in open_ones and value is not None}
+    return StackWanted(text, given), open_ones
+
+
+def _is_told(problem: Problem) -> bool:
+    """Whether it is about a value that the resource gives: that is checked as its property."""
+    place = problem.place
+    return place is not None and place.source == ENVIRONMENT and place.path[:1] == ('parameters',)
+
+
+def _led_to(problem: Problem, definition: Definition, place: errors.Place) -> Problem:
+    """A problem as it is told one level further up; what stands in no file is told where its resource stands."""
+    generated = problem.place is None or problem.place.source == GENERATED
+    return replace(
+        problem,
+        message=f'resources.{definition.name}: {problem.message}',
+        place=place if generated else problem.place,
+        excerpt='' if generated else problem.excerpt,
+    )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(',', ':')).encode()).hexdigest()
