@@ -142,12 +142,17 @@ def patch(call: ApiCall) -> ApiAnswer:
 
 def preview_update(call: ApiCall) -> ApiAnswer:
     """Show what an update would change."""
-    return ApiAnswer({'resource_changes': _update(call, EngineApi.preview_update_stack)})
+    return ApiAnswer({'resource_changes': _preview_update(call)})
 
 
 def preview_patch(call: ApiCall) -> ApiAnswer:
     """Show what an update of some parts would change."""
-    return ApiAnswer({'resource_changes': _update(call, EngineApi.preview_update_stack, existing=True)})
+    return ApiAnswer({'resource_changes': _preview_update(call, existing=True)})
+
+
+def _preview_update(call: ApiCall, *, existing: bool | None = None) -> Any:
+    show_nested = call.query.flag('show_nested', empty=True) or None
+    return _update(call, EngineApi.preview_update_stack, existing=existing, show_nested=show_nested)
 
 
 def _update(call: ApiCall, operation: Callable[..., Any], *, existing: bool | None = None, **more: Any) -> Any:

@@ -119,6 +119,39 @@ class Foresight:
         """The nested stacks that are to be, each with those in it, as far as they are known. Nothing is refused."""
         return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), 1).stacks
 
+    def of(
+        self, definition: Definition, known: Any, submission: Submission, identity: template.Identity
+    ) -> ForeseenStack | None:
+        """The nested stack that a resource will be; None where that cannot be known, or it will be none.
+
+        :param known: its properties, as far as they are known.
+        :param identity: of the nested stack.
+        """
+        if not self._registry.nests(definition.type) or definition.external_id is not None:
+            return None
+        wanted, undetermined = self._wants(definition, known, submission, identity.project_id)
+        if wanted is None:
+            return None
+        inner = submission_of(submission, definition, wanted)
+        try:
+            return ForeseenStack(definition, inner, self._analysed(definition, inner, undetermined, identity))
+        except errors.StackValidationFailed:
+            return None
+
+    def _analysed(
+        self, definition: Definition, inner: Submission, undetermined: frozenset[str], identity: template.Identity
+    ) -> template.Compiled:
+        return template.analyse(
+            inner.template,
+            identity=identity,
+            environment=inner.environment,
+            files=inner.files,
+            installation=self._installation,
+            require_parameters=template.Require.NONE,
+            name=definition.type if isinstance(inner.template, str) else GENERATED,
+            undetermined=undetermined,
+        )
+
     def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, depth: int) -> Foreseen:
         found = Foreseen()
         if depth > DEEPEST or len(compiled.problems):
@@ -126,7 +159,7 @@ class Foresight:
         for definition in compiled.goal.definitions.values():
             if not self._registry.nests(definition.type) or definition.external_id is not None:
                 continue
-            wanted, undetermined = self._wanted(definition, submission, look)
+            wanted, undetermined = self._wanted(definition, submission, look.project_id)
             if wanted is None:
                 continue
             inner = submission_of(submission, definition, wanted)
@@ -151,16 +184,8 @@ class Foresight:
         look.left -= 1
         look.seen[key] = None
         try:
-            compiled = template.analyse(
-                inner.template,
-                identity=template.Identity('', '', look.project_id),
-                environment=inner.environment,
-                files=inner.files,
-                installation=self._installation,
-                require_parameters=template.Require.NONE,
-                name=definition.type if isinstance(inner.template, str) else GENERATED,
-                undetermined=undetermined,
-            )
+            identity = template.Identity('', '', look.project_id)
+            compiled = self._analysed(definition, inner, undetermined, identity)
         except errors.StackValidationFailed:
             return None  # told by whoever checks the resource: the template cannot be read
         look.permits.require_all(compiled)
@@ -181,21 +206,27 @@ class Foresight:
         return look.seen[key]
 
     def _wanted(
-        self, definition: Definition, submission: Submission, look: _Look
+        self, definition: Definition, submission: Submission, project_id: str
     ) -> tuple[StackWanted | None, frozenset[str]]:
-        """What stack a resource will want, and which parameters of it nobody knows yet; None where that is open."""
-        kind = self._registry.get(definition.type)
-        assert isinstance(kind, NestedType)
+        """See `_wants`, of a resource of which only what the template says is known."""
         hidden = within(definition.concealed, PROPERTIES)
         try:
             known = template.preview(definition.properties, {}, evaluator(), hidden)
         except errors.ConvergenceError:
             return None, frozenset()
+        return self._wants(definition, known, submission, project_id)
+
+    def _wants(
+        self, definition: Definition, known: Any, submission: Submission, project_id: str
+    ) -> tuple[StackWanted | None, frozenset[str]]:
+        """What stack a resource will want, and which parameters of it nobody knows yet; None where that is open."""
+        kind = self._registry.get(definition.type)
+        assert isinstance(kind, NestedType)
         if isinstance(kind, ProviderType):
             return _of_provider(definition, known, submission)
         if has_unknown(known):
             return None, frozenset()
-        subject = Subject(definition.name, '', '', look.project_id, '', '', type_name=definition.type)
+        subject = Subject(definition.name, '', '', project_id, '', '', type_name=definition.type)
         try:
             return kind.wanted(build_call(kind, subject, known), NestingContext(submission.files)), frozenset()
         except (PluginFailure, errors.ConvergenceError):

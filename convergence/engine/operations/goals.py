@@ -250,9 +250,9 @@ class Goals:
             installation=installation,
         )
         logs.conceal(compiled.secrets)
-        return self._nesting(compiled, submission)
+        return self.nesting(compiled, submission)
 
-    def _nesting(self, compiled: template.Compiled, submission: Submission) -> template.Compiled:
+    def nesting(self, compiled: template.Compiled, submission: Submission) -> template.Compiled:
         """The same, with what nested stacks are made from besides their properties."""
         definitions = compiled.goal.definitions
         nested = {

@@ -20,6 +20,7 @@ _OFFERED = (
     'idempotency_key',
     'expected_traversal',
     'adopt_stack_data',
+    'show_nested',
 )
 _KNOWN_ELSEWHERE = (
     'converge',
@@ -40,6 +41,7 @@ class StackOptions:
     :param idempotency_key: by what a request to create a stack is known again.
     :param expected_traversal: the traversal that a stack must have to be updated.
     :param adopt_stack_data: from which a stack is to be adopted.
+    :param show_nested: whether a preview goes down into nested stacks.
     """
 
     timeout_mins: int | None = None
@@ -50,6 +52,7 @@ class StackOptions:
     idempotency_key: str | None = None
     expected_traversal: str | None = None
     adopt_stack_data: Any = None
+    show_nested: bool = False
 
     @classmethod
     def of(cls, args: Mapping[str, Any] | None) -> StackOptions:
@@ -72,6 +75,7 @@ class StackOptions:
             idempotency_key=_word(args, 'idempotency_key'),
             expected_traversal=_word(args, 'expected_traversal'),
             adopt_stack_data=args.get('adopt_stack_data'),
+            show_nested=bool(_flag(args, 'show_nested')),
         )
 
     def changes(self) -> StackChange:

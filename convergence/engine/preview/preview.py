@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from convergence import errors, template
@@ -15,6 +15,7 @@ from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.stacks import Stacks
+from convergence.engine.operations.submission import Submission
 from convergence.engine.preview.planned_changes import (
     PlannedChange,
     PlannedChanges,
@@ -29,10 +30,21 @@ from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import concealed_texts, known_secrets, made_from, secret_places, secret_properties
 from convergence.secrecy import MASK, masked_at, without
+from convergence.template.parameters import Identity
 from convergence.template.secrets import PROPERTIES, within
 
 UNKNOWN_TEXT = '(known after apply)'
 """Shown for a value that cannot be known before the update."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """A stack as it is, and what it shall become."""
+
+    stack: Stack
+    rows: Sequence[Resource]
+    compiled: template.Compiled
+    submission: Submission
 
 
 class Previews:
@@ -74,11 +86,51 @@ class Previews:
         environment_files: list[str] | None = None,
     ) -> dict[str, list[Document]]:
         """What an update with the same arguments would do; see `preview_update`."""
-        stack, _, compiled = self._stacks.proposed(
-            context, stack_identity, StackOptions.of(args), template, params, files, environment_files
+        options = StackOptions.of(args)
+        stack, submission, compiled = self._stacks.proposed(
+            context, stack_identity, options, template, params, files, environment_files
         )
         rows = self._reader.resources(stack.id)
-        return preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
+        lists = preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
+        if options.show_nested:
+            self._add_nested(lists, _Goal(stack, rows, compiled, submission))
+        return lists
+
+    def _add_nested(self, lists: dict[str, list[Document]], goal: _Goal) -> None:
+        """Add what would become of the resources of nested stacks, each to the list of its own fate."""
+        planned = PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry).find()
+        current = in_service(goal.rows, goal.stack.template_id)
+        for name in {**planned, **current}:
+            row, change = current.get(name), planned.get(name)
+            child = self._reader.stack(row.token) if row is not None and row.token is not None else None
+            if child is not None and child.deleted_at is not None:
+                child = None
+            fate = change.fate if change is not None else PreviewedAction.DELETED
+            if change is None or fate not in (PreviewedAction.ADDED, PreviewedAction.UPDATED):
+                if child is not None and (change is not None or not _is_retained(row)):
+                    self._add_all(lists, child, name, fate)
+                continue
+            nested = child or replace(goal.stack, id='None', name=f'{goal.stack.name}-{name}', template_id=None)
+            identity = Identity(nested.id, nested.name, nested.project_id)
+            definition = goal.compiled.goal.definitions[name]
+            foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
+            if foreseen is None:
+                continue
+            compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission)
+            rows = self._reader.resources(child.id) if child is not None else []
+            inner = _Goal(nested, rows, compiled, foreseen.submission)
+            secrets = self._earlier_secrets(nested, rows)
+            _extend(lists, preview_update(nested, rows, compiled, self._registry, secrets, name))
+            self._add_nested(lists, inner)
+
+    def _add_all(self, lists: dict[str, list[Document]], stack: Stack, parent: str, fate: PreviewedAction) -> None:
+        """All resources of a nested stack, and of those in it, share the fate of the resource that it is."""
+        for name, row in sorted(in_service(self._reader.resources(stack.id), stack.template_id).items()):
+            summary = formats.resource_summary(ShownMember(stack, row, parent), ())
+            lists[fate].append({**summary, **_verdict(PlannedChange(fate))})
+            child = self._reader.stack(row.token) if row.token is not None else None
+            if child is not None and child.deleted_at is None:
+                self._add_all(lists, child, name, fate)
 
     def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
         """The hidden values of the goals that the resources were made from; None where they are not known any more."""
@@ -97,11 +149,13 @@ def preview_update(
     compiled: template.Compiled,
     registry: Registry,
     earlier_secrets: frozenset[str] | None = frozenset(),
+    parent_resource: str | None = None,
 ) -> dict[str, list[Document]]:
     """The resources of a stack by what an update to `compiled` would do to them.
 
     :param rows: all resource rows of the stack.
     :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
+    :param parent_resource: name of the resource whose object the stack is.
     :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides what a
         resource has anywhere, `certainty`, `reason`, `changed_properties`, `property_changes` and, unless it is
         deleted, the wanted `properties`. A property change has the name, the values `before` and `after`, and
@@ -121,7 +175,7 @@ def preview_update(
         concealment = _Concealment(registry, compiled.secrets, definition, row, planned.wanted)
         document = {
             **formats.resource_summary(
-                ShownMember(stack, row or _not_made(stack, definition)), needed_by.get(name, ())
+                ShownMember(stack, row or _not_made(stack, definition), parent_resource), needed_by.get(name, ())
             ),
             **({} if row else {'creation_time': None, 'updated_time': None}),
             'resource_type': definition.shown_type,
@@ -130,21 +184,31 @@ def preview_update(
             'property_changes': _changes(planned, row, registry, concealment, earlier_secrets),
         }
         lists[planned.fate].append(document)
-    lists[PreviewedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found])
+    lists[PreviewedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found], parent_resource)
     return lists
 
 
-def _deleted(stack: Stack, rows: Sequence[Resource]) -> list[Document]:
+def _extend(lists: dict[str, list[Document]], more: Mapping[str, list[Document]]) -> None:
+    for fate, documents in more.items():
+        lists[fate] += documents
+
+
+def _deleted(stack: Stack, rows: Sequence[Resource], parent_resource: str | None) -> list[Document]:
     """The resources that are not wanted any more, by name. What was never begun just disappears."""
     documents: list[Document] = []
     for _, row in sorted(in_service(rows, stack.template_id).items()):
         if was_never_made(row):
             continue
-        retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
-        reason = 'it is not in the template' + ('; its physical object is kept' if retained else '')
+        reason = 'it is not in the template' + ('; its physical object is kept' if _is_retained(row) else '')
         verdict = _verdict(PlannedChange(PreviewedAction.DELETED, reason=reason))
-        documents.append({**formats.resource_summary(ShownMember(stack, row), ()), **verdict})
+        documents.append({**formats.resource_summary(ShownMember(stack, row, parent_resource), ()), **verdict})
     return documents
+
+
+def _is_retained(row: Resource | None) -> bool:
+    """Whether the object of a resource stays when the resource is removed."""
+    definition = row.definition if row is not None else None
+    return definition is not None and definition.deletion_policy is DeletionPolicy.RETAIN
 
 
 def _not_made(stack: Stack, definition: Definition) -> Resource:

@@ -1,0 +1,68 @@
+"""What an update would do, down to the resources of nested stacks: no more than it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convergence.engine.preview.preview import Previews
+from tests.engine.test_nested import CHILD, create, nested, tree, update
+from tests.harness import Harness, hot
+
+
+def foreseen(harness: Harness, stack_id: str, resources: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
+    """By list of the preview, the resources in it: each with the one that it is in."""
+    previews = Previews(harness.reader, harness.registry, harness.stacks)
+    lists = previews.preview_update_stack(
+        harness.context, {'stack_id': stack_id}, hot(resources), files=files, args={'show_nested': True}
+    )
+    return {
+        fate: [(each.get('parent_resource'), each['resource_name'], each['certainty']) for each in documents]
+        for fate, documents in lists.items()
+        if documents
+    }
+
+
+def test_only_what_changes_below_is_said_to_change(harness):
+    """A value goes down three levels to one of two things; beside it is a tree that stays as it is."""
+    files = {**tree(3), 'level3.yaml': nested(count=1, still={'value': 'as it was'}), CHILD: nested()}
+    before = {'below': {'type': 'level1.yaml', 'value': 'a'}, 'child': {'type': CHILD, 'value': 'x'}}
+    stack_id = create(harness, before, files)
+    harness.run()
+    same = foreseen(harness, stack_id, before, files)
+    assert set(same) == {'unchanged'} and len(same['unchanged']) == 7
+    after = {**before, 'below': {'type': 'level1.yaml', 'value': 'b'}}
+    told = foreseen(harness, stack_id, after, files)
+    assert told == {
+        'updated': [
+            (None, 'below', 'certain'),
+            ('below', 'below', 'certain'),
+            ('below', 'below', 'certain'),
+            ('below', 'thing0', 'certain'),
+        ],
+        'unchanged': [(None, 'child', 'certain'), ('below', 'still', 'certain'), ('child', 'thing0', 'certain')],
+    }
+    steps = len(harness.reality.journal)
+    update(harness, stack_id, after, files)
+    harness.run()
+    assert [each[1] for each in harness.reality.journal[steps:] if each[0] == 'update'] == ['thing0']
+
+
+def test_what_is_added_and_removed_with_a_nested_stack_is_told(harness):
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'x'}}, {CHILD: nested(count=2)})
+    harness.run()
+    more = {'other': {'type': CHILD, 'value': 'y'}}
+    told = foreseen(harness, stack_id, more, {CHILD: nested(count=1)})
+    assert told == {
+        'added': [(None, 'other', 'certain'), ('other', 'thing0', 'certain')],
+        'deleted': [
+            (None, 'child', 'certain'),
+            ('child', 'thing0', 'certain'),
+            ('child', 'thing1', 'certain'),
+        ],
+    }
+    fewer = foreseen(harness, stack_id, {'child': {'type': CHILD, 'value': 'x'}}, {CHILD: nested(count=1)})
+    assert fewer == {
+        'updated': [(None, 'child', 'certain')],
+        'unchanged': [('child', 'thing0', 'certain')],
+        'deleted': [('child', 'thing1', 'certain')],
+    }
