@@ -168,6 +168,8 @@ class Definition:
         paths that begin with ``properties`` or ``metadata``, of values as they are when all is resolved. No part of
         what the resource is.
     :param private: the same for what is computed from values that resource types keep secret.
+    :param harmless: attributes of which it is known that they tell nothing hidden: outputs of a nested stack. No part
+        of what the resource is.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Definition:
     secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
     hidden: tuple[Path, ...] = field(default=(), compare=False)
     private: tuple[Path, ...] = field(default=(), compare=False)
+    harmless: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def concealed(self) -> tuple[Path, ...]:
@@ -239,6 +242,8 @@ class Definition:
             document['hidden'] = [list(path) for path in self.hidden]
         if self.private:
             document['private'] = [list(path) for path in self.private]
+        if self.harmless:
+            document['harmless'] = list(self.harmless)
         return document
 
     @classmethod
@@ -246,8 +251,9 @@ class Definition:
         """The definition that `document` was made from, whatever version did so: what is missing has its default."""
         requires, uses = document.get('requires') or [], document.get('uses') or {}
         hooks, restrictions = document.get('hooks') or [], document.get('restrictions') or []
-        secrets = document.get('secrets') or []
+        secrets, harmless = document.get('secrets') or [], document.get('harmless') or []
         assert isinstance(secrets, list)
+        assert isinstance(harmless, list)
         assert isinstance(hooks, list)
         assert isinstance(restrictions, list)
         limits, policy = document.get('time_limits') or {}, document.get('retry')
@@ -274,6 +280,7 @@ class Definition:
             secrets=tuple(str(secret) for secret in secrets),
             hidden=_paths(document.get('hidden')),
             private=_paths(document.get('private')),
+            harmless=tuple(str(name) for name in harmless),
         )
 
 

@@ -75,7 +75,7 @@ def with_secrets(
 
     :param discretion: what is known of resource types; None: of none.
     """
-    return _with_places(_with_texts(definitions, hidden_values(parameters)), discretion or Talkative())
+    return with_places(_with_texts(definitions, hidden_values(parameters)), discretion or Talkative())
 
 
 def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -> dict[str, Definition]:
@@ -99,7 +99,7 @@ def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -
     return {name: replace(definition, secrets=tuple(sorted(met[name]))) for name, definition in definitions.items()}
 
 
-def _with_places(definitions: Mapping[str, Definition], discretion: Discretion) -> dict[str, Definition]:
+def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -> dict[str, Definition]:
     """The definitions with the places to which hidden and secret values get through attributes.
 
     Each once, after all that it requires; resources that require each other in a circle are refused elsewhere.
@@ -127,6 +127,8 @@ def _with_places(definitions: Mapping[str, Definition], discretion: Discretion) 
 
 def tells_hidden(definition: Definition, attribute: str | None, discretion: Discretion) -> bool:
     """Whether an attribute of a resource may tell what is computed from hidden parameters."""
+    if attribute in definition.harmless:
+        return False
     return _tells(definition, attribute, definition.hidden, discretion)
 
 

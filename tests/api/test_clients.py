@@ -108,6 +108,41 @@ def test_the_life_of_a_stack_with_openstack(run):
     assert 'Stack not found: cli' in run('stack', 'show', 'cli', code=1)
 
 
+OUTER = """
+heat_template_version: 2018-08-31
+parameters:
+  text: {type: string, default: hello}
+resources:
+  child: {type: one.yaml, properties: {text: {get_param: text}}}
+outputs:
+  shown: {value: {get_attr: [child, shown]}}
+"""
+
+
+def test_a_stack_in_a_stack_with_openstack(run, tmp_path):
+    (tmp_path / 'outer.yaml').write_text(OUTER)
+    nested = run('orchestration', 'template', 'validate', '-t', 'outer.yaml', '--show-nested', '-f', 'json')
+    assert nested['NestedParameters']['child']['Type'].endswith('one.yaml')
+    run('stack', 'create', '-t', 'outer.yaml', '--wait', 'outer')
+    assert [each['Stack Name'] for each in run('stack', 'list', '-f', 'json')] == ['outer']
+    listed = run('stack', 'list', '--nested', '-f', 'json')
+    ids = {each['Stack Name'].rpartition('-')[0] or each['Stack Name']: each['ID'] for each in listed}
+    parents = {each['Stack Name'].rpartition('-')[0] or each['Stack Name']: each['Parent'] for each in listed}
+    assert parents == {'outer': None, 'outer-child': ids['outer']}
+    rows = run('stack', 'resource', 'list', 'outer', '--nested-depth', '2', '-f', 'json')
+    assert {each['resource_name']: each['stack_name'].startswith('outer-child-') for each in rows} == {
+        'child': False,
+        'first': True,
+        'second': True,
+    }
+    events = run('stack', 'event', 'list', 'outer', '--nested-depth', '2', '-f', 'json')
+    assert {'child', 'first', 'second'} <= {each['resource_name'] for each in events}
+    run('stack', 'update', '--existing', '--parameter', 'text=b', '--wait', 'outer')
+    assert run('stack', 'output', 'show', 'outer', 'shown', '-f', 'json')['output_value'] == 'b'
+    run('stack', 'delete', '--yes', '--wait', 'outer')
+    assert run('stack', 'list', '--nested', '-f', 'json') == []
+
+
 def test_an_operation_is_cancelled_with_openstack(run):
     run('stack', 'create', '-t', 'slow.yaml', 'slow')
     assert 'CREATE_FAILED' in run('stack', 'cancel', '--no-rollback', '--wait', 'slow', code=1)

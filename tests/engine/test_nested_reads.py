@@ -11,7 +11,7 @@ from convergence.engine.reads.answers import ResourceReads, StackReads
 from convergence.resources.contract import InProgress
 from convergence.rpc.engine_api import EventQuery, StackQuery
 from tests.engine.test_nested import CHILD, child_of, create, lowest, nested, tree, update
-from tests.harness import Harness
+from tests.harness import Harness, hot
 
 THREE = {'below': {'type': 'level1.yaml', 'value': 'a'}, 'beside': {'value': 'x', 'after': ['below']}}
 
@@ -166,3 +166,27 @@ def test_events_of_nested_stacks_are_told_with_their_own_stacks(harness, resourc
     ]
     (root,) = {each['root_stack_id']['stack_id'] for each in told({'stack_id': below[1].id}, nested_depth=1)}
     assert root == identity['stack_id']
+
+
+def test_what_a_nested_template_hides_is_hidden_above_and_nothing_else(harness, resources, stacks):
+    """The parent's template knows nothing of secrets: it is the nested one that calls its parameter hidden."""
+    parameters = {'secret': {'type': 'string', 'hidden': True}, 'name': {'type': 'string'}}
+    inner = hot(
+        {'kept': {'value': {'get_param': 'secret'}}, 'open': {'value': {'get_param': 'name'}}},
+        parameters=parameters,
+        outputs={
+            'told': {'value': {'get_attr': ['kept', 'value']}},
+            'name': {'value': {'get_attr': ['open', 'value']}},
+        },
+    )
+    outputs = {name: {'value': {'get_attr': ['child', name]}} for name in ('told', 'name')}
+    child = {'type': CHILD, 'secret': 'opensesame', 'name': 'web'}
+    identity = harness.stacks.create_stack(
+        harness.context, 's', hot({'child': child}, outputs=outputs), files={CHILD: inner}
+    )
+    harness.run()
+    assert harness.reality.values() == {'kept': 'opensesame', 'open': 'web'}
+    (shown,) = stacks.show_stack(harness.context, identity)
+    assert {each['output_key']: each['output_value'] for each in shown['outputs']} == {'told': '******', 'name': 'web'}
+    resource = resources.describe_stack_resource(harness.context, identity, 'child', ['told', 'name'])
+    assert (resource['attributes']['told'], resource['attributes']['name']) == ('******', 'web')

@@ -13,6 +13,7 @@ from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.engine.nesting.content import with_nested
 from convergence.engine.nesting.foresight import Foresight, defaults_of
+from convergence.engine.nesting.hiding import with_hidden
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
@@ -250,9 +251,9 @@ class Goals:
             installation=installation,
         )
         logs.conceal(compiled.secrets)
-        return self.nesting(compiled, submission)
+        return self.nesting(compiled, submission, stack.project_id)
 
-    def nesting(self, compiled: template.Compiled, submission: Submission) -> template.Compiled:
+    def nesting(self, compiled: template.Compiled, submission: Submission, project_id: str) -> template.Compiled:
         """The same, with what nested stacks are made from besides their properties."""
         definitions = compiled.goal.definitions
         nested = {
@@ -262,7 +263,8 @@ class Goals:
         }
         if not nested:
             return compiled
-        return replace(compiled, goal=Goal({**definitions, **nested}, compiled.goal.asked))
+        whole = replace(compiled, goal=Goal({**definitions, **nested}, compiled.goal.asked))
+        return with_hidden(whole, self.foresight.stacks(whole, submission, project_id), self.discretion)
 
 
 def _names_of_values(environment: Mapping[str, Json]) -> set[str]:

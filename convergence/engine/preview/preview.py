@@ -116,7 +116,7 @@ class Previews:
             foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
             if foreseen is None:
                 continue
-            compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission)
+            compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
             rows = self._reader.resources(child.id) if child is not None else []
             inner = _Goal(nested, rows, compiled, foreseen.submission)
             secrets = self._earlier_secrets(nested, rows)
