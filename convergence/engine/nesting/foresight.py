@@ -21,7 +21,6 @@ from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.errors import Problem
 from convergence.expressions import evaluator
-from convergence.resources.contract import PluginFailure
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType, ProviderType
 from convergence.resources.nesting import NestingContext, StackWanted
@@ -229,8 +228,8 @@ class Foresight:
         subject = Subject(definition.name, '', '', project_id, '', '', type_name=definition.type)
         try:
             return kind.wanted(build_call(kind, subject, known), NestingContext(submission.files)), frozenset()
-        except (PluginFailure, errors.ConvergenceError):
-            return None, frozenset()  # told by whoever checks its properties, or when it acts
+        except Exception:  # noqa: BLE001 - a type's own code was asked; what it minds is told when it acts
+            return None, frozenset()
 
 
 def defaults_of(submission: Submission) -> Mapping[str, Json]:
