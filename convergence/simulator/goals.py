@@ -30,8 +30,8 @@ class SimulatedGoals(Goals):
     @override
     def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
         """As the base class, without the checks that scenarios need not pass."""
-        return self._nesting(_compile(submission), submission)
+        return self.nesting(_compile(submission), submission)
 
     @override
     def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
-        return self._nesting(_compile(submission), submission)
+        return self.nesting(_compile(submission), submission)

@@ -253,8 +253,13 @@ class Goals:
         logs.conceal(compiled.secrets)
         return self.nesting(compiled, submission, stack.project_id)
 
-    def nesting(self, compiled: template.Compiled, submission: Submission, project_id: str) -> template.Compiled:
-        """The same, with what nested stacks are made from besides their properties."""
+    def nesting(
+        self, compiled: template.Compiled, submission: Submission, project_id: str | None = None
+    ) -> template.Compiled:
+        """The same, with what nested stacks are made from besides their properties, and what their templates hide.
+
+        :param project_id: None: what they hide is not looked for.
+        """
         definitions = compiled.goal.definitions
         nested = {
             name: with_nested(definition, submission)
@@ -264,6 +269,8 @@ class Goals:
         if not nested:
             return compiled
         whole = replace(compiled, goal=Goal({**definitions, **nested}, compiled.goal.asked))
+        if project_id is None:
+            return whole
         return with_hidden(whole, self.foresight.stacks(whole, submission, project_id), self.discretion)
 
 
