@@ -300,6 +300,8 @@ class Output:
     :param reference: what `get_resource` gives; usually the physical id.
     :param attributes: value of each attribute that the template asks for and that could be read.
     :param errors: for each attribute that could not be read, why. It fails whoever uses it, nobody else.
+    :param each: the attributes that hold a value for each of several members, and how many keys lead to those values:
+        further keys go into each of them.
     :param shown: attributes that the template does not ask for. They are for people who look at the resource; nothing
         depends on them.
     """
@@ -309,6 +311,7 @@ class Output:
     attributes: Mapping[str, Json] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, Json] = field(default_factory=dict)
+    each: Mapping[str, int] = field(default_factory=dict)
 
     def handed(self) -> Output:
         """What those get that require the resource."""
@@ -326,6 +329,8 @@ class Output:
             document['errors'] = dict(self.errors)
         if self.shown:
             document['shown'] = dict(self.shown)
+        if self.each:
+            document['each'] = dict(self.each)
         return document
 
     @classmethod
@@ -336,6 +341,8 @@ class Output:
         shown = document.get('shown') or {}
         assert isinstance(errors, dict)
         assert isinstance(shown, dict)
+        each = document.get('each') or {}
+        assert isinstance(each, dict)
         reference = document.get('reference')
         return cls(
             resource_id=str(document['resource_id']),
@@ -343,6 +350,7 @@ class Output:
             attributes=attributes,
             errors={name: str(text) for name, text in errors.items()},
             shown=shown,
+            each={name: int(str(count)) for name, count in each.items()},
         )
 
 

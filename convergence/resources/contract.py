@@ -249,6 +249,8 @@ class ResourceType(OptionalActions[P]):
 
     * `Properties`: a frozen dataclass; each field is declared with `convergence.resources.schema.prop`.
     * `Attributes`: a frozen dataclass (or None) whose fields name and type the readable attributes.
+    * `UpdatePolicy`: a frozen dataclass, like `Properties`, of what may stand in the section ``update_policy`` of a
+      resource; None: it is not looked at.
     * `token_enforced`: True where a second `create` with the same token and properties makes nothing new, and answers
       with the object that the first one has made.
     * `create_settles_s`: for how many seconds a `create` that was cut off may still make something, counted from the
@@ -270,6 +272,7 @@ class ResourceType(OptionalActions[P]):
 
     Properties: ClassVar[type[Any]]
     Attributes: ClassVar[type[Any] | None] = None
+    UpdatePolicy: ClassVar[type[Any] | None] = None
     token_enforced: ClassVar[bool] = False
     create_settles_s: ClassVar[float | None] = None
     support: ClassVar[SupportStatus] = SUPPORTED
@@ -352,6 +355,13 @@ class ResourceType(OptionalActions[P]):
     def present_attributes(self, call: Call[P]) -> tuple[str, ...]:
         """Of a type that answers to every name: the names of the attributes that there are. Others declare theirs."""
         return ()
+
+    def keys_before_members(self, name: str) -> int | None:
+        """Whether an attribute holds a value for each of several members, so that keys of a path go into each of them.
+
+        :returns: how many keys of a path lead to the list or map of those values; None: the attribute is like others.
+        """
+        return None
 
     def signal(self, call: Call[P], details: Json) -> str:
         """Look at a signal before it is stored; what the event says of it.

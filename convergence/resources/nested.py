@@ -8,17 +8,18 @@ The token of the resource is the id of the stack. So it is known before there is
 nothing new, and the engine refuses a call that comes late (see `convergence.core.nesting`).
 """
 
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import override
 
-from convergence.core.model import Action, Json, RetryPolicy
-from convergence.resources.attributes import AnyAttribute
+from convergence.core.model import Action, Json, Path, RetryPolicy
+from convergence.resources.attributes import attr
 from convergence.resources.contract import (
     Answer,
     Call,
@@ -29,7 +30,7 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     ResourceType,
 )
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import remaining
 
 P = TypeVar('P')
@@ -37,6 +38,9 @@ P = TypeVar('P')
 AGAIN_S = 5.0
 """After so many seconds a resource that was told looks a second time, where its stack seems to be at work; then after
 twice as many, and so on."""
+
+OUTPUTS = 'outputs'
+"""The attribute that is all outputs of the stack."""
 
 INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
 """An engine that does not answer is asked again until the action has taken too long."""
@@ -62,6 +66,17 @@ class NestedType(ResourceType[P]):
 
         :raises FinalFailure: there can be no such stack.
         """
+
+    def foreseen(
+        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+    ) -> Iterable[ForeseenTemplate]:
+        """What is known of the stack when the template is checked that the resource is in.
+
+        :param properties: by their names in templates, as far as they are known: `UNKNOWN` stands for what is not.
+        :param files: what came with the template, by name.
+        :param concealed: where values stand in the properties that nobody may be shown.
+        """
+        return ()
 
     @override
     def create(self, call: Call[P]) -> Answer:
@@ -153,7 +168,7 @@ class NestedType(ResourceType[P]):
         if name.startswith('resource.'):
             return of_member(call, name.removeprefix('resource.'))
         values = call.nested.values()
-        if name == 'outputs':
+        if name == OUTPUTS:
             return dict(values.outputs)
         if name in values.errors:
             raise FinalFailure(values.errors[name])
@@ -188,6 +203,9 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
     assert isinstance(attributes, dict)
     assert isinstance(errors, dict)
     wanted, *further = path
+    outputs = attributes.get(OUTPUTS)
+    if wanted not in attributes and isinstance(outputs, dict) and wanted in outputs:
+        attributes = outputs
     if wanted in errors:
         raise FinalFailure(str(errors[wanted]))
     if wanted not in attributes:
@@ -204,10 +222,19 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
 
 
 @dataclass(frozen=True)
+class ProviderAttributes:
+    """All outputs, and each of them."""
+
+    beginnings: ClassVar[tuple[str, ...]] = ('',)
+
+    outputs: dict[str, Json] = attr('The outputs of the template, by name.')
+
+
+@dataclass(frozen=True)
 class ProviderProperties:
     """Whatever the template takes as its parameters."""
 
-    parameters: dict[str, Any] = remaining(description='Its parameters.')  # noqa: RUF009 - makes a field
+    parameters: dict[str, Any] = remaining(description='Its parameters.')
 
 
 class ProviderType(NestedType[ProviderProperties]):
@@ -218,7 +245,7 @@ class ProviderType(NestedType[ProviderProperties]):
     """
 
     Properties = ProviderProperties
-    Attributes = AnyAttribute
+    Attributes = ProviderAttributes
 
     @override
     def wanted(self, call: Call[ProviderProperties], context: NestingContext) -> StackWanted:

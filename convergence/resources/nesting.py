@@ -23,6 +23,7 @@ class StackWanted:
     :param pause_s: how long to wait before that step, in seconds.
     :param hidden: names of those parameters whose values nobody may be shown, whatever the template says.
     :param types: what types of the template stand for, where the environment does not say it.
+    :param timeout_mins: how many minutes each operation of the stack may take; None: as for the stack that it is in.
     """
 
     template: str | Mapping[str, Json]
@@ -31,6 +32,20 @@ class StackWanted:
     pause_s: float = 0.0
     hidden: frozenset[str] = frozenset()
     types: Mapping[str, str] = field(default_factory=dict)
+    timeout_mins: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeseenTemplate:
+    """What is known of a nested stack before there is one, to be checked with the template that the resource is in.
+
+    :param path: where in the properties of the resource it stands what is wrong at `at` in the template, or below.
+    :param wanted: with parameters as far as they are known.
+    """
+
+    path: Path
+    at: Path
+    wanted: StackWanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +54,14 @@ class Member:
 
     :param made_at: when its row was made, in seconds since the epoch.
     :param failed: whether the last thing done to it failed.
+    :param reference: what `get_resource` gives for it.
     """
 
     name: str
     physical_id: str | None
     made_at: float
     failed: bool = False
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +150,7 @@ class NestedValues:
 
     :param outputs: by name.
     :param errors: for each output that has no value, why.
+    :param name: of the stack.
     :param resources: of each resource in service: its ``reference``, ``physical_id``, ``attributes`` (also those that
         are only shown) and ``errors``, when it was made (``made_at``), and whether it has ``failed``.
     """
@@ -140,6 +158,7 @@ class NestedValues:
     outputs: Mapping[str, Json] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    name: str = ''
 
 
 class NestedStacks(Protocol):

@@ -149,8 +149,19 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
     if not problems:
         known = schema.known(definition.properties)
         problems = [Problem(message, place()) for message in kind.unfit(known, compiled.goal.definitions.keys())]
+    problems += _wrong_policy(compiled, definition, kind)
     about = f'resources.{definition.name} ({definition.type}): '
     return [Problem(about + problem.message, told(problem)) for problem in problems]
+
+
+def _wrong_policy(compiled: Compiled, definition: Definition, kind: ResourceType[Any]) -> list[Problem]:
+    if kind.UpdatePolicy is None:
+        return []
+
+    def place(*path: str | int) -> Place | None:
+        return compiled.place('resources', definition.name, 'update_policy', *path)
+
+    return PropertySchema.of(kind.UpdatePolicy).check_encoded(definition.update_policy, place)
 
 
 def _wrong_attributes(compiled: Compiled, kinds: dict[str, ResourceType[Any]]) -> Iterator[Problem]:

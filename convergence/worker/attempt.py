@@ -166,7 +166,8 @@ def output_of(attempt: Attempt) -> Output:
     with attempt.task.killable():
         reference = kind.reference_id(call)
     attempt.carried(reference, 'the reference id')
-    return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt))
+    each = {name: count for name in attributes if (count := kind.keys_before_members(name)) is not None and name}
+    return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt), each)
 
 
 def _shown(attempt: Attempt) -> dict[str, Json]:

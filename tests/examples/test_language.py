@@ -54,6 +54,12 @@ OUTPUTS = {
     'environment.yaml': {'database': '3 in east'},
     'external-id.yaml': {'machine': 'attached to the-network-of-everybody'},
     'files.yaml': {'greeting': 'Hello, world!\n'},
+    'groups.yaml': {
+        'names': ['web-0', 'web-1', 'web-2'],
+        'first': 'web-0',
+        'by_name': {'0': 'web-0', '1': 'web-1', '2': 'web-2'},
+        'greeting': 'hello',
+    },
     'lists-and-maps.yaml': {
         'labels': {'color': 'blue', 'tier': 'web'},
         'renamed': {'colour': 'blue', 'tier': 'front'},

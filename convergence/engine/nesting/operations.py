@@ -187,12 +187,12 @@ class Nesting:
     def _converge(self, held: NestingResource, fence: int, present: Stack | None, step: int) -> NestedStep:
         submission, wanted = self.wants.of(held, present, step)
         if present is None:
-            started = self._create(held, fence, submission)
+            started = self._create(held, fence, submission, wanted.timeout_mins)
         else:
-            started = self._update(held, fence, present, submission)
+            started = self._update(held, fence, present, submission, wanted.timeout_mins)
         return NestedStep(started, wanted.more, wanted.pause_s)
 
-    def _create(self, held: NestingResource, fence: int, submission: Submission) -> str:
+    def _create(self, held: NestingResource, fence: int, submission: Submission, timeout_mins: int | None) -> str:
         parent = held.stack
         stack_id = held.row.token or ''
         stack = Stack(
@@ -205,7 +205,7 @@ class Nesting:
             template_id=None,
             last_good_template_id=None,
             traversal_id=None,
-            timeout_mins=parent.timeout_mins,
+            timeout_mins=parent.timeout_mins if timeout_mins is None else timeout_mins,
             disable_rollback=True,
             created_at=0.0,
             parent_id=parent.id,
@@ -223,7 +223,9 @@ class Nesting:
         self._keep(request, compiled)
         return planned.traversal.id
 
-    def _update(self, held: NestingResource, fence: int, present: Stack, submission: Submission) -> str:
+    def _update(
+        self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
+    ) -> str:
         before = self._reader.template(present.template_id or '')
         if before is not None and dict(before.content) == submission.content():
             running = self._reader.traversal(present.traversal_id or '')
@@ -243,6 +245,8 @@ class Nesting:
                 raise Overtaken(f'stack {present.name} has got another goal')
 
         request, compiled = self._with_goal(held, fence, Action.UPDATE, present, submission, may)
+        if timeout_mins is not None:
+            request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
         started = self._start(present, held, request)
         self._keep(request, compiled)
         return started

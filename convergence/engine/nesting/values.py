@@ -53,7 +53,12 @@ class NestedReads:
                 values[name] = template.resolve(output.value, inputs, self._goals.yaql)
             except errors.ConvergenceError as error:
                 failures[name] = str(error)
-        return {'outputs': values, 'errors': failures, 'resources': {name: _told(row) for name, row in rows.items()}}
+        return {
+            'outputs': values,
+            'errors': failures,
+            'resources': {name: _told(row) for name, row in rows.items()},
+            'name': stack.name,
+        }
 
 
 def _told(row: Resource) -> Document:

@@ -183,7 +183,16 @@ class Wants:
         if stack is None:
             return ()
         rows = in_service(self._reader.resources(stack.id), stack.template_id).values()
-        members = [Member(row.name, row.physical_id, row.created_at, row.status is Status.FAILED) for row in rows]
+        members = [
+            Member(
+                row.name,
+                row.physical_id,
+                row.created_at,
+                row.status is Status.FAILED,
+                row.output.reference if row.output is not None else None,
+            )
+            for row in rows
+        ]
         return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
 
 

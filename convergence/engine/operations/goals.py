@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from convergence import errors, logs, template
 from convergence.concurrency import Lock
@@ -14,9 +15,11 @@ from convergence.db.ports import ReaderPort
 from convergence.engine.nesting.content import with_nested
 from convergence.engine.nesting.foresight import Foresight, defaults_of
 from convergence.engine.nesting.hiding import with_hidden
+from convergence.engine.nesting.member_checks import problems_below
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
+from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import Declared, known_secrets
@@ -25,6 +28,9 @@ from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
+
+DEEPEST = 5
+"""How deep nested templates are looked at before there are stacks. What is deeper is checked when its turn comes."""
 
 Environment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""
@@ -100,11 +106,15 @@ class Goals:
         permits: Permits,
         *,
         ignore_unknown_types: bool = False,
+        depth: int = 0,
     ) -> list[errors.Problem]:
-        """What is asked of every template, be it to become a stack or only to be looked at; see `validate`."""
+        """What is asked of every template, be it to become a stack or only to be looked at; see `validate`.
+
+        :param depth: how many templates it is nested in.
+        """
         permits.require_all(compiled)
         nested = self.foresight.problems(compiled, submission, project_id, permits, lenient=ignore_unknown_types)
-        return validate(
+        warnings = validate(
             compiled,
             self._registry,
             ignore_unknown_types=ignore_unknown_types,
@@ -112,6 +122,18 @@ class Goals:
             defaults=defaults_of(submission),
             further=nested,
         )
+
+        def check(nested: Submission) -> None:
+            self.inspect(project_id, nested, permits, ignore_unknown_types=ignore_unknown_types, depth=depth + 1)
+
+        def type_of(name: str) -> ResourceType[Any] | None:
+            return self._registry.get(name) if name in self._registry else None
+
+        if depth < DEEPEST:
+            problems = [*problems_below(compiled, submission, type_of, check)]
+            if problems:
+                raise errors.StackValidationFailed(problems)
+        return warnings
 
     def _refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
         """Immutable parameters keep the values that the stack has.
@@ -136,13 +158,20 @@ class Goals:
             )
 
     def inspect(
-        self, project_id: str, submission: Submission, permits: Permits, *, ignore_unknown_types: bool = False
+        self,
+        project_id: str,
+        submission: Submission,
+        permits: Permits,
+        *,
+        ignore_unknown_types: bool = False,
+        depth: int = 0,
     ) -> tuple[template.Compiled, list[errors.Problem]]:
         """Compile a template of no stack, as far as that is possible without the values of some parameters.
 
         :param permits: what types the user may have in it.
         :param ignore_unknown_types: that a resource type is not there is no error, nor that the service is not there
             which a custom constraint would have to ask.
+        :param depth: how many templates it is nested in.
         :returns: with it, what is probably not meant so or could not be checked.
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
@@ -154,8 +183,10 @@ class Goals:
             installation=self._tolerant if ignore_unknown_types else self._installation,
             require_parameters=template.Require.NONE,
         )
-        warnings = self._check(compiled, submission, project_id, permits, ignore_unknown_types=ignore_unknown_types)
-        return compiled, warnings
+        tolerant = ignore_unknown_types
+        return compiled, self._check(
+            compiled, submission, project_id, permits, ignore_unknown_types=tolerant, depth=depth
+        )
 
     def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
         """A template as a map, whatever form it was sent in.

@@ -9,6 +9,9 @@ from convergence.resources.builtin.access_policy import AccessPolicy
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.aws_wait_condition import AwsWaitCondition
 from convergence.resources.builtin.delay import Delay
+from convergence.resources.builtin.groups.resource_chain import ResourceChain
+from convergence.resources.builtin.groups.resource_group import ResourceGroup
+from convergence.resources.builtin.groups.stack import AwsStack, StackResource
 from convergence.resources.builtin.none import NoneType
 from convergence.resources.builtin.random_string import RandomString
 from convergence.resources.builtin.scaling.groups import AutoScalingGroup
@@ -33,6 +36,7 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
     return {
         'AWS::AutoScaling::AutoScalingGroup': AwsAutoScalingGroup(),
         'AWS::AutoScaling::LaunchConfiguration': LaunchConfiguration(),
+        'AWS::CloudFormation::Stack': AwsStack(),
         'AWS::CloudFormation::WaitCondition': AwsWaitCondition(),
         'OS::Heat::AccessPolicy': AccessPolicy(),
         'OS::Heat::CloudConfig': CloudConfigType(),
@@ -43,8 +47,11 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
         'OS::Heat::MultipartMime': MultipartMime(),
         'OS::Heat::None': NoneType(),
         'OS::Heat::RandomString': RandomString(),
+        'OS::Heat::ResourceChain': ResourceChain(),
+        'OS::Heat::ResourceGroup': ResourceGroup(),
         'OS::Heat::SoftwareComponent': SoftwareComponent(),
         'OS::Heat::SoftwareConfig': SoftwareConfigType(),
+        'OS::Heat::Stack': StackResource(),
         'OS::Heat::StructuredConfig': StructuredConfigType(),
         'OS::Heat::TestResource': TestResource(clock),
         'OS::Heat::Value': Value(),

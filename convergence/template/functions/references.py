@@ -174,6 +174,7 @@ class GetAttribute(Function):
             raise EvaluationFailed('get_attr needs the name of an attribute, which cannot be empty.')
         if not require(resource, scope):
             return None
+        argument = [resource, *_of_member(path)]
         scope.asked.add((resource, _attribute(argument)))
         return call(self.code, argument)
 
@@ -200,7 +201,7 @@ class GetAttribute(Function):
             known = everything  # the name was not known in advance, so all attributes were asked for
         if attribute not in known:
             raise UnresolvedReference(f'{what} was not provided.', resource, attribute)
-        return select(known[attribute], argument[2:], missing=None)
+        return _selected(known[attribute], argument[2:], output.each.get(attribute))
 
     @override
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
@@ -213,6 +214,30 @@ class GetAttributeOrAll(GetAttribute):
     """As before; without the name of an attribute it gives all of them, as a map."""
 
     least: ClassVar[int] = 1
+
+
+def _of_member(path: list[Json]) -> list[Json]:
+    """A path with an attribute of a resource of a nested stack in one piece: ``resource.0, name`` is the same."""
+    if len(path) > 1 and isinstance(path[0], str) and isinstance(path[1], str):
+        beginning, _, name = path[0].partition('.')
+        if beginning == 'resource' and name and '.' not in name:
+            return [f'{path[0]}.{path[1]}', *path[2:]]
+    return path
+
+
+def _selected(value: Json, path: list[Json], before_members: int | None) -> Json:
+    """The element to which a path leads; of each member, where the value holds one for each of several.
+
+    :param before_members: see `Output.each`.
+    """
+    if before_members is None or len(path) <= before_members:
+        return select(value, path, missing=None)
+    members, further = select(value, path[:before_members], missing=None), path[before_members:]
+    if isinstance(members, dict):
+        return {name: select(each, further, missing=None) for name, each in members.items()}
+    if isinstance(members, list):
+        return [select(each, further, missing=None) for each in members]
+    return None
 
 
 def _attribute(argument: list[Json]) -> str:

@@ -10,13 +10,17 @@ import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from convergence.core.model import Json, Path
 from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.template import UNKNOWN
 from convergence.template.lookalikes import function_names
 
 VERSION = '2021-04-16'
 GET = 'get_param'
+NOT_KNOWN = 'unknown'
+"""The parameter for values that are not known yet, where a template is only looked at."""
 
 Body = dict[str, Json]
 """A resource as a template writes it."""
@@ -39,11 +43,13 @@ def member(
     properties: Mapping[str, Json] | None = None,
     metadata: Mapping[str, Json] | None = None,
     *,
+    depends_on: Sequence[str] = (),
     concealed: Iterable[Path] = (),
 ) -> GroupMember:
     """A member of a type.
 
     :param properties: those that are null count as not given.
+    :param depends_on: names of the members that must be there first.
     :param concealed: where values stand that nobody may be shown: paths that begin with ``properties`` or ``metadata``.
     """
     body: Body = {'type': type_name}
@@ -52,6 +58,8 @@ def member(
         body['properties'] = given
     if metadata:
         body['metadata'] = dict(metadata)
+    if depends_on:
+        body['depends_on'] = [*depends_on]
     return GroupMember(body, tuple(concealed))
 
 
@@ -106,12 +114,7 @@ def nested_template(
 def present_members(context: NestingContext) -> dict[str, GroupMember]:
     """The members that a nested stack is to have by now, in the order of its template: what `nested_template` made."""
     template = context.present or {}
-    declared, resources = template.get('parameters'), template.get('resources')
-    hidden = {
-        name
-        for name, about in (declared.items() if isinstance(declared, dict) else ())
-        if isinstance(about, dict) and about.get('hidden')
-    }
+    resources, hidden = template.get('resources'), hidden_names(template)
     found: dict[str, GroupMember] = {}
     for name, body in resources.items() if isinstance(resources, dict) else ():
         concealed: list[Path] = []
@@ -119,6 +122,13 @@ def present_members(context: NestingContext) -> dict[str, GroupMember]:
         assert isinstance(plain, dict)
         found[name] = GroupMember(plain, tuple(concealed))
     return found
+
+
+def hidden_names(template: Mapping[str, Json]) -> frozenset[str]:
+    """The names of the hidden parameters of a template that `nested_template` made."""
+    declared = template.get('parameters')
+    entries = declared.items() if isinstance(declared, dict) else ()
+    return frozenset(name for name, about in entries if isinstance(about, dict) and about.get('hidden'))
 
 
 def output_of(context: NestingContext, name: str) -> Json:
@@ -143,16 +153,24 @@ class _Parameters:
 
     def _section(self, value: Json, key: str, concealed: Sequence[Path]) -> Json:
         below = [path[1:] for path in concealed if path and path[0] == key]
-        if not isinstance(value, dict) or key not in ('properties', 'metadata'):
+        if key not in ('properties', 'metadata'):
             return value
+        if not isinstance(value, dict):
+            return self.written(value, ())
         if () in below:
             below = [(name,) for name in value]
         return {
             name: self.written(item, [path[1:] for path in below if path[0] == name]) for name, item in value.items()
         }
 
-    def written(self, value: Json, concealed: Sequence[Path]) -> Json:
+    def written(self, value: Any, concealed: Sequence[Path]) -> Json:
         """A value as the template writes it."""
+        if value is UNKNOWN:
+            self.declared[NOT_KNOWN] = {'type': 'json'}
+            return {GET: NOT_KNOWN}
+        return self._known_value(value, concealed)
+
+    def _known_value(self, value: Json, concealed: Sequence[Path]) -> Json:
         if () in concealed:
             return value if value is None else self._named(value, is_hidden=True)
         if isinstance(value, dict):

@@ -1,0 +1,86 @@
+"""``OS::Heat::ResourceChain``: one resource of each of several types, all with the same properties."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from convergence.core.model import Json, Path
+from convergence.resources.attributes import attr
+from convergence.resources.builtin.groups.members import GroupMember, member, nested_template
+from convergence.resources.builtin.groups.told import GroupType
+from convergence.resources.contract import Call
+from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.schema import prop
+
+TYPES = 'resources'
+PROPERTIES = 'resource_properties'
+
+
+@dataclass(frozen=True)
+class ResourceChainProperties:
+    """See the descriptions of the fields."""
+
+    resources: list[str] = prop(update_allowed=True, description='The types of the resources, in their order.')
+    concurrent: bool = prop(
+        False, description='Whether they may be made at the same time; else each waits for the one before.'
+    )
+    resource_properties: dict[str, Json] | None = prop(None, description='The properties that each of them gets.')
+
+
+@dataclass(frozen=True)
+class ResourceChainAttributes:
+    """What can be asked of a chain, besides ``resource.<number>`` and every attribute of the members, as a list."""
+
+    beginnings: ClassVar[tuple[str, ...]] = ('',)
+
+    refs: list[Json] = attr('What get_resource gives for each resource.', of=())
+    attributes: dict[str, Json] = attr(
+        'An attribute of all resources, by their numbers: [attributes, name of the attribute].', dear=True
+    )
+
+
+class ResourceChain(GroupType[ResourceChainProperties]):
+    """One resource of each of several types, all with the same properties."""
+
+    Properties: ClassVar[type[Any]] = ResourceChainProperties
+    Attributes: ClassVar[type[Any] | None] = ResourceChainAttributes
+
+    @override
+    def wanted(self, call: Call[ResourceChainProperties], context: NestingContext) -> StackWanted:
+        """A resource for each type."""
+        given = call.properties
+        members: dict[str, GroupMember] = {}
+        for number, type_name in enumerate(given.resources):
+            before = [str(number - 1)] if number and not given.concurrent else []
+            members[str(number)] = member(
+                type_name,
+                given.resource_properties,
+                depends_on=before,
+                concealed=_concealed(context.concealed),
+            )
+        return nested_template(members)
+
+    @override
+    def foreseen(
+        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+    ) -> Iterable[ForeseenTemplate]:
+        """Each resource, but for what depends on what."""
+        types, given = properties.get(TYPES), properties.get(PROPERTIES)
+        for number, type_name in enumerate(types if isinstance(types, list) else ()):
+            if isinstance(type_name, str):
+                made = member(type_name, given if isinstance(given, dict) else None, concealed=_concealed(concealed))
+                at: Path = ('resources', str(number))
+                stack = nested_template({str(number): made})
+                yield ForeseenTemplate((TYPES, number), (*at, 'type'), stack)
+                if isinstance(given, dict):
+                    yield ForeseenTemplate((PROPERTIES,), (*at, 'properties'), stack)
+
+
+def _concealed(concealed: Iterable[Path]) -> list[Path]:
+    """Where values stand in a member that nobody may be shown."""
+    return [('properties', *path[1:]) for path in concealed if path and path[0] == PROPERTIES]

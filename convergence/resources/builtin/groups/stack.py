@@ -1,0 +1,190 @@
+"""``OS::Heat::Stack`` and ``AWS::CloudFormation::Stack``: a template that stands in a property."""
+
+# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from typing_extensions import override
+
+from convergence.core.model import Json, Path
+from convergence.resources.attributes import attr
+from convergence.resources.constraints import Range
+from convergence.resources.contract import Call, FinalFailure
+from convergence.resources.nested import NestedType
+from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.schema import prop
+from convergence.template import UNKNOWN
+
+P = TypeVar('P')
+
+OUTPUTS = 'Outputs.'
+
+
+@dataclass(frozen=True)
+class StackContext:
+    """Where the stack is to be."""
+
+    region_name: str | None = prop(None, description='The region.')
+    credential_secret_id: str | None = prop(None, description='Where the credential for another cloud is kept.')
+    ca_cert: str | None = prop(None, description='The certificate of the authority that the other cloud trusts.')
+    insecure: bool = prop(False, description='Whether certificates are not looked at.')
+
+
+@dataclass(frozen=True)
+class StackProperties:
+    """See the descriptions of the fields."""
+
+    template: str = prop(update_allowed=True, description='The template of the stack.')
+    context: StackContext | None = prop(
+        None, update_allowed=True, description='Another region or cloud, which is refused: stacks are made here.'
+    )
+    parameters: dict[str, Json] = prop({}, update_allowed=True, description='The parameters of the stack.')
+    timeout: int | None = prop(
+        None,
+        update_allowed=True,
+        constraints=[Range(minimum=1)],
+        description='How many minutes each of its operations may take.',
+    )
+
+    def __post_init__(self) -> None:
+        elsewhere = self.context
+        if elsewhere is not None and (elsewhere.region_name or elsewhere.credential_secret_id):
+            raise ValueError(
+                'context: a stack in another region or cloud is not supported. Leave the property out to have the '
+                'stack made here, or create it there.'
+            )
+
+
+@dataclass(frozen=True)
+class NestedStackAttributes:
+    """What can be asked of a nested stack, besides ``resource.<name>``."""
+
+    beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
+
+    stack_name: str = attr('The name of the stack.', of=())
+    outputs: dict[str, Json] = attr('Its outputs, by name.')
+
+
+class StackResource(NestedType[StackProperties]):
+    """A stack whose template is a property."""
+
+    Properties: ClassVar[type[Any]] = StackProperties
+    Attributes: ClassVar[type[Any] | None] = NestedStackAttributes
+
+    @override
+    def wanted(self, call: Call[StackProperties], context: NestingContext) -> StackWanted:
+        """What the properties say."""
+        given = call.properties
+        return StackWanted(
+            given.template,
+            given.parameters,
+            hidden=_hidden(given.parameters, 'parameters', context.concealed),
+            timeout_mins=given.timeout,
+        )
+
+    @override
+    def foreseen(
+        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+    ) -> Iterable[ForeseenTemplate]:
+        """The template, if it is known."""
+        text = properties.get('template')
+        if isinstance(text, str):
+            yield _foreseen(('template',), text, properties.get('parameters'), 'parameters', concealed)
+
+    @override
+    def attribute(self, call: Call[StackProperties], name: str) -> Json:
+        """The name, the outputs, and what is in the stack."""
+        return call.nested.values().name if name == 'stack_name' else super().attribute(call, name)
+
+
+@dataclass(frozen=True)
+class AwsStackProperties:
+    """See the descriptions of the fields."""
+
+    template_url: str = prop(
+        name='TemplateURL', update_allowed=True, description='The name of the template among the files of the request.'
+    )
+    timeout_in_minutes: int | None = prop(
+        None,
+        name='TimeoutInMinutes',
+        update_allowed=True,
+        constraints=[Range(minimum=1)],
+        description='How many minutes each of its operations may take.',
+    )
+    parameters: dict[str, Json] | None = prop(
+        None, name='Parameters', update_allowed=True, description='The parameters of the stack.'
+    )
+
+
+@dataclass(frozen=True)
+class AwsStackAttributes:
+    """What can be asked of the stack: ``Outputs.<name>``."""
+
+    beginnings: ClassVar[tuple[str, ...]] = (OUTPUTS,)
+
+
+class AwsStack(NestedType[AwsStackProperties]):
+    """A stack whose template is a file of the request, in the words of CloudFormation."""
+
+    Properties: ClassVar[type[Any]] = AwsStackProperties
+    Attributes: ClassVar[type[Any] | None] = AwsStackAttributes
+
+    @override
+    def wanted(self, call: Call[AwsStackProperties], context: NestingContext) -> StackWanted:
+        """The file, with the parameters."""
+        given = call.properties
+        parameters = given.parameters or {}
+        return StackWanted(
+            _file(given.template_url, context.files),
+            parameters,
+            hidden=_hidden(parameters, 'Parameters', context.concealed),
+            timeout_mins=given.timeout_in_minutes,
+        )
+
+    @override
+    def foreseen(
+        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+    ) -> Iterable[ForeseenTemplate]:
+        """The file, if it is known which.
+
+        :raises FinalFailure: there is no such file.
+        """
+        url = properties.get('TemplateURL')
+        if isinstance(url, str):
+            text = _file(url, files)
+            yield _foreseen(('TemplateURL',), text, properties.get('Parameters'), 'Parameters', concealed)
+
+    @override
+    def attribute(self, call: Call[AwsStackProperties], name: str) -> Json:
+        """An output."""
+        return super().attribute(call, name.removeprefix(OUTPUTS))
+
+
+def _file(url: str, files: Mapping[str, str]) -> str:
+    if url not in files:
+        raise FinalFailure(
+            f'TemplateURL: {url} is not among the files of the request. Nothing is fetched from elsewhere: send the '
+            'template along under that name.'
+        )
+    return files[url]
+
+
+def _foreseen(path: Path, text: str, parameters: Any, key: str, concealed: Sequence[Path]) -> ForeseenTemplate:
+    known = parameters if isinstance(parameters, dict) else {}
+    # Each value is checked against the declaration, and so it has to be known as a whole.
+    given = {name: value for name, value in known.items() if not _has_unknown(value)}
+    return ForeseenTemplate(path, (), StackWanted(text, given, hidden=_hidden(given, key, concealed)))
+
+
+def _hidden(parameters: Mapping[str, Json], key: str, concealed: Iterable[Path]) -> frozenset[str]:
+    below = [path[1:] for path in concealed if path and path[0] == key]
+    return frozenset(parameters) if () in below else frozenset(str(path[0]) for path in below)
+
+
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_unknown(each) for each in value.values())
+    return any(_has_unknown(each) for each in value) if isinstance(value, list) else value is UNKNOWN

@@ -1,0 +1,63 @@
+"""What the types of groups tell of their members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from typing_extensions import override
+
+from convergence.core.model import Json
+from convergence.resources.builtin.groups.stepping import number_of
+from convergence.resources.contract import Call
+from convergence.resources.nested import NestedType, of_member
+
+P = TypeVar('P')
+
+ATTRIBUTES = 'attributes'
+RESOURCE = 'resource.'
+
+
+class GroupType(NestedType[P]):
+    """Base of the groups whose members have numbers for names. Every attribute of the members is one of the group."""
+
+    own: ClassVar[tuple[str, ...]] = ('refs', 'refs_map', ATTRIBUTES)
+
+    @override
+    def keys_before_members(self, name: str) -> int | None:
+        """Keys behind an attribute of all members go into what each of them tells."""
+        if name == ATTRIBUTES:
+            return 1
+        return None if name in self.own or name.startswith(RESOURCE) else 0
+
+    @override
+    def attribute(self, call: Call[P], name: str) -> Json:
+        """What there is, what one member tells (``resource.<name>``), or what all of them tell, as a list.
+
+        :raises FinalFailure: there is no such member, or one does not tell that.
+        """
+        members = in_order(call)
+        if name == 'refs':
+            return [each.get('reference') for each in members.values()]
+        if name == 'refs_map':
+            return {key: each.get('reference') for key, each in members.items()}
+        if name == ATTRIBUTES:
+            return by_attribute(members)
+        if name.startswith(RESOURCE):
+            return of_member(call, name.removeprefix(RESOURCE))
+        if name.partition('.')[0] in members:
+            return of_member(call, name)
+        return [of_member(call, key, (name,)) for key in members]
+
+
+def in_order(call: Call[Any]) -> dict[str, Mapping[str, Json]]:
+    """What the members tell, by name, in the order of their numbers."""
+    resources = call.nested.values().resources
+    return dict(sorted(resources.items(), key=lambda item: number_of(item[0])))
+
+
+def by_attribute(members: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
+    """For each attribute what the members say of it, by their names. Who does not tell it says null."""
+    told = {name: attributes for name, each in members.items() if isinstance(attributes := each.get(ATTRIBUTES), dict)}
+    keys = sorted({key for attributes in told.values() for key in attributes})
+    return {key: {name: attributes.get(key) for name, attributes in told.items()} for key in keys}
