@@ -314,3 +314,30 @@ def test_a_template_in_a_property_is_a_stack(harness):
     assert harness.state(stack_id) == 'UPDATE_COMPLETE'
     assert harness.stack(child.id).timeout_mins == 9
     assert harness.row(stack_id, 'told').properties['value'] == 'i'
+
+
+@pytest.mark.parametrize('kind', ['SoftwareDeploymentGroup', 'StructuredDeployments'])
+def test_a_deployment_for_each_server_tells_by_its_name(harness, kind):
+    config = resource('OS::Heat::SoftwareConfig', group='script', config='true', outputs=[{'name': 'answer'}])
+    group = resource(
+        f'OS::Heat::{kind}',
+        config={'get_resource': 'config'},
+        servers={'web': 'id-1', 'db': 'id-2'},
+        signal_transport='NO_SIGNAL',
+    )
+    group['update_policy'] = {'batch_create': {'max_batch_size': 1}, 'rolling_update': {'max_batch_size': 1}}
+    paths = {'all': ['deploy_stdouts'], 'one': ['deploy_status_codes', 'web']}
+    readers = {
+        name: resource('OS::Heat::Value', value=[{'get_attr': ['group', *path]}]) for name, path in paths.items()
+    }
+    stack_id = made(harness, {'config': config, 'group': group, **readers})
+    rows = harness.rows(child_of(harness, stack_id, 'group').id)
+    assert {row.name: row.properties['server'] for row in rows} == {'web': 'id-1', 'db': 'id-2'}
+    assert batches(harness, stack_id) == 2
+    values = {name: harness.row(stack_id, name).properties['value'][0] for name in paths}
+    assert set(values['all']) == {'web', 'db'}
+    assert values['one'] == values['all']['web']
+    group['properties']['servers'] = {'web': 'id-1', 'new': 'id-3'}
+    changed(harness, stack_id, {'config': config, 'group': group})
+    rows = harness.rows(child_of(harness, stack_id, 'group').id)
+    assert {row.name for row in rows} == {'web', 'new'}

@@ -9,6 +9,12 @@ from convergence.resources.builtin.access_policy import AccessPolicy
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.aws_wait_condition import AwsWaitCondition
 from convergence.resources.builtin.delay import Delay
+from convergence.resources.builtin.groups.deployment_groups import (
+    SoftwareDeploymentGroup,
+    SoftwareDeployments,
+    StructuredDeploymentGroup,
+    StructuredDeployments,
+)
 from convergence.resources.builtin.groups.resource_chain import ResourceChain
 from convergence.resources.builtin.groups.resource_group import ResourceGroup
 from convergence.resources.builtin.groups.stack import AwsStack, StackResource
@@ -51,8 +57,12 @@ def builtin_types(clock: Callable[[], float] = system_clock) -> dict[str, Resour
         'OS::Heat::ResourceGroup': ResourceGroup(),
         'OS::Heat::SoftwareComponent': SoftwareComponent(),
         'OS::Heat::SoftwareConfig': SoftwareConfigType(),
+        'OS::Heat::SoftwareDeploymentGroup': SoftwareDeploymentGroup(),
+        'OS::Heat::SoftwareDeployments': SoftwareDeployments(),
         'OS::Heat::Stack': StackResource(),
         'OS::Heat::StructuredConfig': StructuredConfigType(),
+        'OS::Heat::StructuredDeploymentGroup': StructuredDeploymentGroup(),
+        'OS::Heat::StructuredDeployments': StructuredDeployments(),
         'OS::Heat::TestResource': TestResource(clock),
         'OS::Heat::Value': Value(),
         'OS::Heat::WaitCondition': WaitCondition(),
