@@ -8,7 +8,6 @@ The token of the resource is the id of the stack. So it is known before there is
 nothing new, and the engine refuses a call that comes late (see `convergence.core.nesting`).
 """
 
-# ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -19,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 from typing_extensions import override
 
 from convergence.core.model import Action, Json, Path, RetryPolicy
-from convergence.resources.attributes import attr
+from convergence.resources.attributes import AnyAttribute
 from convergence.resources.contract import (
     Answer,
     Call,
@@ -38,9 +37,6 @@ P = TypeVar('P')
 AGAIN_S = 5.0
 """After so many seconds a resource that was told looks a second time, where its stack seems to be at work; then after
 twice as many, and so on."""
-
-OUTPUTS = 'outputs'
-"""The attribute that is all outputs of the stack."""
 
 INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
 """An engine that does not answer is asked again until the action has taken too long."""
@@ -168,7 +164,7 @@ class NestedType(ResourceType[P]):
         if name.startswith('resource.'):
             return of_member(call, name.removeprefix('resource.'))
         values = call.nested.values()
-        if name == OUTPUTS:
+        if name == 'outputs':
             return dict(values.outputs)
         if name in values.errors:
             raise FinalFailure(values.errors[name])
@@ -203,9 +199,6 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
     assert isinstance(attributes, dict)
     assert isinstance(errors, dict)
     wanted, *further = path
-    outputs = attributes.get(OUTPUTS)
-    if wanted not in attributes and isinstance(outputs, dict) and wanted in outputs:
-        attributes = outputs
     if wanted in errors:
         raise FinalFailure(str(errors[wanted]))
     if wanted not in attributes:
@@ -222,19 +215,10 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
 
 
 @dataclass(frozen=True)
-class ProviderAttributes:
-    """All outputs, and each of them."""
-
-    beginnings: ClassVar[tuple[str, ...]] = ('',)
-
-    outputs: dict[str, Json] = attr('The outputs of the template, by name.')
-
-
-@dataclass(frozen=True)
 class ProviderProperties:
     """Whatever the template takes as its parameters."""
 
-    parameters: dict[str, Any] = remaining(description='Its parameters.')
+    parameters: dict[str, Any] = remaining(description='Its parameters.')  # noqa: RUF009 - makes a field
 
 
 class ProviderType(NestedType[ProviderProperties]):
@@ -245,7 +229,7 @@ class ProviderType(NestedType[ProviderProperties]):
     """
 
     Properties = ProviderProperties
-    Attributes = ProviderAttributes
+    Attributes = AnyAttribute
 
     @override
     def wanted(self, call: Call[ProviderProperties], context: NestingContext) -> StackWanted:
