@@ -168,7 +168,9 @@ class Foresight:
             nested, below = seen
             found.stacks.append(ForeseenStack(definition, inner, nested, tuple(below.stacks)))
             place = compiled.place('resources', definition.name)
-            found.problems += [_led_to(problem, definition, place) for problem in below.problems]
+            if type(self._registry.get(definition.type)).foreseen is NestedType.foreseen:  # type: ignore[attr-defined]
+                # Others tell where in their properties the cause stands: see `member_checks`.
+                found.problems += [_led_to(problem, definition, place) for problem in below.problems]
         return found
 
     def _look_at(

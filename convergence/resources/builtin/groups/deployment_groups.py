@@ -19,7 +19,7 @@ from convergence.resources.builtin.groups.told import by_attribute, in_order
 from convergence.resources.builtin.software.deployments import DeploymentProperties, StructuredDeploymentProperties
 from convergence.resources.contract import Call
 from convergence.resources.nested import NestedType, of_member
-from convergence.resources.nesting import Foreseen, NestingContext, StackWanted
+from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.shapes import annotations_of
 from convergence.resources.support import Status, SupportStatus
@@ -94,11 +94,11 @@ class SoftwareDeploymentGroup(NestedType[Any]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
-    ) -> Iterable[Foreseen]:
+    ) -> Iterable[ForeseenTemplate]:
         """The deployment on any server."""
         name = SERVER
         made = self._member(properties, name, UNKNOWN, concealed)
-        yield Foreseen((), ('resources', name, 'properties'), nested_template({name: made}))
+        yield ForeseenTemplate((), ('resources', name, 'properties'), nested_template({name: made}))
 
     def _member(self, given: Mapping[str, Any], name: str, server: Any, concealed: Iterable[Path]) -> GroupMember:
         properties = {key: value for key, value in given.items() if key != SERVERS}
