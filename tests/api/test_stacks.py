@@ -152,7 +152,8 @@ def test_a_stack_is_updated_whole_or_in_part(api):
     assert api.ask('PUT', path, json={'template': TEMPLATE, 'stack_name': 'whatever'}).status_code == 202
     assert api.settle(path)['outputs'][0]['output_value'] == 'hello'
     stack = api.ask('GET', path).json['stack']
-    assert (stack['stack_status'], stack['tags']) == ('UPDATE_COMPLETE', None)  # a whole update without tags removes them
+    # A whole update without tags removes them.
+    assert (stack['stack_status'], stack['tags']) == ('UPDATE_COMPLETE', None)
     assert TIME.fullmatch(stack['updated_time'])
 
 
