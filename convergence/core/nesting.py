@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convergence.core.effects import DoubtParents, Effect, TellParent
-from convergence.core.model import Action, Status
+from convergence.core.model import Status
 from convergence.core.rows import Resource, Stack
 
 
@@ -49,8 +49,3 @@ def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:
 def is_wanted(parent: Resource | None) -> bool:
     """Whether what a nested stack is doing on behalf of its resource still matters to anybody."""
     return parent is not None and parent.status is Status.IN_PROGRESS
-
-
-def is_removing(parent: Resource) -> bool:
-    """Whether a resource wants its stack gone."""
-    return parent.action is Action.DELETE
