@@ -51,6 +51,10 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         return Decision(Tracking.KNOWN)
     made_for = next((row for row in view.resources if row.id == claim.resource.id), None)
     if made_for is not None and made_for.physical_id is None:
+        if (made_for.owner, made_for.fence) == (claim.resource.owner, claim.resource.fence):
+            # It was only a server that lags who did not show it to its own holder: the row goes on from here.
+            freed: ResourceChange = {'physical_id': physical_id, 'owner': None, 'fence': made_for.fence + 1}
+            return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, made_for.owner, made_for.fence, freed),))
         if made_for.owner is not None:
             return Decision(Tracking.HELD)
         if made_for.token == claim.resource.token:

@@ -55,7 +55,7 @@ def test_attributes_that_no_expression_reads_are_shown_and_secret_ones_masked(ap
     types = {'text': 'OS::Heat::RandomString', 'value': 'OS::Heat::Value'}
     resources = {name: {'type': each, 'properties': {}} for name, each in types.items()}
     resources['value']['properties']['value'] = [1]
-    path = api.create('shown', {'heat_template_version': '2018-08-31', 'resources': resources})
+    path = api.create('shown-unasked', {'heat_template_version': '2018-08-31', 'resources': resources})
     shown = {name: api.ask('GET', f'{path}/resources/{name}').json['resource']['attributes'] for name in types}
     assert shown == {'text': {'value': '******'}, 'value': {'value': [1]}}
 

@@ -178,7 +178,9 @@ def test_what_may_stand_at_a_place_is_offered(editor, after, typed, offered):
 def test_only_what_fits_is_offered(editor):
     text = TEXT.replace('resources:\n', 'resources:\n  new:\n    depends_on: [ke\n')
     assert editor.complete(text, 'depends_on: [ke') == ['key', 'other']
-    assert editor.complete(TEXT, '    type: OS')[0].startswith('Convergence::')
+    offered = editor.complete(TEXT, '    type: OS')
+    assert offered == sorted(offered)
+    assert 'OS::Heat::RandomString' in offered
 
 
 @pytest.mark.parametrize(

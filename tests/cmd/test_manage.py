@@ -177,7 +177,9 @@ def test_stacks_that_were_deleted_long_ago_are_purged(manage, database):
         _add_stack(connection, 'holds', 'p', now - 150 * day_s, object_id='thing')
         connection.commit()
     code, lines = manage('purge_deleted', '90', '--dry-run', '-b', '1')
-    assert (code, [line.split()[0] for line in lines]) == (0, ['older', 'holds', *sorted(['old', 'other']), '3'])
+    names = [line.split()[0] for line in lines]
+    # Two were deleted at the same moment.
+    assert (code, names[:2], sorted(names[2:4]), names[4:]) == (0, ['older', 'holds'], ['old', 'other'], ['3'])
     assert lines[1].endswith('stays: it has left objects, and its rows say which.')
     assert manage('purge_deleted', '90', '-p', 'q')[1] == ['1 stack removed, 1 rows.']
     assert manage('purge_deleted', '2160h')[1][-1] == '2 stacks removed, 2 rows; 1 stay.'

@@ -72,6 +72,7 @@ def manages(tmp_path: Path, url: str, *command: str, keys: str = '') -> int:
 READABLE = {
     'left_rows',
     'asked',
+    'type_rules',
     'load',
     'physical_id',
     'cause',

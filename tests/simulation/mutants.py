@@ -394,7 +394,7 @@ MUTANTS = (
         (
             Edit(
                 f'{PLAN}:_whole',
-                'return graph.build({}, tuple(chosen.values()))',
+                'return graph.build({}, [_with_requirements(row, chosen, request.goal) for row in chosen.values()])',
                 'return graph.build(request.goal.definitions, ())',
             ),
         ),
@@ -633,7 +633,7 @@ MUTANTS = (
     ),
     Mutant(
         'a cancel that ends a stack does not stop what is in progress',
-        (Edit(f'{TRAVERSALS}.cancel', 'self._stop_workers(stack.id, stopped)', 'pass'),),
+        (Edit(f'{TRAVERSALS}.stop', 'self._stop_workers(scope.stack_id, stopped)', 'pass'),),
         ('cancel_stops_what_is_busy',),
     ),
     Mutant(
