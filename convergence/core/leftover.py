@@ -10,6 +10,7 @@ from convergence.core import leaving, nesting
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim
 from convergence.core.effects import AppendCleanup, Decision, Effect, InsertEvents, InsertResources, UpdateResource
+from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource
 from convergence.core.views import PlanView
@@ -54,7 +55,8 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         if (made_for.owner, made_for.fence) == (claim.resource.owner, claim.resource.fence):
             # It was only a server that lags who did not show it to its own holder: the row goes on from here.
             freed: ResourceChange = {'physical_id': physical_id, 'owner': None, 'fence': made_for.fence + 1}
-            return Decision(Tracking.KNOWN, (UpdateResource(made_for.id, made_for.owner, made_for.fence, freed),))
+            write = UpdateResource(made_for.id, made_for.owner, made_for.fence, freed)
+            return Decision(Tracking.KNOWN, (write,), _node_of(view, claim))
         if made_for.owner is not None:
             return Decision(Tracking.HELD)
         if made_for.token == claim.resource.token:
@@ -76,6 +78,13 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     )
     effects.append(AppendCleanup(node, None, traversal.complete_number, rows_after=leftover.requires))
     return Decision(Tracking.KNOWN, tuple(effects), ((node.traversal_id, node.number),))
+
+
+def _node_of(view: PlanView, claim: Claim) -> tuple[tuple[str, int], ...]:
+    """The node that the row was claimed for, to be cast again; none where it belongs to no traversal that runs."""
+    traversal, node = view.traversal, claim.node
+    runs = traversal is not None and traversal.status is TraversalStatus.RUNNING and traversal.id == node.traversal_id
+    return ((node.traversal_id, node.number),) if runs and node.number != NO_NODE else ()
 
 
 def _leftover(view: PlanView, claim: Claim, physical_id: str, key: str) -> Resource:

@@ -29,6 +29,7 @@ from convergence.core.leftover import Tracking, keep_track
 from convergence.core.model import Action, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.views import FinishView
 from tests.core.build import (
+    FRESH,
     MADE,
     NODE,
     NOW,
@@ -300,3 +301,19 @@ def test_an_object_that_is_known_needs_nothing_and_one_that_is_looked_for_is_wai
 @pytest.mark.parametrize('stack', [None, replace(STACK, deleted_at=5.0)])
 def test_an_object_of_a_stack_that_is_gone_can_only_be_reported(stack):
     assert keep_track(plan_view(stack=stack), CLAIM, 'late', ids()).verdict is Tracking.LOST
+
+
+def test_a_holder_who_was_shown_an_older_state_of_its_own_row_lets_it_go_on():
+    """A server that lags says that somebody else holds the row; nobody does, so nobody else would ever end that."""
+    mine = replace(held(FRESH), token='token', status=Status.IN_PROGRESS, action=Action.CREATE)
+    claimed = claim(Step.CREATE, Action.CREATE, mine)
+    tracked = keep_track(replace(plan_view(mine, traversal=TRAVERSAL), stack=RUNNING), claimed, 'phys', ids())
+    assert tracked.verdict is Tracking.KNOWN
+    changes = only(tracked, UpdateResource).changes
+    assert (changes['physical_id'], changes['owner'], changes['fence']) == ('phys', None, mine.fence + 1)
+    assert tracked.wake == ((NODE.traversal_id, NODE.number),)
+    over = replace(TRAVERSAL, status=TraversalStatus.FAILED)
+    late = keep_track(replace(plan_view(mine, traversal=over), stack=RUNNING), claimed, 'phys', ids())
+    assert late.wake == ()
+    others = replace(mine, owner='X', fence=mine.fence + 1)
+    assert keep_track(replace(plan_view(others), stack=RUNNING), claimed, 'phys', ids()).verdict is Tracking.HELD
