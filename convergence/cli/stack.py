@@ -51,14 +51,18 @@ stack.add_command(stack_snapshots.snapshot)
 @click.option('--status', metavar='STATUS', help='Only those with it, for example FAILED.')
 @click.option('--tags', metavar='TAG,...', help='Only those with all of these tags.')
 @click.option('--deleted', is_flag=True, help='Those that are deleted too.')
+@click.option('--nested', is_flag=True, help='Those that are resources of others too.')
+@click.option('--hidden', is_flag=True, help='Also those that the installation hides by their tags.')
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most, the newest first.')
 @printing
 @connected
 def list_(
-    api: Api, output: ResultPrinter, status: str | None, tags: str | None, deleted: bool, limit: int | None
+    api: Api, output: ResultPrinter, deleted: bool, nested: bool, hidden: bool, **selection: str | int | None
 ) -> None:
     """List the stacks of the project, the newest first."""
-    found = api.get('stacks', status=status, tags=tags, limit=limit, show_deleted='true' if deleted else None)
+    flags = {'show_deleted': deleted, 'show_nested': nested, 'show_hidden': hidden}
+    query: dict[str, Any] = {**selection, **{name: 'true' for name, wanted in flags.items() if wanted}}
+    found = api.get('stacks', **query)
     output.listing(STACK_COLUMNS, found['stacks'])
 
 

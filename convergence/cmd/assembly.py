@@ -223,7 +223,7 @@ def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbe
     """What answers questions and changes nothing of any stack."""
     reader, roster, goals = StackReader(parts.store), ports.roster, engine.goals
     return (
-        StackReads(reader, goals),
+        StackReads(reader, goals, parts.settings.engine.hidden_stack_tags),
         ResourceReads(reader, goals, ports.software),
         ExplainReads(reader, goals),
         HistoryReads(reader, goals),

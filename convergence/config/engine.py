@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -57,6 +58,13 @@ OPTIONS: list[cfg.Opt] = [
         help='Whether a stack may be adopted: made from the data of an abandoned one, with the objects that are there. '
         'Whoever may create stacks can then have any object deleted whose id is known.',
     ),
+    cfg.ListOpt(
+        'hidden_stack_tags',
+        default=['data-processing-cluster'],
+        sample_default='data-processing-cluster',
+        help='Stacks with any of these tags are not listed or counted unless that is asked for (show_hidden). Services '
+        'that keep stacks of their own in the projects of users mark them so. Empty: none is hidden.',
+    ),
 ]
 
 
@@ -74,3 +82,4 @@ class EngineSettings:
     dispatch_window: int = 64
     enable_stack_abandon: bool = False
     enable_stack_adopt: bool = False
+    hidden_stack_tags: Sequence[str] = ()

@@ -10,7 +10,9 @@ from convergence.config import ApiSettings, EngineSettings
 from tests.api.installation import application, installed
 
 PUBLIC = 'http://orchestration.example.org'
-ENGINE = EngineSettings(sweep_interval_s=0.2, enable_stack_abandon=True, enable_stack_adopt=True)
+ENGINE = EngineSettings(
+    sweep_interval_s=0.2, enable_stack_abandon=True, enable_stack_adopt=True, hidden_stack_tags=['of-a-service']
+)
 
 
 @pytest.fixture(scope='module')

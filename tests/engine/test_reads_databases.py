@@ -16,7 +16,7 @@ def harness(database_url):
 
 
 def test_stacks_are_selected_and_paged(harness):
-    reads = StackReads(harness.reader, harness.goals)
+    reads = StackReads(harness.reader, harness.goals, ['c', 'RED'])
     ids = {name: harness.create({'a': 'x'}, name, tags=['red', name]) for name in ('b', 'a', 'c')}
     harness.delete(ids['c'])
 
@@ -25,9 +25,11 @@ def test_stacks_are_selected_and_paged(harness):
         return ''.join(document['stack_name'] for document in documents)
 
     assert names(filters={'status': ['CREATE_IN_PROGRESS', 'DELETE_COMPLETE']}) == 'ab'
-    assert names(filters={'action': 'DELETE', 'disable_rollback': True}) == 'c'
+    assert names(filters={'action': 'DELETE', 'disable_rollback': True}, show_hidden=True) == 'c'
+    assert names(show_deleted=True) == 'ab' == names(not_tags_any=['A', 'B'])
+    assert names(tags=['red', 'a'], not_tags=['red', 'b']) == 'a'
     assert names(filters={'owner_id': 'x'}) == '' == names(filters={'status': 'NONSENSE'})
-    assert names(marker=ids['a'], filters={'status': 'IN_PROGRESS'}, tags_any=['a', 'c']) == 'c'
+    assert names(marker=ids['a'], filters={'status': 'IN_PROGRESS'}, tags_any=['a', 'c'], show_hidden=True) == 'c'
     assert reads.count_stacks(harness.context, StackQuery(filters={'action': ['CREATE']})) == 2
 
 

@@ -258,6 +258,28 @@ def test_stacks_are_selected_and_sorted(harness, reads, three, query, expected):
     assert names(reads, harness, **query) == expected
 
 
+@pytest.mark.parametrize(
+    ('hidden', 'query', 'expected'),
+    [
+        (['big', 'none'], {}, 'ca'),
+        (['big'], {'show_hidden': True}, 'cab'),
+        (['big'], {'tags': ['red']}, 'a'),
+        (['big'], {'not_tags_any': ['red']}, 'c'),
+        (['Big', 'bi', 'g', 'd","b', ''], {}, 'cab'),
+    ],
+    ids=str,
+)
+def test_stacks_with_a_hidden_tag_are_listed_and_counted_on_request_only(harness, three, hidden, query, expected):
+    assert names(StackReads(harness.reader, harness.goals, hidden), harness, **query) == expected
+
+
+def test_a_tag_is_found_whatever_it_is_made_of_and_no_other(harness, reads, three):
+    for tag in ('"', '\\', 'a"b', '[x', 'é%_', "o'k"):
+        change(harness, three['a'], tags=('first', tag))
+        change(harness, three['c'], tags=(f'{tag}{tag}', f'x{tag}', f'{tag}x', f'"{tag}"', f'["{tag}"'))
+        assert names(reads, harness, tags_any=[tag]) == 'a'
+
+
 def test_pages_cover_everything_once(harness, reads, three):
     assert names(reads, harness, limit=2) == 'ca'
     assert names(reads, harness, limit=2, marker=three['a']) == 'b'

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true
+from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, select, true
 
 from convergence.core.model import Phase
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.queries.inspection import in_states
 from convergence.db.queries.tree import TreeInspector
+from convergence.db.schema.columns import dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.statements.load import (
     NODE_COLUMNS,
@@ -33,6 +34,43 @@ STACK_SORT_KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
+class TagFilter:
+    """What the tags of a stack must be; an empty part restricts nothing.
+
+    :param every: it has all of these.
+    :param some: it has at least one of these.
+    :param not_every: it does not have all of these.
+    :param not_some: it has none of these.
+    """
+
+    every: Collection[str] = ()
+    some: Collection[str] = ()
+    not_every: Collection[str] = ()
+    not_some: Collection[str] = ()
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What holds for the rows of the stacks that are meant."""
+        found = [_has_tag(tag) for tag in self.every]
+        if self.some:
+            found.append(or_(*map(_has_tag, self.some)))
+        if self.not_every:
+            found.append(not_(and_(*map(_has_tag, self.not_every))))
+        return [*found, *(not_(_has_tag(tag)) for tag in self.not_some)]
+
+
+def _has_tag(tag: str) -> ColumnElement[bool]:
+    """Whether a row has a tag, by the JSON text of its tags.
+
+    Exactly that tag: what begins with a bracket or a comma and an unescaped quote is the beginning of a tag, for tags
+    have no commas. REPLACE tells capitals from small letters in every database, which LIKE does not.
+    """
+    rest: ColumnElement[str] = STACK.c.tags
+    for before in '[,':
+        rest = func.replace(rest, f'{before}{dumps(tag)}', '')
+    return func.length(rest) < func.length(STACK.c.tags)
+
+
+@dataclass(frozen=True, slots=True)
 class StackFilter:
     """Which stacks of a project are asked for.
 
@@ -41,6 +79,7 @@ class StackFilter:
     :param show_nested: whether also those that are nested in others.
     :param sort_keys: names of `STACK_SORT_KEYS`.
     :param marker: id of the last stack of the page before.
+    :param tags: what their tags must be.
     """
 
     project_id: str
@@ -51,6 +90,7 @@ class StackFilter:
     sort_keys: tuple[str, ...] = ()
     descending: bool = True
     show_nested: bool = False
+    tags: TagFilter = field(default_factory=TagFilter)
 
 
 class StackReader(TreeInspector):
@@ -169,6 +209,7 @@ class StackReader(TreeInspector):
         conditions: list[ColumnElement[bool]] = [] if query.show_deleted else [STACK.c.live_name.is_not(None)]
         if not query.show_nested:
             conditions.append(STACK.c.parent_id.is_(None))
+        conditions += query.tags.conditions()
         for name, wanted in query.filters.items():
             values = list(wanted) if isinstance(wanted, (list, tuple, set)) else [wanted]
             if name == 'state':

@@ -9,7 +9,7 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.db.queries.inspection import EVENT_SORT_KEYS, EventPage, State
-from convergence.db.queries.stacks import STACK_SORT_KEYS, StackFilter
+from convergence.db.queries.stacks import STACK_SORT_KEYS, StackFilter, TagFilter
 from convergence.engine.reads.formats import STACK_TYPE
 from convergence.resources.reading import did_you_mean
 from convergence.rpc.engine_api import EventQuery, StackQuery
@@ -55,9 +55,10 @@ _RESOURCE_FILTERS = (
 )
 
 
-def stack_query(project_id: str, query: StackQuery) -> StackFilter:
-    """The query as the database understands it, tags apart (see `matches_tags`).
+def stack_query(project_id: str, query: StackQuery, hidden_tags: Collection[str] = ()) -> StackFilter:
+    """The query as the database understands it.
 
+    :param hidden_tags: stacks with one of these are left out unless the query asks for hidden ones.
     :raises Invalid: an argument makes no sense; the text names it.
     """
     keys = _sort_keys(query.sort_keys, STACK_SORT_KEYS)
@@ -82,6 +83,12 @@ def stack_query(project_id: str, query: StackQuery) -> StackFilter:
         # Newest first, but a key that the caller chose is taken in its natural order.
         descending=_descending(query.sort_dir, unsaid=not keys),
         show_nested=bool(query.show_nested) or any(name in asked for name in _PARENT),
+        tags=TagFilter(
+            every=_words(query.tags),
+            some=_words(query.tags_any),
+            not_every=_words(query.not_tags),
+            not_some=[*_words(query.not_tags_any), *(() if query.show_hidden else hidden_tags)],
+        ),
     )
 
 
@@ -106,19 +113,6 @@ def event_page(stack: Stack, query: EventQuery) -> EventPage:
         limit=_limit(query.limit),
         sort_keys=_sort_keys(query.sort_keys, EVENT_SORT_KEYS),
         descending=_descending(query.sort_dir, unsaid=False),
-    )
-
-
-def matches_tags(tags: Collection[str], query: StackQuery) -> bool:
-    """Whether a stack with these tags satisfies what a query says about tags."""
-    own = set(tags)
-    every, some = _words(query.tags), _words(query.tags_any)
-    not_every, not_some = _words(query.not_tags), _words(query.not_tags_any)
-    return (
-        every <= own
-        and (not some or bool(some & own))
-        and not (not_every and not_every <= own)
-        and not (not_some & own)
     )
 
 
@@ -160,9 +154,9 @@ def _typed(name: str, text: str) -> str | int | bool:
     return text
 
 
-def _words(tags: list[str] | str | None) -> set[str]:
+def _words(tags: list[str] | str | None) -> list[str]:
     words = {tag.strip() for tag in (tags.split(',') if isinstance(tags, str) else tags or [])}
-    return words - {''}
+    return sorted(words - {''})
 
 
 def _filters(filters: Mapping[str, Any] | None, known: Collection[str]) -> dict[str, list[str]]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from convergence import errors, template
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackFilter, StackReader
 from convergence.engine.caller import Caller
+from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.reads import formats
-from convergence.engine.reads.filters import matches_tags, stack_query
+from convergence.engine.reads.filters import stack_query
 from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.expressions import evaluator
@@ -23,7 +23,14 @@ from convergence.template.secrets import reading
 
 
 class StackReads(Reading[StackReader]):
-    """Questions about whole stacks."""
+    """Questions about whole stacks.
+
+    :param hidden_tags: stacks with one of these tags are listed only for whoever asks for hidden ones.
+    """
+
+    def __init__(self, reader: StackReader, goals: Goals, hidden_tags: Collection[str] = ()) -> None:
+        super().__init__(reader, goals)
+        self._hidden_tags = tuple(hidden_tags)
 
     def identify_stack(self, context: Caller, stack_name: str) -> Document:
         """The identity of the living stack with that name, or of the stack, deleted or not, with that id.
@@ -42,23 +49,17 @@ class StackReads(Reading[StackReader]):
 
         :raises Invalid: the query makes no sense; the text names the argument.
         """
-        asked = query or StackQuery()
-        stored = stack_query(context.project_id, asked)
+        stored = self._filter(context, query)
         if stored.marker is not None:
             self._stack(context, {'stack_id': stored.marker})
-        return [formats.stack_summary(stack) for stack in self._matching(stored, asked)]
+        return [formats.stack_summary(stack) for stack in self._reader.stacks(stored)]
 
     def count_stacks(self, context: Caller, query: StackQuery | None = None) -> int:
         """How many stacks a query selects, whatever its page.
 
         :raises Invalid: the query makes no sense; the text names the argument.
         """
-        asked = query or StackQuery()
-        stored = stack_query(context.project_id, asked)
-        if not _has_tags(asked):
-            return self._reader.count_stacks(stored)
-        whole = replace(stored, limit=None, marker=None)
-        return len(self._matching(whole, asked))
+        return self._reader.count_stacks(self._filter(context, query))
 
     def show_stack(
         self, context: Caller, stack_identity: Mapping[str, Any], resolve_outputs: bool = True
@@ -125,12 +126,8 @@ class StackReads(Reading[StackReader]):
             return False
         return True
 
-    def _matching(self, stored: StackFilter, asked: StackQuery) -> list[Stack]:
-        """The stacks of a query. Tags are kept as one text, so they are compared here and not in the database."""
-        if not _has_tags(asked):
-            return self._reader.stacks(stored)
-        found = self._reader.stacks(replace(stored, limit=None))
-        return [stack for stack in found if matches_tags(stack.tags, asked)][: stored.limit]
+    def _filter(self, context: Caller, query: StackQuery | None) -> StackFilter:
+        return stack_query(context.project_id, query or StackQuery(), self._hidden_tags)
 
     def _resolved(self, stack: Stack, outputs: list[template.OutputDefinition]) -> list[Document]:
         """Outputs with their values. One that fails says why; the others are not concerned.
@@ -152,7 +149,3 @@ class StackReads(Reading[StackReader]):
             except errors.ConvergenceError as error:
                 documents.append(formats.output_value(output, None, masked(str(error), secrets)))
         return documents
-
-
-def _has_tags(query: StackQuery) -> bool:
-    return any((query.tags, query.tags_any, query.not_tags, query.not_tags_any))
