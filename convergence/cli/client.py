@@ -153,6 +153,8 @@ class StackClient:
     api: Api
     name: str
     id: str
+    nested_depth: int | None = None
+    """How many levels of nested stacks its lists of resources and events go down into; None: none."""
 
     def at(self, *parts: str) -> str:
         """The path of something that belongs to the stack."""
@@ -170,9 +172,12 @@ class StackClient:
         answer = self.api.ask('GET', self.at(), query={'resolve_outputs': 'false'}, repeats=REPEATS)
         return dict(_document(answer)['stack']), answer.headers.get('ETag', '')
 
-    def events(self, marker: str | None = None) -> list[Document]:
-        """What happened after an event, oldest first; None: from the first that is kept."""
-        return list(self.api.get(self.at('events'), marker=marker)['events'])
+    def events(self, marker: str | None = None, **query: Any) -> list[Document]:
+        """What happened after an event, oldest first; None: from the first that is kept.
+
+        :param query: what else the list is asked for, by the API's names.
+        """
+        return [_located(each) for each in self._list('events', marker=marker, **query)]
 
     def last_event(self) -> str | None:
         """The id of the newest event; None where nothing has happened yet."""
@@ -185,11 +190,11 @@ class StackClient:
         :raises CommandFailed: the stream is not offered, or broke.
         """
         headers = {'Accept': 'text/event-stream', **({'Last-Event-ID': marker} if marker else {})}
-        answer = self.api.stream(self.at('events'), headers, follow='true')
+        answer = self.api.stream(self.at('events'), headers, follow='true', nested_depth=self.nested_depth)
         try:
             for line in answer.iter_lines(chunk_size=1):
                 if line.startswith(b'data:'):
-                    yield json.loads(line[5:])
+                    yield _located(json.loads(line[5:]))
                 elif line.startswith(b':'):
                     yield None
         except requests.exceptions.RequestException as error:
@@ -199,7 +204,7 @@ class StackClient:
 
     def resources(self) -> list[Document]:
         """For each name the resource that is in service."""
-        return list(self.api.get(self.at('resources'))['resources'])
+        return [_located(each) for each in self._list('resources')]
 
     def graph(self) -> Document:
         """Its resources, and what needs what."""
@@ -216,6 +221,16 @@ class StackClient:
     def act(self, action: str) -> None:
         """Begin an action."""
         self.api.send('POST', self.at('actions'), {action: None})
+
+    def _list(self, part: str, **query: Any) -> list[Document]:
+        return list(self.api.get(self.at(part), nested_depth=self.nested_depth, **query)[part])
+
+
+def _located(document: Document) -> Document:
+    """A resource or an event with the name of its stack, which the API tells by a link alone."""
+    links = document.get('links') or ()
+    paths = [str(link['href']).rstrip('/').split('/') for link in links if link['rel'] == 'stack']
+    return document | {'stack_name': unquote(paths[0][-2])} if paths else document
 
 
 # --- answers --------------------------------------------------------------------------------------------------

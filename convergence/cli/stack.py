@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -30,6 +31,14 @@ EVENT_COLUMNS = ('event_time', 'resource_name', 'resource_status', 'resource_sta
 OUTPUT_COLUMNS = ('output_key', 'output_value', 'description')
 HISTORY_COLUMNS = ('started_at', 'action', 'status', 'finished_at', 'reason', 'id')
 FRONTIER_COLUMNS = ('resource_name', 'resource_type', 'state', 'age_s', 'attempts', 'owner_host', 'last_error')
+NESTED_DEPTH = click.option(
+    '--nested-depth', type=click.IntRange(min=0), metavar='N', help='Those of nested stacks as well, N levels deep.'
+)
+
+
+def _located(columns: tuple[str, ...], nested_depth: int | None) -> tuple[str, ...]:
+    """The columns of a list, with the stack's name in front where stacks differ."""
+    return ('stack_name', *columns) if nested_depth else columns
 
 
 @click.group(epilog=EPILOG)
@@ -109,13 +118,14 @@ def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None
 @stack.command(epilog=EPILOG)
 @STACK
 @RESOURCE_IF_ANY
+@NESTED_DEPTH
 @printing
 @connected
-def resources(api: Api, output: ResultPrinter, name: str, resource: str | None) -> None:
+def resources(api: Api, output: ResultPrinter, name: str, resource: str | None, nested_depth: int | None) -> None:
     """List the resources of a stack, or show everything about one RESOURCE."""
-    found = api.stack(name)
+    found = replace(api.stack(name), nested_depth=nested_depth)
     if resource is None:
-        output.listing(RESOURCE_COLUMNS, found.resources())
+        output.listing(_located(RESOURCE_COLUMNS, nested_depth), found.resources())
         return
     document = dict(api.get(found.at('resources', resource))['resource'])
     document.pop('links', None)
@@ -127,20 +137,30 @@ def resources(api: Api, output: ResultPrinter, name: str, resource: str | None) 
 @click.option('--follow', is_flag=True, help='Those to come as well, until Ctrl-C or the end of the stack.')
 @click.option('--resource', metavar='NAME', shell_complete=complete_resources, help='Only those of one resource.')
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only the newest N.')
+@NESTED_DEPTH
 @printing
 @connected
-def events(api: Api, output: ResultPrinter, name: str, follow: bool, resource: str | None, limit: int | None) -> None:
+def events(
+    api: Api,
+    output: ResultPrinter,
+    name: str,
+    follow: bool,
+    resource: str | None,
+    limit: int | None,
+    nested_depth: int | None,
+) -> None:
     """List what happened to a stack, oldest first."""
-    found = api.stack(name)
+    found = replace(api.stack(name), nested_depth=nested_depth)
     query: dict[str, Any] = {'resource_name': resource}
     if limit is not None:
         query |= {'limit': limit, 'sort_dir': 'desc'}
-    past = list(api.get(found.at('events'), **query)['events'])
+    past = found.events(**query)
     past = past[::-1] if limit is not None else past
+    columns = _located(EVENT_COLUMNS, nested_depth)
     if not follow:
-        output.listing(EVENT_COLUMNS, past)
+        output.listing(columns, past)
         return
-    stack_changes.tail(found, past, resource, output, EVENT_COLUMNS)
+    stack_changes.tail(found, past, resource, output, columns)
 
 
 @stack.command(epilog=EPILOG)

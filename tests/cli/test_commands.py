@@ -69,6 +69,22 @@ def test_a_stack_from_its_creation_to_its_end(run):
     assert run('stack', 'show', 'life')[0] == 3
 
 
+def test_lists_go_down_into_nested_stacks_when_they_are_asked_to(run, here):
+    (here / 'inner.yaml').write_text(SIMPLE)
+    (here / 'outer.yaml').write_text('heat_template_version: wallaby\nresources:\n  inner: {type: inner.yaml}\n')
+    assert run('stack', 'create', 'outer', '-t', 'outer.yaml', '--wait')[0] == 0
+    assert run('stack', 'resources', 'outer', '-f', 'value', '-c', 'resource_name')[1].split() == ['inner']
+    found = json.loads(run('stack', 'resources', 'outer', '--nested-depth', '1', '-f', 'json')[1])
+    assert sorted(each['resource_name'] for each in found) == ['a', 'b', 'inner']
+    (nested,) = {each['stack_name'] for each in found} - {'outer'}
+    told = json.loads(run('stack', 'events', 'outer', '--nested-depth', '1', '-f', 'json')[1])
+    assert {(each['stack_name'], each['resource_name']) for each in told} >= {(nested, 'a'), ('outer', 'inner')}
+    names = ['-f', 'value', '-c', 'stack_name']
+    assert nested not in run('stack', 'list', *names)[1].split()
+    assert nested in run('stack', 'list', '--nested', *names)[1].split()
+    assert run('stack', 'delete', 'outer', '--yes', '--wait')[0] == 0
+
+
 def test_a_failure_tells_the_root_cause_first(run):
     code, out, err = run('stack', 'create', 'broken', '-t', 'failing.yaml', '--wait', '-f', 'value')
     assert code == 1
