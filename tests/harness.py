@@ -202,7 +202,7 @@ class Harness:
         """Another worker, known to the others."""
         timing = Timing(groups=lambda threads, left: InlineGroups())
         parts = (self.ports, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
-        worker = WorkerService(*parts, EngineNesting(self, self.reader, lambda claim: self.context))
+        worker = WorkerService(*parts, EngineNesting(self, self.reader, lambda project_id, request_id: self.context))
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
 
@@ -219,6 +219,10 @@ class Harness:
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """A worker asks for it."""
         self.nesting.cancel_nested_stack(context, resource_id, fence)
+
+    def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
+        """A worker asks for it."""
+        self.nesting.snapshots.delete_nested_snapshot(context, stack_id, snapshot_id)
 
     def read_nested_stack(self, context: Any, stack_id: str) -> Any:
         """A worker asks for it."""

@@ -13,7 +13,6 @@ from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
 from convergence.cmd.local_provider import local_provider
 from convergence.config import LimitSettings, Settings
-from convergence.core.claim import Claim
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.ports import Ports
 from convergence.db.queries.overview import Overview
@@ -136,9 +135,9 @@ class Parts:
         return service_id if in_process else self.settings.host
 
 
-def _on_behalf(claim: Claim) -> CallerContext:
-    """Who asks an engine for something about the nested stack of a claimed row."""
-    return CallerContext(request_id=claim.traversal.request_id or None, project_id=claim.stack.project_id)
+def _on_behalf(project_id: str, request_id: str) -> CallerContext:
+    """Who asks an engine for something about a nested stack."""
+    return CallerContext(request_id=request_id or None, project_id=project_id)
 
 
 class WorkerProcess:
@@ -306,6 +305,7 @@ class EngineProcess:
             engine.abandonment,
             engine.signals,
             engine.nesting,
+            engine.nesting.snapshots,
             NestedReads(ports.reader, engine.goals),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),

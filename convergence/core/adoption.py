@@ -9,6 +9,9 @@ from __future__ import annotations
 from convergence.core.model import Action, Definition, Status
 from convergence.core.rows import Resource
 
+ADOPTED = 'adopted'
+"""In the private data of a row whose object is to be a stack: what that stack is to take over, as it was given."""
+
 
 def is_adopted(resource: Resource) -> bool:
     """Whether the object of a row belongs to somebody else."""
@@ -27,6 +30,11 @@ def refusal(resource: Resource, wanted: Definition) -> str | None:
         'external_id cannot be added, changed or removed by an update; '
         'give the resource another name to use another object'
     )
+
+
+def brings_nested(resource: Resource) -> bool:
+    """Whether a row is to become a stack made of objects that were there before."""
+    return resource.data.get(ADOPTED) is not None
 
 
 def is_offered(resource: Resource) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from convergence.core.adoption import is_adopted, is_offered, refusal
+from convergence.core.adoption import brings_nested, is_adopted, is_offered, refusal
 from convergence.core.creation import Made, is_going_on, is_put_off, made
 from convergence.core.leaving import described
 from convergence.core.model import Action, Change, Definition, Restriction, Status
@@ -92,8 +92,9 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
         return Ruling(Disposition.RESUME, 'it is suspended and is resumed first')
     if row.action is Action.SNAPSHOT and row.status is Status.IN_PROGRESS:
         return Ruling(Disposition.LET_GO_OF_SNAPSHOT)
-    if goal.adopts and row.action is Action.INIT and not is_offered(row):
-        return Ruling(Disposition.REFUSE, 'Resource ID was not provided.')
+    if goal.adopts and row.action is Action.INIT and not (brings_nested(row) if goal.nests else is_offered(row)):
+        missing = 'The resources of the nested stack were' if goal.nests else 'Resource ID was'
+        return Ruling(Disposition.REFUSE, f'{missing} not provided.')
     if row.action is Action.DELETE:
         return Ruling(Disposition.REPLACE, 'its deletion was begun')
     if goal.nests and is_overtaken(row, goal.repeats):

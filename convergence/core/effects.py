@@ -270,10 +270,12 @@ class DeleteSnapshots:
     """From now on snapshots of a stack are being deleted.
 
     :param snapshot_id: only this one; None: all of them.
+    :param keeping: but not these.
     """
 
     stack_id: str
     snapshot_id: str | None = None
+    keeping: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,12 @@ _NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An object that was there before its stack, with the private data of its type."""
+    """An object that was there before its stack, with the private data of its type.
 
-    physical_id: str
+    :param physical_id: None for one that is to become a stack of what was there before; the data have that.
+    """
+
+    physical_id: str | None
     data: Mapping[str, Json] = field(default_factory=dict)
 
 

@@ -227,6 +227,10 @@ class OptionalActions(Generic[P]):
         """Whether the type keeps anything for snapshots: true where `snapshot` is written."""
         return type(self).snapshot is not OptionalActions.snapshot
 
+    def can_be_kept(self) -> bool:
+        """Whether the deletion policy Snapshot can be followed: what was kept is of use without the object's row."""
+        return self.can_snapshot()
+
 
 @dataclass(frozen=True, slots=True)
 class Item:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import override
 
+from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Json, Path, RetryPolicy
+from convergence.core.nesting import nested_snapshot
 from convergence.resources.attributes import AnyAttribute
 from convergence.resources.contract import (
     Answer,
@@ -37,6 +39,9 @@ P = TypeVar('P')
 AGAIN_S = 5.0
 """After so many seconds a resource that was told looks a second time, where its stack seems to be at work; then after
 twice as many, and so on."""
+
+SNAPSHOT = 'snapshot'
+"""What the snapshot of a nested stack is called by in what is kept of its resource: its id."""
 
 INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
 """An engine that does not answer is asked again until the action has taken too long."""
@@ -104,7 +109,31 @@ class NestedType(ResourceType[P]):
         """Have all of the stack looked at."""
         return self._begin(call, Action.CHECK)
 
+    @override
+    def snapshot(self, call: Call[P], snapshot_id: str) -> Answer:
+        """Have a snapshot of the stack taken; it has an id that follows from `snapshot_id`."""
+        kept: dict[str, Json] = {SNAPSHOT: nested_snapshot(snapshot_id, call.token)}
+        return replace(self._begin(call, Action.SNAPSHOT), kept=kept)
+
+    @override
+    def delete_snapshot(self, call: Call[P], snapshot_id: str, kept: Mapping[str, Json]) -> None:
+        """Have that snapshot deleted."""
+        if call.physical_id is not None:
+            call.nested.delete_snapshot(nested_snapshot(snapshot_id, call.physical_id))
+
+    @override
+    def can_be_kept(self) -> bool:
+        """The snapshots of a stack go with it."""
+        return False
+
     def _begin(self, call: Call[P], action: Action, step: int = 0) -> Answer:
+        answer = self._begun(call, action, step)
+        if call.data.get(ADOPTED) is None:
+            return answer
+        # The stack is there, and has the objects that it was to take over.
+        return replace(answer, data={**call.data, ADOPTED: None})
+
+    def _begun(self, call: Call[P], action: Action, step: int) -> Answer:
         begun = call.nested.act(step)
         if begun.is_gone:
             if action is Action.DELETE:

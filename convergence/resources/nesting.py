@@ -99,6 +99,8 @@ class NestingContext:
         since the last success.
     :param required: reads the resource that a reference means, of those that the resource is built on; None: there is
         no such resource.
+    :param adopted: the names of the resources that are there before the nested stack, which is to be made of just
+        these; None: it is made from nothing, or is there itself.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class NestingContext:
     concealed: tuple[Path, ...] = ()
     has_changed: bool = False
     required: Callable[[str], RequiredResource | None] = nothing_required
+    adopted: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,9 @@ class NestedStacks(Protocol):
     def cancel(self) -> None:
         """Have an engine stop what the stack does on behalf of the resource. Of one at rest: nothing."""
 
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Have an engine delete a snapshot of the stack. Of one that is gone: nothing."""
+
     def state(self, traversal_id: str) -> NestedState:
         """Where the stack stands.
 
@@ -188,6 +194,10 @@ class NoNestedStack:
         raise NotImplementedError('only for types whose objects are stacks')
 
     def cancel(self) -> None:
+        """See `act`."""
+        self.act()
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
         """See `act`."""
         self.act()
 

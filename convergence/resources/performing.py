@@ -34,7 +34,7 @@ def perform(kind: ResourceType[Any], action: Action, call: Call[Any], snapshot_i
 def wants_snapshot_first(kind: ResourceType[Any], resource: Resource) -> bool:
     """Whether an object must not go before what it is has been kept."""
     definition = resource.definition
-    return definition is not None and definition.deletion_policy is DeletionPolicy.SNAPSHOT and kind.can_snapshot()
+    return definition is not None and definition.deletion_policy is DeletionPolicy.SNAPSHOT and kind.can_be_kept()
 
 
 def delete_after_snapshot(kind: ResourceType[Any], call: Call[Any]) -> Answer:

@@ -103,7 +103,7 @@ class Registry:
 
     def can_snapshot(self, name: str) -> bool:
         """Whether resources of a type have something to be kept for a snapshot of their stack."""
-        kind = self._types.get(name)
+        kind = PROVIDER if is_template(name) else self._types.get(name)
         return kind is not None and kind.can_snapshot()
 
     def get(self, name: str) -> ResourceType[Any]:

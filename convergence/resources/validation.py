@@ -110,7 +110,7 @@ def _of_template(
 def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> Iterator[Problem]:
     """Accepting the policy without being able to keep it would destroy what somebody asked to have saved."""
     for name, definition in compiled.goal.definitions.items():
-        if name in kinds and definition.deletion_policy is DeletionPolicy.SNAPSHOT and not kinds[name].can_snapshot():
+        if name in kinds and definition.deletion_policy is DeletionPolicy.SNAPSHOT and not kinds[name].can_be_kept():
             yield Problem(
                 f'resources.{name} ({definition.type}): deletion_policy Snapshot is not supported by this type; '
                 'use Delete or Retain',

@@ -464,5 +464,9 @@ class EngineApi:
         """Stop what a nested stack does on behalf of its resource; for workers."""
 
     @operation
+    def delete_nested_snapshot(self, context: RequestContext, stack_id: str, snapshot_id: str) -> None:
+        """Begin to delete a snapshot of a nested stack that was taken with the stack around it; for workers."""
+
+    @operation
     def read_nested_stack(self, context: RequestContext, stack_id: str) -> Document:
         """What a nested stack tells to others: outputs, and of each resource reference and attributes; for workers."""

@@ -66,6 +66,11 @@ class SimulatedEngines:
         self._asked().parts.nesting.cancel_nested_stack(context, resource_id, fence)
         self._answered()
 
+    def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
+        """See `convergence.engine.nesting.snapshots`."""
+        self._asked().parts.nesting.snapshots.delete_nested_snapshot(context, stack_id, snapshot_id)
+        self._answered()
+
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
         """See `convergence.engine.nesting.values`."""
         engine = self._asked()

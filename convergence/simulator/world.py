@@ -230,7 +230,7 @@ class World(Passing):
             options,
             self.new_id,
             Timing(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
-            EngineNesting(SimulatedEngines(self), self.reader, lambda claim: Context()),
+            EngineNesting(SimulatedEngines(self), self.reader, lambda project_id, request_id: Context()),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)
         return SimulatedWorker(process, service, self.kernel.now + LEASE_S)

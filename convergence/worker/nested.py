@@ -27,6 +27,9 @@ class NestingEngine(Protocol):
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
         """What a nested stack tells to others."""
 
+    def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
+        """Begin to delete a snapshot of a nested stack."""
+
 
 class StackStates(Protocol):
     """Where stacks stand."""
@@ -39,49 +42,62 @@ class StackStates(Protocol):
 
 
 class EngineNesting:
-    """The nested stacks of claimed rows.
+    """The nested stacks that a worker has to do with.
 
-    :param context: makes the context of a request on behalf of a claim.
+    :param context: makes the context of a request, from a project's id and the id of the request that has led to it.
     """
 
-    def __init__(self, engine: NestingEngine, states: StackStates, context: Callable[[Claim], Any]) -> None:
+    def __init__(self, engine: NestingEngine, states: StackStates, context: Callable[[str, str], Any]) -> None:
         self._engine = engine
         self._states = states
         self._context = context
 
     def __call__(self, claim: Claim) -> OneNestedStack:
         """The stack that is the object of a claimed row."""
-        return OneNestedStack(self._engine, self._states, self._context(claim), claim)
+        row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
+        return OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
+
+    def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
+        """A stack that is, or was, nested in another one, and of which there may be snapshots."""
+        return OneNestedStack(self._engine, self._states, self._context(project_id, ''), stack_id)
 
 
 class OneNestedStack:
-    """The nested stack of one claimed row; see `convergence.resources.nesting.NestedStacks`."""
+    """One nested stack; see `convergence.resources.nesting.NestedStacks`.
 
-    def __init__(self, engine: NestingEngine, states: StackStates, context: Any, claim: Claim) -> None:
+    :param held: key of the row whose object it is, and the fence under which that is held; ('', 0): it is not.
+    """
+
+    def __init__(
+        self, engine: NestingEngine, states: StackStates, context: Any, stack_id: str, held: tuple[str, int] = ('', 0)
+    ) -> None:
         self._engine = engine
         self._states = states
         self._context = context
-        self._row = claim.resource
+        self._stack_id = stack_id
+        self._held = held
         self._values: NestedValues | None = None
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
-        begun = _asked(
-            lambda: self._engine.act_on_nested_stack(self._context, self._row.id, self._row.fence, step=step)
-        )
+        begun = _asked(lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step))
         self._values = None
         return NestedStep(**begun)
 
     def cancel(self) -> None:
         """Have an engine stop what the stack does on behalf of the row."""
-        _asked(lambda: self._engine.cancel_nested_stack(self._context, self._row.id, self._row.fence))
+        _asked(lambda: self._engine.cancel_nested_stack(self._context, *self._held))
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Have an engine delete a snapshot of the stack. Of one that is gone: nothing."""
+        _asked(lambda: self._engine.delete_nested_snapshot(self._context, self._stack_id, snapshot_id))
 
     def state(self, traversal_id: str) -> NestedState:
         """Where the stack stands, read from its row.
 
         A database server that does not show what the stack is known to have begun is not asked: the stack is at work.
         """
-        stack = self._states.stack(self._row.token or '')
+        stack = self._states.stack(self._stack_id)
         is_another = stack is not None and stack.deleted_at is None and traversal_id not in ('', stack.traversal_id)
         if is_another and self._states.traversal(traversal_id) is None:
             raise TransientFailure('this server of the database shows an older state of the nested stack')
@@ -98,7 +114,7 @@ class OneNestedStack:
     def values(self) -> NestedValues:
         """What the stack tells to others; asked for once, until it has something else to do."""
         if self._values is None:
-            told = _asked(lambda: self._engine.read_nested_stack(self._context, self._row.token or ''))
+            told = _asked(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
             self._values = NestedValues(**told)
         return self._values
 

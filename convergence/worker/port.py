@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from convergence.concurrency import Task
 from convergence.core.claim import Claim
@@ -24,9 +25,30 @@ def none_received(resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal
     return []
 
 
-def no_stack(claim: Claim) -> NestedStacks:
-    """The default of `WorkerPort.nested`."""
-    return NO_STACK
+class NestingPort(Protocol):
+    """The nested stacks that a worker has to do with."""
+
+    def __call__(self, claim: Claim) -> NestedStacks:
+        """The stack that is the object of a claimed row."""
+
+    def kept(self, stack_id: str, project_id: str) -> NestedStacks:
+        """A stack that is, or was, nested in another one, and of which there may be snapshots."""
+
+
+class NoNesting:
+    """A worker that has no engine to ask about stacks."""
+
+    def __call__(self, claim: Claim) -> NestedStacks:
+        """None."""
+        return NO_STACK
+
+    def kept(self, stack_id: str, project_id: str) -> NestedStacks:
+        """None."""
+        return NO_STACK
+
+
+NO_NESTING = NoNesting()
+"""The default of `WorkerPort.nested`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +62,7 @@ class WorkerPort:
     :param signals: the signals that some rows have received, oldest first, each with the name of the resource.
     :param wait: waits for a while, or until the task is cancelled; whether it was.
     :param most_bytes: what a resource may store of each kind, as JSON.
-    :param nested: the stack that is the object of a claimed row.
+    :param nested: the nested stacks that the worker has to do with.
     :param software: where software configurations and deployments are kept.
     """
 
@@ -51,5 +73,5 @@ class WorkerPort:
     wait: Callable[[Task, float], bool] = wait
     signals: Callable[[Sequence[str]], list[tuple[str, ReceivedSignal]]] = none_received
     most_bytes: int = MOST_BYTES
-    nested: Callable[[Claim], NestedStacks] = no_stack
+    nested: NestingPort = NO_NESTING
     software: SoftwareRowsPort | None = None

@@ -11,12 +11,11 @@ from dataclasses import asdict, dataclass, field
 
 from convergence import logs
 from convergence.concurrency import Event, Task, sleep
-from convergence.core.claim import Claim, Worker
+from convergence.core.claim import Worker
 from convergence.core.interrupt import NO_NODE
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
-from convergence.resources.nesting import NestedStacks
 from convergence.resources.registry import Registry
 from convergence.template.limits import STANDARD
 from convergence.worker.assess import Assessor
@@ -24,7 +23,7 @@ from convergence.worker.attempt import Pace
 from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
-from convergence.worker.port import WorkerPort, no_stack, wait
+from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, wait
 from convergence.worker.recent import Recent
 from convergence.worker.runner import Runner
 from convergence.worker.snapshot_removal import SnapshotRemoval
@@ -83,7 +82,7 @@ class Timing:
 class WorkerService:
     """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead.
 
-    :param nested: the stack that is the object of a claimed row; see `convergence.worker.nested`.
+    :param nested: the nested stacks that it has to do with; see `convergence.worker.nested`.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class WorkerService:
         options: WorkerOptions,
         new_id: Callable[[], str],
         timing: Timing = Timing(),
-        nested: Callable[[Claim], NestedStacks] = no_stack,
+        nested: NestingPort = NO_NESTING,
     ) -> None:
         self.id = new_id()
         self._store = store = ports.store
@@ -151,7 +150,7 @@ class WorkerService:
             grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
-        self._snapshot_removal = SnapshotRemoval(ports.snapshots, ports.reader, registry, self._groups)
+        self._snapshot_removal = SnapshotRemoval(ports.snapshots, ports.reader, registry, self._groups, nested)
         self._maintenance = Maintenance(
             ports,
             dispatcher,

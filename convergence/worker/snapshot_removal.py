@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from convergence import logs
 from convergence.concurrency import Task, TaskKilled
@@ -17,6 +17,7 @@ from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import secret_properties
 from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.port import NO_NESTING, NestingPort
 from convergence.worker.storable import text_of
 
 LOG = logging.getLogger(__name__)
@@ -28,7 +29,15 @@ MOST = 10
 class SnapshotRemoval:
     """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker."""
 
-    def __init__(self, rows: SnapshotsPort, reader: ReaderPort, registry: Registry, groups: ThreadGroups) -> None:
+    def __init__(
+        self,
+        rows: SnapshotsPort,
+        reader: ReaderPort,
+        registry: Registry,
+        groups: ThreadGroups,
+        nested: NestingPort = NO_NESTING,
+    ) -> None:
+        self._nested = nested
         self._rows = rows
         self._reader = reader
         self._registry = registry
@@ -52,13 +61,16 @@ class SnapshotRemoval:
     def _delete_quietly(self, item: SnapshotItem, task: Task) -> None:
         try:
             kind = self._registry.get(item.type)
+            subject = self._subject(item)
             call = build_call(
                 kind,
-                self._subject(item),
+                subject,
                 item.properties,
                 strictness=Strictness.LENIENT,
                 cancelled=task.cancelled.is_set,
             )
+            if kind.nests:
+                call = replace(call, nested=self._nested.kept(item.physical_id or '', subject.project_id))
             with task.killable():
                 kind.delete_snapshot(call, item.snapshot_id, item.kept)
         except ObjectNotFound:
@@ -72,7 +84,7 @@ class SnapshotRemoval:
         self._rows.forget(item)
         self._rows.remove_empty()
 
-    def _subject(self, item: SnapshotItem) -> Any:
+    def _subject(self, item: SnapshotItem) -> Subject:
         stack = self._reader.stack(item.stack_id)
         return Subject(
             name=item.name,

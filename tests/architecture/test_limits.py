@@ -29,6 +29,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/simulator/user.py User'): 'one method for each kind of request',
     ('long_files', 'convergence/core/plan.py'): 'one decision from goal to graph, read downwards',
     ('large_classes', 'convergence/resources/contract.py ResourceType'): 'the whole contract, to be read in one place',
+    ('large_classes', 'convergence/resources/nested.py NestedType'): 'the contract of resource types, method by method',
     ('long_files', 'convergence/resources/contract.py'): 'the whole contract, to be read in one place',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',

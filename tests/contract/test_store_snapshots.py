@@ -58,6 +58,8 @@ def test_one_snapshot_is_deleted_or_all_of_a_stack(backend):
     backend.write(DeleteSnapshots('S', 'W'))
     assert {key for key, each in snapshots(backend).items() if each.deleting} == {'W'}
     backend.write(DeleteSnapshots('S', 'X'))
+    backend.write(DeleteSnapshots('S', keeping=('V', 'W')))
+    assert {key for key, each in snapshots(backend).items() if each.deleting} == {'W'}
     backend.write(DeleteSnapshots('S'))
     assert {key for key, each in snapshots(backend).items() if each.deleting} == {'V', 'W'}
 

@@ -124,7 +124,7 @@ def _insert_snapshot(draft: Draft, effect: effects.InsertSnapshot) -> None:
 
 def _delete_snapshots(draft: Draft, effect: effects.DeleteSnapshots) -> None:
     for key, snapshot in draft.tables.snapshot.items():
-        if snapshot.stack_id == effect.stack_id and effect.snapshot_id in (None, key):
+        if snapshot.stack_id == effect.stack_id and effect.snapshot_id in (None, key) and key not in effect.keeping:
             draft.put('snapshot', key, replace(draft.get('snapshot', key), deleting=True))
 
 

@@ -115,6 +115,7 @@ def long_deleted(
         return [DeletedStack(*row) for row in connection.execute(statement)]
 
 
+_AROUND = STACK.alias()
 _LEFT_BEHIND = select(RESOURCE.c.stack_id).where(
     RESOURCE.c.stack_id.in_(bindparam('stacks', expanding=True)),
     or_(RESOURCE.c.physical_id.is_not(None), RESOURCE.c.token.is_not(None)),
@@ -131,12 +132,27 @@ def with_objects(store: Store, stack_ids: Sequence[str]) -> set[str]:
         }
 
 
+_PART_OF_ANOTHER = (
+    select(SNAPSHOT.c.id)
+    .join(STACK, STACK.c.id == SNAPSHOT.c.stack_id)
+    .join(_AROUND, _AROUND.c.id == STACK.c.root_id)
+    .where(SNAPSHOT.c.stack_id == bindparam('stack_id'), _AROUND.c.live_name.is_not(None))
+    .limit(1)
+)
+
+
+def _is_part_of_another(store: Store, stack_id: str) -> bool:
+    with store.reading() as connection:
+        return connection.execute(_PART_OF_ANOTHER, {'stack_id': stack_id}).scalar() is not None
+
+
 def remove_stack(store: Store, stack_id: str) -> int:
     """Remove all that is left of a deleted stack; how many rows that were. The stack's own goes last.
 
-    Not so where it has left objects: its rows are all that is known of them.
+    Not so where it has left objects: its rows are all that is known of them. Nor where a snapshot of the stack that it
+    was in may still need it, which lasts as long as the root of the tree.
     """
-    if with_objects(store, [stack_id]):
+    if with_objects(store, [stack_id]) or _is_part_of_another(store, stack_id):
         return 0
     removed = 0
     with store.reading() as connection:

@@ -374,6 +374,8 @@ def _delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots, r
     of_stack = update(SNAPSHOT).where(SNAPSHOT.c.stack_id == effect.stack_id).values(deleting=True)
     if effect.snapshot_id is not None:
         of_stack = of_stack.where(SNAPSHOT.c.id == effect.snapshot_id)
+    if effect.keeping:
+        of_stack = of_stack.where(SNAPSHOT.c.id.not_in(effect.keeping))
     connection.execute(of_stack)
 
 

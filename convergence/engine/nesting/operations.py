@@ -11,21 +11,25 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from convergence import errors, template
-from convergence.core.effects import Decision, DeleteSnapshots, UpdateStack
+from convergence.core.adoption import brings_nested
+from convergence.core.effects import Decision, UpdateStack
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status
 from convergence.core.nesting import is_tidy, is_wanted, may_act
 from convergence.core.plan import Request
-from convergence.core.rows import Resource, Stack, Template
+from convergence.core.rows import Resource, Snapshot, Stack, Template
 from convergence.core.views import PlanView
-from convergence.db.ports import ReaderPort
+from convergence.db.ports import ReaderPort, SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
+from convergence.engine.nesting.beginnings import Beginnings
 from convergence.engine.nesting.content import name_of
-from convergence.engine.nesting.wants import NestingResource, Wants
+from convergence.engine.nesting.snapshots import NestedSnapshots
+from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
 from convergence.engine.operations.actions import Present
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
+from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
@@ -33,7 +37,10 @@ from convergence.resources.registry import Registry
 
 Document = dict[str, Any]
 
-_GIVEN = frozenset({Action.CREATE, Action.UPDATE})
+_STAYS = frozenset({Action.SUSPEND, Action.RESUME})
+"""What need not be done to a stack to which it was done last."""
+
+_GIVEN = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 """The actions of a stack that has the goal that its resource has given it."""
 
 
@@ -53,6 +60,7 @@ class Nesting:
     """Gives nested stacks something to do on behalf of the resources that they are the objects of.
 
     :ivar wants: asks the types of those resources.
+    :ivar snapshots: their parts in the snapshots of the stacks that they are in.
     """
 
     def __init__(
@@ -63,6 +71,7 @@ class Nesting:
         types: Registry,
         limits: NestingLimits,
         new_id: Callable[[], str],
+        snapshots: SnapshotsPort,
     ) -> None:
         self._reader = reader
         self._goals = goals
@@ -71,6 +80,9 @@ class Nesting:
         self._limits = limits
         self._new_id = new_id
         self._present = Present(reader, goals)
+        self._beginnings = Beginnings(traversals)
+        plans = SnapshotPlans(reader, goals, snapshots)
+        self.snapshots = NestedSnapshots(plans, snapshots, traversals, self._beginnings)
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -147,9 +159,9 @@ class Nesting:
         running = self._reader.traversal(present.traversal_id or '')
         is_deleting = (present.action, present.status) == (Action.DELETE, Status.IN_PROGRESS)
         if is_deleting and running is not None and (running.retains or not held.traversal.retains):
-            self._confirm(held, fence, present)
+            self._beginnings.confirm(held, fence, present)
             return NestedStep(running.id)
-        request = self._request(
+        request = self._beginnings.request(
             held,
             fence,
             Request(
@@ -157,21 +169,23 @@ class Nesting:
                 Goal(),
                 cancels=True,
                 retains=held.traversal.retains,
-                beside=lambda view: (DeleteSnapshots(present.id),),
+                beside=self.snapshots.going(held, present),
             ),
         )
-        return NestedStep(self._start(present, held, request))
+        return NestedStep(self._beginnings.start(present, held, request))
 
     def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
         action = held.row.action
         if present is None:
             return NestedStep(is_gone=True)
         if (present.action, present.status) == (action, Status.IN_PROGRESS):
-            self._confirm(held, fence, present)
+            self._beginnings.confirm(held, fence, present)
             return NestedStep(present.traversal_id or '')
-        if (present.action, present.status) == (action, Status.COMPLETE) and action is not Action.CHECK:
-            self._confirm(held, fence, present)
+        if (present.action, present.status) == (action, Status.COMPLETE) and action in _STAYS:
+            self._beginnings.confirm(held, fence, present)
             return NestedStep()
+        if action is Action.SNAPSHOT:
+            return self.snapshots.take(held, fence, present)
         may_perform(present, action)
         row, goal = self._present.goal(present)
 
@@ -181,10 +195,13 @@ class Nesting:
             if view.stack.traversal_id != present.traversal_id:
                 raise Overtaken(f'stack {present.name} has moved on')
 
-        request = self._request(held, fence, Request(action, goal, template=row), still)
-        return NestedStep(self._start(present, held, request))
+        request = self._beginnings.request(held, fence, Request(action, goal, template=row), still)
+        return NestedStep(self._beginnings.start(present, held, request))
 
     def _converge(self, held: NestingResource, fence: int, present: Stack | None, step: int) -> NestedStep:
+        kept = self.snapshots.wanted(held)
+        if kept is not None:
+            return self._bring_back(held, fence, present, kept)
         submission, wanted = self.wants.of(held, present, step)
         if present is None:
             started = self._create(held, fence, submission, wanted.timeout_mins)
@@ -192,7 +209,24 @@ class Nesting:
             started = self._update(held, fence, present, submission, wanted.timeout_mins)
         return NestedStep(started, wanted.more, wanted.pause_s)
 
-    def _create(self, held: NestingResource, fence: int, submission: Submission, timeout_mins: int | None) -> str:
+    def _bring_back(self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot) -> NestedStep:
+        submission = Submission.from_content(kept.content)
+        if present is None:
+            return NestedStep(self._create(held, fence, submission, None, kept))
+        last = self._reader.traversal(present.traversal_id or '')
+        if present.action is Action.RESTORE and present.status is not Status.FAILED and held.is_served_by(last):
+            self._beginnings.confirm(held, fence, present)
+            return NestedStep((present.traversal_id or '') if present.status is Status.IN_PROGRESS else '')
+        return NestedStep(self._give_goal(held, fence, present, submission, None, kept))
+
+    def _create(
+        self,
+        held: NestingResource,
+        fence: int,
+        submission: Submission,
+        timeout_mins: int | None,
+        kept: Snapshot | None = None,
+    ) -> str:
         parent = held.stack
         stack_id = held.row.token or ''
         stack = Stack(
@@ -218,7 +252,11 @@ class Nesting:
             raise errors.RequestLimitExceeded(
                 f'Recursion depth exceeds {self._limits.max_depth} ([limits] max_nested_stack_depth).'
             )
-        request, compiled = self._with_goal(held, fence, Action.CREATE, stack, submission)
+        adopts = brings_nested(held.row)
+        action = Action.ADOPT if adopts else Action.CREATE
+        request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
+        if adopts:
+            request = replace(request, offered=adopted_by(held.row))
         planned = self._traversals.create(stack, request)
         self._keep(request, compiled)
         return planned.traversal.id
@@ -230,24 +268,36 @@ class Nesting:
         if before is not None and dict(before.content) == submission.content():
             running = self._reader.traversal(present.traversal_id or '')
             if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
-                self._confirm(held, fence, present)
+                self._beginnings.confirm(held, fence, present)
                 return present.traversal_id or ''
             is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
             if is_there and is_tidy(self._reader.resources(present.id)):
-                self._confirm(held, fence, present)
+                self._beginnings.confirm(held, fence, present)
                 return ''
-        may_get_goal(present)
+        return self._give_goal(held, fence, present, submission, timeout_mins)
+
+    def _give_goal(
+        self,
+        held: NestingResource,
+        fence: int,
+        present: Stack,
+        submission: Submission,
+        timeout_mins: int | None,
+        kept: Snapshot | None = None,
+    ) -> str:
+        action = Action.UPDATE if kept is None else Action.RESTORE
+        may_get_goal(present, action)
 
         def may(view: PlanView) -> None:
             assert view.stack is not None
-            may_get_goal(view.stack)
+            may_get_goal(view.stack, action)
             if view.stack.template_id != present.template_id:
                 raise Overtaken(f'stack {present.name} has got another goal')
 
-        request, compiled = self._with_goal(held, fence, Action.UPDATE, present, submission, may)
+        request, compiled = self._with_goal(held, fence, action, present, submission, may, kept)
         if timeout_mins is not None:
             request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
-        started = self._start(present, held, request)
+        started = self._beginnings.start(present, held, request)
         self._keep(request, compiled)
         return started
 
@@ -259,12 +309,15 @@ class Nesting:
         stack: Stack,
         submission: Submission,
         also: Callable[[PlanView], None] = lambda view: None,
+        kept: Snapshot | None = None,
     ) -> tuple[Request, template.Compiled]:
         request = Request(
             action, Goal(), cancels=held.traversal.cancels, stack_changes={'type_rules': held.stack.type_rules}
         )
         request, compiled = self._towards(stack, submission, Permits(held.stack.type_rules), request)
-        return self._request(held, fence, request, also), compiled
+        if kept is not None:
+            request = replace(request, goal=self.snapshots.plans.brought_back(request.goal, kept))
+        return self._beginnings.request(held, fence, request, also), compiled
 
     def _towards(
         self, stack: Stack, submission: Submission, permits: Permits, request: Request
@@ -294,38 +347,6 @@ class Nesting:
                 f'Maximum resources per stack exceeded: the tree of stacks would have {there + count}, and the limit '
                 f'is {most} ([limits] max_resources_per_stack).'
             )
-
-    @staticmethod
-    def _request(
-        held: NestingResource, fence: int, request: Request, also: Callable[[PlanView], None] = lambda view: None
-    ) -> Request:
-        return replace(
-            request,
-            guard=held.guard(fence, also),
-            request_id=held.traversal.request_id,
-            deadline=held.deadline(),
-            for_parent=True,
-        )
-
-    def _confirm(self, held: NestingResource, fence: int, seen: Stack) -> None:
-        """That there is nothing to begin was decided by what was read; look again at what nobody can change meanwhile.
-
-        :raises Overtaken: it was an older state of the stack.
-        """
-        guard = held.guard(fence)
-
-        def decide(view: PlanView) -> Decision[None]:
-            guard(view)
-            now = view.stack
-            same = now is not None and (now.traversal_id, now.status) == (seen.traversal_id, seen.status)
-            if not same:
-                raise Overtaken(f'stack {seen.name} has moved on')
-            return Decision(None)
-
-        self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
-
-    def _start(self, stack: Stack, held: NestingResource, request: Request) -> str:
-        return self._traversals.start(stack, request, held.row.id).traversal.id
 
     def _keep(self, request: Request, compiled: template.Compiled) -> None:
         assert request.template is not None

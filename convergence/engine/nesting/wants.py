@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from convergence import errors, template
+from convergence.core.adoption import ADOPTED, brings_nested
 from convergence.core.model import Action, Definition, Status
 from convergence.core.nesting import may_act
+from convergence.core.plan import Offer
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.nesting.content import submission_of
+from convergence.engine.operations.adoption import offered_by
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import Overtaken
@@ -117,6 +120,7 @@ class Wants:
                 action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
                 goal=pending.template_id or '',
                 has_changed=bool(made_from) and made_from != pending.definition.nested,
+                adopted=tuple(adopted_by(row)) if present is None and brings_nested(row) else None,
             )
             return kind.wanted(_call(held, kind), context)
 
@@ -194,6 +198,12 @@ class Wants:
             for row in rows
         ]
         return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
+
+
+def adopted_by(row: Resource) -> Mapping[str, Offer]:
+    """The objects that the nested stack of a row is to take over, by the names of their resources."""
+    data = row.data.get(ADOPTED)
+    return offered_by(data) if isinstance(data, dict) else {}
 
 
 def asked(ask: Callable[[], StackWanted]) -> StackWanted:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, signing, template
+from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Stack
@@ -32,14 +33,22 @@ def data_of(
     rows: Sequence[Resource],
     parameters: Mapping[str, template.Parameter] | None,
     secrets_of: Callable[[Resource], Iterable[str]],
+    nested: Mapping[str, Document] | None = None,
 ) -> Document:
     """Everything that is needed to adopt the objects of a stack; the values of hidden parameters are masked.
 
     :param content: its template, environment and files; the template as a map.
     :param parameters: what the template declares; where that is not known (None), every value is masked.
     :param secrets_of: what is masked in what is known of a resource.
+    :param nested: the same of the stacks that are the objects of rows, by the keys of the rows.
     """
     shown = in_service(rows, stack.template_id)
+
+    def resource(row: Resource) -> Document:
+        document = without(_resource(row), secrets_of(row))
+        below = (nested or {}).get(row.id) or row.data.get(ADOPTED)
+        return nested_data(document, below) if isinstance(below, dict) else document
+
     return {
         'name': stack.name,
         'id': stack.id,
@@ -48,11 +57,19 @@ def data_of(
         'template': content['template'],
         'environment': formats.environment(content['environment'], parameters),
         'files': content['files'],
-        'resources': {name: without(_resource(row), secrets_of(row)) for name, row in shown.items()},
+        'resources': {name: resource(row) for name, row in shown.items()},
         'project_id': stack.project_id,
         'stack_user_project_id': None,
         'tags': list(stack.tags),
     }
+
+
+def nested_data(resource: Document, stack: Document) -> Document:
+    """What is told of a resource whose object is a stack: what is told of any, and what the stack is.
+
+    Its files are some of those of the stack around it.
+    """
+    return {**{name: value for name, value in stack.items() if name not in ('files', 'tags')}, **resource}
 
 
 def _resource(row: Resource) -> Document:
@@ -69,7 +86,7 @@ def _resource(row: Resource) -> Document:
 
 def _data(row: Resource) -> Document:
     """What the type has stored. Whoever knew the key of signal addresses could make more of them."""
-    return {name: MASK if name == signing.KEY else value for name, value in row.data.items()}
+    return {name: MASK if name == signing.KEY else value for name, value in row.data.items() if name != ADOPTED}
 
 
 def _metadata(row: Resource) -> Json:
@@ -95,7 +112,8 @@ class Abandonment(Reading[ReaderPort]):
     def export_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The data from which a stack could be adopted; nothing changes."""
         stack = self._stacks.find(context, dict(stack_identity))
-        return self._data(stack, self._reader.resources(stack.id))
+        rows = self._reader.resources(stack.id)
+        return self._data(stack, rows, nested=self._below(rows))
 
     def abandon_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """Forget a stack and leave what it made; the data from which it can be adopted.
@@ -119,6 +137,7 @@ class Abandonment(Reading[ReaderPort]):
 
     def _abandon(self, context: Caller, stack: Stack) -> Document:
         content, left = self._content(stack), Document()
+        nested = self._below(self._reader.resources(stack.id), at_rest=True)
 
         def guard(view: PlanView) -> None:
             now = view.stack
@@ -129,7 +148,7 @@ class Abandonment(Reading[ReaderPort]):
             if now.template_id != stack.template_id:
                 raise Overtaken(f'stack {stack.name} has got another goal')
             # As it is when it is let go of, under its lock.
-            left.update(self._data(now, view.resources, content))
+            left.update(self._data(now, view.resources, content, nested))
 
         request_id = context.request_id
         # A stack that has failed may still have actions running beside the one that failed: nobody waits for them.
@@ -149,6 +168,24 @@ class Abandonment(Reading[ReaderPort]):
         stack: Stack,
         rows: Sequence[Resource],
         content: tuple[Document, Mapping[str, template.Parameter] | None] | None = None,
+        nested: Mapping[str, Document] | None = None,
     ) -> Document:
         parts, parameters = content or self._content(stack)
-        return data_of(stack, parts, rows, parameters, self._goals.secrets_of)
+        return data_of(stack, parts, rows, parameters, self._goals.secrets_of, nested)
+
+    def _below(self, rows: Sequence[Resource], *, at_rest: bool = False) -> dict[str, Document]:
+        """The data of the stacks that are the objects of some rows, by the keys of those.
+
+        :param at_rest: whether what is at work is refused.
+        :raises ActionInProgress: one of them is at work.
+        """
+        found: dict[str, Document] = {}
+        for row in rows:
+            stack = self._reader.stack(row.token) if self._goals.types.nests(row.type) and row.token else None
+            if stack is None or stack.deleted_at is not None or stack.template_id is None:
+                continue
+            if at_rest and stack.status is Status.IN_PROGRESS:
+                raise busy(stack)
+            inside = self._reader.resources(stack.id)
+            found[row.id] = self._data(stack, inside, nested=self._below(inside, at_rest=at_rest))
+        return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import documents, errors, signing
+from convergence.core.adoption import ADOPTED
 from convergence.core.model import Json
 from convergence.core.plan import Offer
 from convergence.engine.operations.submission import Submission
@@ -44,9 +45,7 @@ class Adoption:
         source = data.get('template')
         if not isinstance(source, (dict, str)) or not source:
             raise errors.Invalid('adopt_stack_data: it has no template')
-        resources = _map(data, 'resources')
-        offered = {name: offer for name in resources if (offer := _offer(name, _map(resources, name))) is not None}
-        return cls(source, _map(data, 'environment'), _texts(data, 'files'), offered)
+        return cls(source, _map(data, 'environment'), _texts(data, 'files'), offered_by(data))
 
     def over(self, params: Mapping[str, Json], files: Mapping[str, str] | None) -> Submission:
         """What the stack is to be, with what the request says itself laid over it.
@@ -88,7 +87,19 @@ def _texts(document: Mapping[str, Any], name: str) -> dict[str, str]:
     return texts
 
 
+def offered_by(data: Mapping[str, Any]) -> dict[str, Offer]:
+    """The objects that some data name, by resource name: of a stack, or of one that is nested in it.
+
+    :raises Invalid: they are something else; the text says where.
+    """
+    resources = _map(data, 'resources')
+    return {name: offer for name in resources if (offer := _offer(name, _map(resources, name))) is not None}
+
+
 def _offer(name: str, document: Mapping[str, Any]) -> Offer | None:
+    if isinstance(document.get('resources'), dict):
+        offered_by(document)  # what is wrong below is told now
+        return Offer(None, {ADOPTED: {'resources': document['resources']}})
     physical_id = document.get('resource_id')
     if physical_id is None or physical_id == '':
         return None

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from convergence import errors, template
-from convergence.core.effects import Decision, DeleteSnapshots, Effect, InsertSnapshot
-from convergence.core.model import Action, Goal, Status
+from convergence.core.effects import Decision, DeleteSnapshots
+from convergence.core.model import Action, Status
+from convergence.core.nesting import nested_snapshot
 from convergence.core.plan import Request
 from convergence.core.rows import Snapshot, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
-from convergence.engine.operations.abandonment import data_of
-from convergence.engine.operations.actions import Present, still
+from convergence.engine.operations.abandonment import nested_data
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
+from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.operations.stacks import Document, Stacks
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 
-NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})
-"""What a snapshot says was wanted of a stack that was rolled back to nothing: it can be brought back to that, too."""
 _LONGEST_NAME = 255
 
 
@@ -47,7 +45,7 @@ class Snapshots:
     ) -> None:
         self._stacks = stacks
         self._goals = goals
-        self._present = Present(stacks.reader, goals)
+        self._plans = SnapshotPlans(stacks.reader, goals, rows)
         self._traversals = traversals
         self._rows = rows
         self._new_id = new_id
@@ -126,7 +124,7 @@ class Snapshots:
         row = Template(self._new_id(), stack.id, submission.content())
         request = Request(
             Action.RESTORE,
-            self._brought_back(compiled.goal, snapshot),
+            self._plans.brought_back(compiled.goal, snapshot),
             guard,
             template=row,
             is_new_template=True,
@@ -141,40 +139,8 @@ class Snapshots:
     def _take(self, context: Caller, stack: Stack, name: str | None) -> str:
         """Plan the traversal whose id is that of the snapshot."""
         snapshot_id = self._new_id()
-        row, goal = self._present.goal(stack)
-        content = row.content if row is not None else NOTHING.content()
-
-        def beside(view: PlanView) -> tuple[Effect, ...]:
-            now = view.stack
-            assert now is not None
-            resources = data_of(now, {**content}, view.resources, None, self._goals.secrets_of)['resources']
-            for each in resources.values():
-                del each['resource_data']  # private to the types; whoever restores has it in the rows and items
-            whole = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}
-            return (InsertSnapshot(Snapshot(snapshot_id, now.id, name, Status.IN_PROGRESS, '', view.now, whole)),)
-
-        request = Request(
-            Action.SNAPSHOT,
-            goal,
-            still(stack, Action.SNAPSHOT),
-            template=row,
-            request_id=context.request_id,
-            beside=beside,
-            traversal_id=snapshot_id,
-        )
-        self._traversals.start(stack, request)
+        self._traversals.start(stack, self._plans.taking(stack, snapshot_id, name, request_id=context.request_id))
         return snapshot_id
-
-    def _brought_back(self, goal: Goal, snapshot: Snapshot) -> Goal:
-        """The goal; resources of which something was kept, and whose type is the same, say from what they come back."""
-        kept = {item.name: item for item in self._rows.items(snapshot.id) if item.kept}
-        definitions = {
-            name: replace(definition, restored_from=dict(kept[name].kept))
-            if name in kept and kept[name].type == definition.type
-            else definition
-            for name, definition in goal.definitions.items()
-        }
-        return Goal(definitions, goal.asked)
 
     def _find(self, stack: Stack, snapshot_id: str) -> Snapshot:
         snapshot = self._rows.one(snapshot_id)
@@ -205,8 +171,19 @@ class Snapshots:
             'template': self._goals.document(submission.template),
             'environment': formats.environment(submission.environment, self._parameters(stack, submission)),
             'files': dict(submission.files),
-            'resources': snapshot.content.get('resources'),
+            'resources': self._resources(snapshot),
         }
+
+    def _resources(self, snapshot: Snapshot) -> Document:
+        """What was known of the resources; of those that are stacks, with all that was kept of them."""
+        kept = snapshot.content.get('resources')
+        found: Document = {**kept} if isinstance(kept, dict) else {}
+        for item in self._rows.items(snapshot.id):
+            part = self._rows.one(nested_snapshot(snapshot.id, item.physical_id or ''))
+            child = self._stacks.reader.stack(part.stack_id) if part is not None else None
+            if part is not None and child is not None and item.name in found:
+                found[item.name] = nested_data(found[item.name], self._data(child, part))
+        return found
 
     def _parameters(self, stack: Stack, submission: Submission) -> Mapping[str, template.Parameter] | None:
         """What the template of a snapshot declares; None where it cannot be read any more."""

@@ -157,8 +157,13 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
             return made_from(definition, properties.index_var, name, context.concealed)
 
         def goal() -> MembersWanted:
-            removed = removed_names(properties, context)
-            names = first_numbers(properties.count, removed)
+            if context.adopted is None or len(context.adopted) != properties.count:
+                removed = removed_names(properties, context)
+                names = first_numbers(properties.count, removed)
+            else:
+                names = sorted(context.adopted, key=number_of)
+                highest = max((number_of(name)[1] for name in names), default=-1)
+                removed = [name for name in first_numbers(highest + 1) if name not in names]
             outputs: dict[str, Json] = {REMOVED: [*removed]}
             others = ((name, made(name)) for name in numbers(removed))
             return MembersWanted(

@@ -49,6 +49,8 @@ def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str
 
     :param cooldowns: what the output of that name says from now on; None: what it has said.
     """
+    if context.adopted is not None:
+        return _stack(context, wanted, dict.fromkeys(context.adopted, wanted.member), {}, cooldowns)
     present = present_members(context)
     order = oldest_first(context, present)
     noted = output_of(context, ROLLING)

@@ -1,0 +1,81 @@
+"""Snapshots of nested stacks: each is part of a snapshot of the stack around it, or stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence import errors
+from convergence.core.effects import Decision, DeleteSnapshots, Effect
+from convergence.core.model import Action, Status
+from convergence.core.nesting import nested_snapshot
+from convergence.core.rows import Snapshot, Stack
+from convergence.core.views import PlanView
+from convergence.db.ports import SnapshotsPort
+from convergence.db.scopes import StackAlone
+from convergence.engine.caller import Caller
+from convergence.engine.nesting.beginnings import Beginnings
+from convergence.engine.nesting.wants import NestingResource
+from convergence.engine.operations.refusals import may_perform
+from convergence.engine.operations.snapshot_plans import SnapshotPlans
+from convergence.engine.operations.traversals import Traversals
+from convergence.resources.nested import SNAPSHOT
+from convergence.resources.nesting import NestedStep
+
+
+class NestedSnapshots:
+    """Takes and deletes the parts that nested stacks have in the snapshots of others."""
+
+    def __init__(
+        self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, beginnings: Beginnings
+    ) -> None:
+        self.plans = plans
+        self._rows = rows
+        self._traversals = traversals
+        self._beginnings = beginnings
+
+    def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep:
+        """Begin to take the part of a stack, unless that is done.
+
+        :raises Invalid: it has failed.
+        """
+        snapshot_id = nested_snapshot(held.traversal.id, present.id)
+        taken = self._rows.one(snapshot_id)
+        if taken is None:
+            may_perform(present, Action.SNAPSHOT)
+            request = self.plans.taking(present, snapshot_id, part_of=held.traversal.id)
+            request = self._beginnings.request(held, fence, request, request.guard)
+            return NestedStep(self._beginnings.start(present, held, request))
+        if taken.status is Status.FAILED:
+            raise errors.Invalid(taken.status_reason)
+        self._beginnings.confirm(held, fence, present)
+        return NestedStep(snapshot_id if taken.status is Status.IN_PROGRESS else '')
+
+    def delete_nested_snapshot(self, context: Caller, stack_id: str, snapshot_id: str) -> None:
+        """Begin to delete the part of a stack. Of one that is gone: nothing.
+
+        :raises NotSupported: it is just being taken.
+        """
+        taken = self._rows.one(snapshot_id)
+        if taken is None or taken.stack_id != stack_id or taken.deleting:
+            return
+        if taken.status is Status.IN_PROGRESS:
+            raise errors.NotSupported('Deleting in-progress snapshot is not supported.')
+        deleting = Decision(None, (DeleteSnapshots(stack_id, snapshot_id),))
+        self._traversals.decide(StackAlone(stack_id), lambda view: deleting)
+
+    def going(self, held: NestingResource, present: Stack) -> Callable[[PlanView], tuple[Effect, ...]]:
+        """That the snapshots of a nested stack go with it.
+
+        But for those that are part of one of the stack around it, which is to be brought back to with all that was in
+        it; and what is abandoned keeps all.
+        """
+        if held.traversal.retains:
+            return lambda view: ()
+        keeping = self.plans.taken_with_others(present.id)
+        return lambda view: (DeleteSnapshots(present.id, keeping=keeping),)
+
+    def wanted(self, held: NestingResource) -> Snapshot | None:
+        """The snapshot that a nested stack is to be brought back to, if it can be."""
+        pending = held.row.pending
+        kept = pending.definition.restored_from if pending is not None else None
+        return self.plans.whole(str(kept.get(SNAPSHOT))) if isinstance(kept, dict) else None

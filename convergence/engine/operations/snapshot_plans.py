@@ -1,0 +1,84 @@
+"""Snapshots as operations on stacks: how one is taken, and what a stack is to be that is brought back to one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from convergence.core.effects import Effect, InsertSnapshot
+from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.plan import Request
+from convergence.core.rows import Snapshot, Stack
+from convergence.core.views import PlanView
+from convergence.db.ports import ReaderPort, SnapshotsPort
+from convergence.engine.operations.abandonment import data_of
+from convergence.engine.operations.actions import Present, still
+from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.submission import Submission
+
+NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})
+"""What a snapshot says was wanted of a stack that was rolled back to nothing: it can be brought back to that, too."""
+
+PART_OF = 'part_of'
+"""In what a snapshot of a nested stack keeps: the snapshot of the stack around it that it was taken with."""
+
+
+class SnapshotPlans:
+    """Makes the requests for snapshots, be they of a whole tree or of a stack in it."""
+
+    def __init__(self, reader: ReaderPort, goals: Goals, rows: SnapshotsPort) -> None:
+        self._goals = goals
+        self._present = Present(reader, goals)
+        self._rows = rows
+
+    def taking(
+        self, stack: Stack, snapshot_id: str, name: str | None = None, *, part_of: str = '', request_id: str = ''
+    ) -> Request:
+        """What takes a snapshot; its id is also that of the traversal.
+
+        :param part_of: id of the snapshot of the stack around it that it belongs to; empty: it stands alone.
+        :raises Overtaken: the stack has moved on since it was read.
+        """
+        row, goal = self._present.goal(stack)
+        content = row.content if row is not None else NOTHING.content()
+
+        def beside(view: PlanView) -> tuple[Effect, ...]:
+            now = view.stack
+            assert now is not None
+            resources = data_of(now, {**content}, view.resources, None, self._goals.secrets_of)['resources']
+            for each in resources.values():
+                del each['resource_data']  # private to the types; whoever restores has it in the rows and items
+            whole: dict[str, Json] = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}
+            if part_of:
+                whole[PART_OF] = part_of
+            return (InsertSnapshot(Snapshot(snapshot_id, now.id, name, Status.IN_PROGRESS, '', view.now, whole)),)
+
+        return Request(
+            Action.SNAPSHOT,
+            goal,
+            still(stack, Action.SNAPSHOT),
+            template=row,
+            request_id=request_id,
+            beside=beside,
+            traversal_id=snapshot_id,
+        )
+
+    def brought_back(self, goal: Goal, snapshot: Snapshot) -> Goal:
+        """The goal; resources of which something was kept, and whose type is the same, say from what they come back."""
+        kept = {item.name: item for item in self._rows.items(snapshot.id) if item.kept}
+        definitions = {
+            name: replace(definition, restored_from=dict(kept[name].kept))
+            if name in kept and kept[name].type == definition.type
+            else definition
+            for name, definition in goal.definitions.items()
+        }
+        return Goal(definitions, goal.asked)
+
+    def whole(self, snapshot_id: str) -> Snapshot | None:
+        """A snapshot from which a stack can be brought back; None where there is no such one."""
+        snapshot = self._rows.one(snapshot_id)
+        is_whole = snapshot is not None and snapshot.status is Status.COMPLETE and not snapshot.deleting
+        return snapshot if is_whole else None
+
+    def taken_with_others(self, stack_id: str) -> tuple[str, ...]:
+        """The ids of the snapshots of a nested stack that are part of one of the stack around it."""
+        return tuple(each.id for each in self._rows.of_stack(stack_id) if each.content.get(PART_OF))

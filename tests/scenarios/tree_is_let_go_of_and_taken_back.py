@@ -1,0 +1,25 @@
+"""A tree is forgotten while its objects stay; another one is made of them at every level, changed and deleted."""
+
+inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
+inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})
+
+
+def tree(inner, value=0):
+    """Three levels, with something beside and on top of each."""
+    middle = Template({'M': RsrcDef({'v': 0}, nested=inner), 'N': RsrcDef({'v': value, 'm': GetRes('M')})})
+    return Template({'L': RsrcDef({'v': 0}, nested=middle), 'O': RsrcDef({'v': 0, 'l': GetRes('L')})})
+
+
+engine.create_stack('s', tree(inner0))
+engine.settle()
+engine.abandon_stack('s')
+engine.settle()
+engine.call(lambda: test.assertEqual(4, len(reality.all_resources())))
+engine.adopt_stack('s')
+engine.settle()
+engine.call(lambda: test.assertEqual(4, len(reality.all_resources())))
+engine.update_stack('s', tree(inner1))
+engine.settle()
+engine.delete_stack('s')
+engine.settle()
+engine.call(lambda: test.assertEqual(0, len(reality.all_resources())))
