@@ -133,7 +133,10 @@ _STACKS = (
     _route('GET /stacks', stacks.index, 'list_stacks count_stacks', 'stacks:index', query=_LIST),
     _route('GET /stacks/detail', stacks.index, 'list_stacks count_stacks', 'stacks:detail', query=_LIST),
     _with_body(_route('POST /stacks', stacks.create, 'create_stack', 'stacks:create', 201), schemas.CREATE),
-    _with_body(_route('POST /stacks/preview', stacks.preview, 'preview_stack', 'stacks:preview'), schemas.CREATE),
+    _with_body(
+        _route('POST /stacks/preview', stacks.preview, 'preview_stack', 'stacks:preview', query='show_nested'),
+        schemas.CREATE,
+    ),
     *(_lookup(f'{method} /stacks/{{stack_name}}') for method in ('GET', 'PUT', 'PATCH', 'POST', 'DELETE')),
     *(
         _lookup(f'GET /stacks/{{stack_name}}/{part}')

@@ -7,7 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -146,6 +146,10 @@ class Api:
         return StackClient(self, str(body['stack_name']), str(made['stack']['id']))
 
 
+DEEPEST = 1000
+"""Levels of nested stacks: more than any installation allows."""
+
+
 @dataclass(frozen=True, slots=True)
 class StackClient:
     """A stack, and the way to ask about it."""
@@ -203,8 +207,18 @@ class StackClient:
             answer.close()
 
     def resources(self) -> list[Document]:
-        """For each name the resource that is in service."""
-        return [_located(each) for each in self._list('resources')]
+        """For each name the resource that is in service; each has a `path`, the names that lead to it, with slashes."""
+        leading, found = {self.id: ''}, []
+        for each in self._list('resources'):
+            located = _located(each)
+            path = leading.get(_linked(each, 'stack'), '') + str(each['resource_name'])
+            leading[_linked(each, 'nested')] = f'{path}/'
+            found.append({**located, 'path': path})
+        return found
+
+    def every_resource(self) -> list[Document]:
+        """The same, with those of all nested stacks."""
+        return replace(self, nested_depth=DEEPEST).resources()
 
     def graph(self) -> Document:
         """Its resources, and what needs what."""
@@ -224,6 +238,12 @@ class StackClient:
 
     def _list(self, part: str, **query: Any) -> list[Document]:
         return list(self.api.get(self.at(part), nested_depth=self.nested_depth, **query)[part])
+
+
+def _linked(document: Document, relation: str) -> str:
+    """The id of a stack that a document has a link to; empty where there is none."""
+    hrefs = [str(link['href']) for link in document.get('links') or () if link['rel'] == relation]
+    return unquote(hrefs[0].rstrip('/').rpartition('/')[2]) if hrefs else ''
 
 
 def _located(document: Document) -> Document:

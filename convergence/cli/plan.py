@@ -49,6 +49,7 @@ class PropertyChange:
 class PlannedResource:
     """What becomes of one resource.
 
+    :param path: the names that lead to it, itself the last.
     :param certain: whether that is settled; otherwise it is what may happen at most.
     :param reason: why; empty where it goes without saying.
     """
@@ -59,6 +60,11 @@ class PlannedResource:
     certain: bool = True
     reason: str = ''
     properties: tuple[PropertyChange, ...] = ()
+    path: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            object.__setattr__(self, 'path', (self.name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
             properties=tuple(
                 PropertyChange(name, None, value) for name, value in (each.get('properties') or {}).items()
             ),
+            path=_path(each),
         )
         for each in resources
     )
@@ -136,11 +143,11 @@ def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: st
 def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave: Collection[str] = ()) -> Plan:
     """The plan of a deletion: all resources go, and so do their objects.
 
-    :param leave: names of those whose objects stay.
+    :param leave: names of those whose objects stay, with all that is in them.
     :raises Refused: the stack has no resource of such a name.
     """
-    changes = tuple(_deleted(each, str(each['resource_name']) in leave) for each in resources)
-    names = sorted(change.name for change in changes)
+    changes = tuple(_deleted(each, _path(each)[0] in leave) for each in resources)
+    names = sorted(change.name for change in changes if len(change.path) == 1)
     missing = sorted(set(leave) - set(names))
     if missing:
         raise Refused(
@@ -154,7 +161,12 @@ def _deleted(document: Document, stays: bool) -> PlannedResource:
     physical_id = document.get('physical_resource_id')
     reason = f'physical id {physical_id}' if stays and physical_id else ''
     fate = PlannedAction.LEFT if stays else PlannedAction.DELETED
-    return PlannedResource(str(document['resource_name']), str(document['resource_type']), fate, reason=reason)
+    name, kind = str(document['resource_name']), str(document['resource_type'])
+    return PlannedResource(name, kind, fate, reason=reason, path=_path(document))
+
+
+def _path(document: Document) -> tuple[str, ...]:
+    return tuple(str(document.get('path') or document['resource_name']).split('/'))
 
 
 def _changed(document: Document, fate: PlannedAction) -> PlannedResource:
@@ -173,12 +185,14 @@ def _changed(document: Document, fate: PlannedAction) -> PlannedResource:
         document.get('certainty', 'certain') == 'certain',
         str(document.get('reason') or ''),
         tuple(properties),
+        _path(document),
     )
 
 
 def _change_document(change: PlannedResource) -> dict[str, Any]:
     shown = asdict(change)
     shown['fate'] = change.fate.value
+    shown['path'] = '/'.join(change.path)
     shown['properties'] = [asdict(each) for each in change.properties]
     return shown
 
@@ -236,7 +250,23 @@ def load(path: Path) -> Saved:
 
 
 def ordered(changes: Sequence[PlannedResource]) -> list[PlannedResource]:
-    """The changes as they are shown: what stays is left out, what is removed comes last."""
+    """The changes as they are shown: each behind the nested stack that it is in, and what is removed comes last there.
+
+    What stays is left out, unless something in it changes.
+    """
     order = list(PlannedAction)
-    shown = [change for change in changes if change.fate is not PlannedAction.UNCHANGED]
-    return sorted(shown, key=lambda change: order.index(change.fate))
+    below: dict[tuple[str, ...], list[PlannedResource]] = {}
+    for change in changes:
+        below.setdefault(change.path[:-1], []).append(change)
+    shown: list[PlannedResource] = []
+
+    def walk(place: tuple[str, ...]) -> None:
+        for change in sorted(below.get(place, ()), key=lambda each: order.index(each.fate)):
+            here = len(shown)
+            shown.append(change)
+            walk(change.path)
+            if change.fate is PlannedAction.UNCHANGED and len(shown) == here + 1:
+                shown.pop()
+
+    walk(())
+    return shown

@@ -14,6 +14,7 @@ from convergence.cli.output import harmless
 from convergence.cli.plan import Plan, PlannedAction, PlannedResource, PropertyChange, ordered
 
 _MARKS = {
+    PlannedAction.UNCHANGED: ('=', 'dim'),
     PlannedAction.ADDED: ('+', 'green'),
     PlannedAction.UPDATED: ('~', 'yellow'),
     PlannedAction.REPLACED: ('±', 'yellow'),
@@ -22,6 +23,7 @@ _MARKS = {
 }
 _PLAIN = {'±': '-/+'}
 _VERBS = {
+    (PlannedAction.UNCHANGED, True): 'stays as it is',
     (PlannedAction.ADDED, True): 'is added',
     (PlannedAction.UPDATED, True): 'is updated in place',
     (PlannedAction.UPDATED, False): 'may be updated in place',
@@ -46,14 +48,15 @@ def _show(console: Console, change: PlannedResource) -> None:
         mark.encode(console.encoding)
     except UnicodeEncodeError:
         mark = _PLAIN.get(mark, mark)
-    line = Text.assemble((f'{mark} ', style), (harmless(change.name), 'bold'), f'  {harmless(change.type)}  ')
+    lead = '  ' * (len(change.path) - 1)
+    line = Text.assemble(lead, (f'{mark} ', style), (harmless(change.name), 'bold'), f'  {harmless(change.type)}  ')
     line.append(_VERBS.get((change.fate, change.certain), 'may change'), style)
     if change.reason:
         line.append(f': {harmless(change.reason)}', 'dim')
     console.print(line, soft_wrap=True)
     for each in change.properties:
         for text in _property(change, each):
-            console.print(text, soft_wrap=True)
+            console.print(Text.assemble(lead, text), soft_wrap=True)
 
 
 def _property(change: PlannedResource, each: PropertyChange) -> list[Text]:

@@ -38,11 +38,12 @@ _PLANNING = (
         metavar='FILE',
         help='Like --dry-run, and save it for "convergence apply FILE". It holds the values of parameters.',
     ),
+    click.option('--show-nested', is_flag=True, help='With either: also what would be done in nested stacks.'),
 )
 
 
 def planned(command: Any) -> Any:
-    """Give a command ``--dry-run`` and ``--plan``."""
+    """Give a command ``--dry-run``, ``--plan`` and ``--show-nested``."""
     for option in reversed(_PLANNING):
         command = option(command)
     return command
@@ -68,8 +69,8 @@ def create(api: Api, output: ResultPrinter, name: str, template: str, **given: A
     body = {'stack_name': name, **body_of(template, given)}
     with blaming(template):
         if given['dry_run'] or given['plan_file']:
-            preview = api.send('POST', 'stacks/preview', body)['stack']
-            plan = plans.of_creation(name, preview['resources'])
+            whole = api.send('POST', 'stacks/preview?show_nested=true', body)['stack']['resources']
+            plan = plans.of_creation(name, [each for each in whole if given['show_nested'] or '/' not in each['path']])
             saved = Saved(plan.operation, api.target.url, name, '', '', 'POST', body, plan.summary)
             return _show_plan(plan, saved, given['plan_file'], output)
         stack = api.create(body)
@@ -100,7 +101,9 @@ def update(api: Api, output: ResultPrinter, name: str, template: str | None, exi
     with blaming(template):
         if given['dry_run'] or given['plan_file']:
             _, base = stack.show_with_tag()
-            lists = api.send(method, stack.at('preview'), body)['resource_changes']
+            lists = api.send(
+                method, f'{stack.at("preview")}{"?show_nested=true" if given["show_nested"] else ""}', body
+            )['resource_changes']
             plan = plans.of_update(stack.name, lists, base)
             saved = Saved(plan.operation, api.target.url, stack.name, stack.id, base, method, body, plan.summary)
             return _show_plan(plan, saved, given['plan_file'], output)
@@ -130,7 +133,8 @@ def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[s
     stack = api.stack(name)
     _, base = stack.show_with_tag()
     if given['dry_run'] or given['plan_file']:
-        plan = plans.of_deletion(stack.name, stack.resources(), base, leave)
+        going = stack.every_resource() if given['show_nested'] else stack.resources()
+        plan = plans.of_deletion(stack.name, going, base, leave)
         saved = Saved(
             plan.operation, api.target.url, stack.name, stack.id, base, 'DELETE', {'leave': list(leave)}, plan.summary
         )

@@ -66,3 +66,19 @@ def test_what_is_added_and_removed_with_a_nested_stack_is_told(harness):
         'unchanged': [('child', 'thing0', 'certain')],
         'deleted': [('child', 'thing1', 'certain')],
     }
+
+
+def test_what_a_creation_makes_is_shown_with_a_list_for_each_nested_stack(harness):
+    previews = Previews(harness.reader, harness.registry, harness.stacks)
+    template = hot({'below': {'type': 'level1.yaml', 'value': 'a'}, 'beside': 'x'})
+
+    def previewed(**args: Any) -> Any:
+        return previews.preview_stack(harness.context, 'new', template, files=tree(2), args=args)['resources']
+
+    def names(resources: Any) -> Any:
+        return [names(each) if isinstance(each, list) else each['resource_name'] for each in resources]
+
+    assert names(previewed()) == [[['thing0']], 'beside']
+    assert previewed()[0][0][0]['properties'] == {'value': 'a'}
+    paths = [each['path'] for each in previewed(show_nested=True)]
+    assert paths == ['below', 'below/below', 'below/below/thing0', 'beside']

@@ -122,7 +122,7 @@ def preview(call: ApiCall) -> ApiAnswer:
         EngineApi.preview_stack,
         stack_name=call.body['stack_name'],
         template=submissions.template(call.body),
-        args=submissions.options(call.body),
+        args=submissions.options(call.body, show_nested=call.query.flag('show_nested', empty=True) or None),
         **submissions.arguments(call.body),
     )
     return ApiAnswer({'stack': views.preview(call.base, document)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,12 +39,16 @@ UNKNOWN_TEXT = '(known after apply)'
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """A stack as it is, and what it shall become."""
+    """A stack as it is, and what it shall become.
+
+    :param above: the names of the resources that lead to it, from the stack that was asked about; empty for that one.
+    """
 
     stack: Stack
     rows: Sequence[Resource]
     compiled: template.Compiled
     submission: Submission
+    above: tuple[str, ...] = ()
 
 
 class Previews:
@@ -65,12 +69,18 @@ class Previews:
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
     ) -> Document:
-        """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet."""
+        """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet.
+
+        :returns: in `resources` a list stands for a resource that is a stack: of those in it. With ``show_nested`` in
+            `args` there are no lists in it: behind a resource that is a stack stand those in it, each with its `path`.
+        """
+        options = StackOptions.of(args)
         submission = self._stacks.submission(template, params, files, environment_files)
-        stack, compiled = self._stacks.prospective(context, stack_name, StackOptions.of(args), submission)
+        stack, compiled = self._stacks.prospective(context, stack_name, options, submission)
         # The id that it is compiled with is none that it will have.
         shown = replace(stack, id='None')
-        resources = preview_update(shown, (), compiled, self._registry)[PreviewedAction.ADDED]
+        goal = _Goal(shown, (), compiled, submission)
+        resources = [*self._in_order(goal)] if options.show_nested else self._in_lists(goal)
         document = formats.stack_details(shown, compiled)
         document['parameters']['OS::stack_id'] = 'None'
         return {**document, 'resources': resources}
@@ -96,6 +106,40 @@ class Previews:
             self._add_nested(lists, _Goal(stack, rows, compiled, submission))
         return lists
 
+    def _in_order(self, goal: _Goal) -> Iterator[Document]:
+        """All resources of a tree that is not there yet."""
+        for document, inner in self._to_be_made(goal):
+            yield document
+            if inner is not None:
+                yield from self._in_order(inner)
+
+    def _in_lists(self, goal: _Goal) -> list[Any]:
+        """The same, with a list for each nested stack."""
+        return [document if inner is None else self._in_lists(inner) for document, inner in self._to_be_made(goal)]
+
+    def _to_be_made(self, goal: _Goal) -> Iterator[tuple[Document, _Goal | None]]:
+        """Each resource of a stack that is not there yet, with the stack that it will be, as far as that is known."""
+        planned = PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry).find()
+        lists = preview_update(goal.stack, (), goal.compiled, self._registry, above=goal.above)
+        for document in lists[PreviewedAction.ADDED]:
+            name = document['resource_name']
+            yield document, self._inner(goal, name, planned[name], None)
+
+    def _inner(self, goal: _Goal, name: str, change: PlannedChange, child: Stack | None) -> _Goal | None:
+        """What a nested stack shall become; None where that cannot be known, or the resource is no stack.
+
+        :param child: the stack as it is.
+        """
+        nested = child or replace(goal.stack, id='None', name=f'{goal.stack.name}-{name}', template_id=None)
+        identity = Identity(nested.id, nested.name, nested.project_id)
+        definition = goal.compiled.goal.definitions[name]
+        foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
+        if foreseen is None:
+            return None
+        compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
+        rows = self._reader.resources(child.id) if child is not None else []
+        return _Goal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
+
     def _add_nested(self, lists: dict[str, list[Document]], goal: _Goal) -> None:
         """Add what would become of the resources of nested stacks, each to the list of its own fate."""
         planned = PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry).find()
@@ -108,29 +152,25 @@ class Previews:
             fate = change.fate if change is not None else PreviewedAction.DELETED
             if change is None or fate not in (PreviewedAction.ADDED, PreviewedAction.UPDATED):
                 if child is not None and (change is not None or not _is_retained(row)):
-                    self._add_all(lists, child, name, fate)
+                    self._add_all(lists, child, (*goal.above, name), fate)
                 continue
-            nested = child or replace(goal.stack, id='None', name=f'{goal.stack.name}-{name}', template_id=None)
-            identity = Identity(nested.id, nested.name, nested.project_id)
-            definition = goal.compiled.goal.definitions[name]
-            foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
-            if foreseen is None:
+            inner = self._inner(goal, name, change, child)
+            if inner is None:
                 continue
-            compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
-            rows = self._reader.resources(child.id) if child is not None else []
-            inner = _Goal(nested, rows, compiled, foreseen.submission)
-            secrets = self._earlier_secrets(nested, rows)
-            _extend(lists, preview_update(nested, rows, compiled, self._registry, secrets, name))
+            secrets = self._earlier_secrets(inner.stack, inner.rows)
+            more = preview_update(inner.stack, inner.rows, inner.compiled, self._registry, secrets, inner.above)
+            _extend(lists, more)
             self._add_nested(lists, inner)
 
-    def _add_all(self, lists: dict[str, list[Document]], stack: Stack, parent: str, fate: PreviewedAction) -> None:
+    def _add_all(
+        self, lists: dict[str, list[Document]], stack: Stack, above: tuple[str, ...], fate: PreviewedAction
+    ) -> None:
         """All resources of a nested stack, and of those in it, share the fate of the resource that it is."""
         for name, row in sorted(in_service(self._reader.resources(stack.id), stack.template_id).items()):
-            summary = formats.resource_summary(ShownMember(stack, row, parent), ())
-            lists[fate].append({**summary, **_verdict(PlannedChange(fate))})
+            lists[fate].append({**_summary(stack, row, above), **_verdict(PlannedChange(fate))})
             child = self._reader.stack(row.token) if row.token is not None else None
             if child is not None and child.deleted_at is None:
-                self._add_all(lists, child, name, fate)
+                self._add_all(lists, child, (*above, name), fate)
 
     def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
         """The hidden values of the goals that the resources were made from; None where they are not known any more."""
@@ -149,17 +189,17 @@ def preview_update(
     compiled: template.Compiled,
     registry: Registry,
     earlier_secrets: frozenset[str] | None = frozenset(),
-    parent_resource: str | None = None,
+    above: tuple[str, ...] = (),
 ) -> dict[str, list[Document]]:
     """The resources of a stack by what an update to `compiled` would do to them.
 
     :param rows: all resource rows of the stack.
     :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
-    :param parent_resource: name of the resource whose object the stack is.
+    :param above: the names of the resources that lead to the stack.
     :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides what a
-        resource has anywhere, `certainty`, `reason`, `changed_properties`, `property_changes` and, unless it is
-        deleted, the wanted `properties`. A property change has the name, the values `before` and `after`, and
-        `needs_new_object`.
+        resource has anywhere, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
+        `changed_properties`, `property_changes` and, unless it is deleted, the wanted `properties`. A property change
+        has the name, the values `before` and `after`, and `needs_new_object`.
     :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
     """
     planned_changes = PlannedChanges(stack, rows, compiled, registry)
@@ -174,9 +214,7 @@ def preview_update(
         row = planned_changes.chosen.get(name)
         concealment = _Concealment(registry, compiled.secrets, definition, row, planned.wanted)
         document = {
-            **formats.resource_summary(
-                ShownMember(stack, row or _not_made(stack, definition), parent_resource), needed_by.get(name, ())
-            ),
+            **_summary(stack, row or _not_made(stack, definition), above, needed_by.get(name, ())),
             **({} if row else {'creation_time': None, 'updated_time': None}),
             'resource_type': definition.shown_type,
             'properties': concealment.wanted(),
@@ -184,7 +222,7 @@ def preview_update(
             'property_changes': _changes(planned, row, registry, concealment, earlier_secrets),
         }
         lists[planned.fate].append(document)
-    lists[PreviewedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found], parent_resource)
+    lists[PreviewedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found], above)
     return lists
 
 
@@ -193,7 +231,7 @@ def _extend(lists: dict[str, list[Document]], more: Mapping[str, list[Document]]
         lists[fate] += documents
 
 
-def _deleted(stack: Stack, rows: Sequence[Resource], parent_resource: str | None) -> list[Document]:
+def _deleted(stack: Stack, rows: Sequence[Resource], above: tuple[str, ...]) -> list[Document]:
     """The resources that are not wanted any more, by name. What was never begun just disappears."""
     documents: list[Document] = []
     for _, row in sorted(in_service(rows, stack.template_id).items()):
@@ -201,8 +239,13 @@ def _deleted(stack: Stack, rows: Sequence[Resource], parent_resource: str | None
             continue
         reason = 'it is not in the template' + ('; its physical object is kept' if _is_retained(row) else '')
         verdict = _verdict(PlannedChange(PreviewedAction.DELETED, reason=reason))
-        documents.append({**formats.resource_summary(ShownMember(stack, row, parent_resource), ()), **verdict})
+        documents.append({**_summary(stack, row, above), **verdict})
     return documents
+
+
+def _summary(stack: Stack, row: Resource, above: tuple[str, ...], required_by: Iterable[str] = ()) -> Document:
+    member = ShownMember(stack, row, above[-1] if above else None)
+    return {**formats.resource_summary(member, required_by), 'path': '/'.join((*above, row.name))}
 
 
 def _is_retained(row: Resource | None) -> bool:
