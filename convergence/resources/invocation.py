@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from convergence.core.model import Json
-from convergence.core.rows import Pending, ReceivedSignal, Resource
+from convergence.core.rows import Pending, ReceivedSignal, Resource, Stack
 from convergence.errors import StackValidationFailed
 from convergence.resources.contract import Call, ResourceType, Signal, Signals, never_cancelled, no_signals
 from convergence.resources.reading import Strictness
@@ -30,6 +30,27 @@ class Subject:
     restored_from: Json = None
     revocation: str = ''
     type_name: str = ''
+
+    @classmethod
+    def of(cls, stack: Stack, row: Resource, pending: Pending | None = None) -> Self:
+        """A row of a stack.
+
+        :param pending: what the row is to become, for a call that makes it so.
+        """
+        return cls(
+            name=row.name,
+            stack_name=stack.name,
+            stack_id=stack.id,
+            project_id=stack.project_id,
+            resource_id=row.id,
+            token=row.token or '',
+            physical_id=row.physical_id,
+            data=row.data,
+            metadata=pending.metadata if pending is not None else {},
+            restored_from=pending.definition.restored_from if pending is not None else None,
+            revocation=row.revocation,
+            type_name=row.type,
+        )
 
 
 def build_call(

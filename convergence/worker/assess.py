@@ -126,7 +126,7 @@ class Assessor:
         definition = view.node.definition
         assert definition is not None
         kind = self._registry.get(definition.type)
-        subject = subject_of(view, resource)
+        subject = Subject.of(view.stack, resource)
         check(kind, definition, properties)
         if resource.definition is None:
             return Change.IN_PLACE
@@ -145,17 +145,3 @@ def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[s
     problems = PropertySchema.of(kind.Properties).check(properties, lambda *path: None, hidden)
     if problems:
         raise StackValidationFailed(problems)
-
-
-def subject_of(view: NodeView, resource: Resource) -> Subject:
-    """The row that a call is about."""
-    return Subject(
-        name=resource.name,
-        stack_name=view.stack.name,
-        stack_id=view.stack.id,
-        project_id=view.stack.project_id,
-        resource_id=resource.id,
-        token=resource.token or '',
-        physical_id=resource.physical_id,
-        data=resource.data,
-    )

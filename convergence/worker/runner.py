@@ -120,20 +120,7 @@ class Runner:
     def _begin(self, claim: Claim, task: Task) -> Attempt:
         resource = claim.resource
         kind = self._registry.get(resource.type)
-        subject = Subject(
-            name=resource.name,
-            stack_name=claim.stack.name,
-            stack_id=claim.stack.id,
-            project_id=claim.stack.project_id,
-            resource_id=resource.id,
-            token=resource.token or '',
-            physical_id=resource.physical_id,
-            data=resource.data,
-            metadata=claim.pending.metadata if claim.pending is not None else {},
-            restored_from=claim.pending.definition.restored_from if claim.pending is not None else None,
-            revocation=resource.revocation,
-            type_name=resource.type,
-        )
+        subject = Subject.of(claim.stack, resource, claim.pending)
         pending = claim.pending
         if pending is None and made(resource) is not Made.OBJECT:
             pending = resource.pending  # it may have to be created again, just as it was tried

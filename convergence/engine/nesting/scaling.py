@@ -32,8 +32,7 @@ from convergence.engine.nesting.wants import is_referred
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal
 from convergence.engine.operations.traversals import ROUNDS, Overtaken
-from convergence.engine.reads.resource_metadata import subject_of
-from convergence.resources.invocation import build_call
+from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import (
@@ -101,7 +100,7 @@ class Scaling:
         :raises EntityNotFound: there is no such group.
         :raises Conflict: the group keeps changing.
         """
-        call = build_call(kind, subject_of(stack, row), row.properties, strictness=Strictness.LENIENT)
+        call = build_call(kind, Subject.of(stack, row), row.properties, strictness=Strictness.LENIENT)
         policy = _Policy(stack, row, kind.group(call), kind.adjustment(call), told_by(details))
         may(self._reader.resource(row.id) or row)
         try:

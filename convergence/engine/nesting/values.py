@@ -15,10 +15,9 @@ from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
-from convergence.engine.reads.resource_metadata import subject_of
 from convergence.resources.attributes import attribute_names, read_attribute
 from convergence.resources.contract import PluginFailure, ResourceType
-from convergence.resources.invocation import build_call
+from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nesting import NestedValues, NoNestedStack
 from convergence.resources.reading import Strictness
 
@@ -85,7 +84,7 @@ def as_it_is(stack: Stack, row: Resource, kind: ResourceType[Any], told: Documen
     :param told: what `NestedReads.read_nested_stack` has answered.
     """
     assert row.output is not None
-    call = build_call(kind, subject_of(stack, row), row.properties, strictness=Strictness.LENIENT)
+    call = build_call(kind, Subject.of(stack, row), row.properties, strictness=Strictness.LENIENT)
     call = replace(call, nested=_ReadOnly(NestedValues(**told)))
     attributes: dict[str, Json] = {}
     failures: dict[str, str] = {}

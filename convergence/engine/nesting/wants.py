@@ -20,7 +20,6 @@ from convergence.engine.operations.adoption import offered_by
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import Overtaken
-from convergence.engine.reads.resource_metadata import subject_of
 from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure
 from convergence.resources.invocation import Subject, build_call
@@ -138,7 +137,7 @@ class Wants:
         if stored is None or definition is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
         parent = Submission.from_content(stored.content)
-        call = build_call(self._types.get(row.type), subject_of(stack, row), row.properties)
+        call = build_call(self._types.get(row.type), Subject.of(stack, row), row.properties)
         try:
             context = self.context(stack, parent, definition, present)
         except template.EvaluationFailed as error:
@@ -232,16 +231,4 @@ def _call(held: NestingResource, kind: NestedType[Any]) -> Call[Any]:
     row, pending = held.row, held.row.pending
     assert pending is not None
     previous = row.properties if row.action is Action.UPDATE else None
-    subject = Subject(
-        name=row.name,
-        stack_name=held.stack.name,
-        stack_id=held.stack.id,
-        project_id=held.stack.project_id,
-        resource_id=row.id,
-        token=row.token or '',
-        physical_id=row.physical_id,
-        data=row.data,
-        metadata=pending.metadata,
-        type_name=row.type,
-    )
-    return build_call(kind, subject, pending.properties, previous=previous)
+    return build_call(kind, Subject.of(held.stack, row, pending), pending.properties, previous=previous)

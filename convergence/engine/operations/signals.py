@@ -24,9 +24,9 @@ from convergence.dispatch import Dispatcher
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.scaling import Scaling
 from convergence.engine.operations.stacks import Document
-from convergence.engine.reads.resource_metadata import subject_of, with_signals
+from convergence.engine.reads.resource_metadata import with_signals
 from convergence.resources.contract import PluginFailure, ResourceType
-from convergence.resources.invocation import build_call, heard_by
+from convergence.resources.invocation import Subject, build_call, heard_by
 from convergence.resources.reading import Strictness, did_you_mean
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import PolicyType
@@ -160,7 +160,7 @@ class Signals:
         """What the resource's type has to say of a signal."""
         call = build_call(
             kind,
-            subject_of(stack, row),
+            Subject.of(stack, row),
             row.properties,
             strictness=Strictness.LENIENT,
             signals=lambda: heard_by(row, row.pending, self._reader.signals),

@@ -230,16 +230,7 @@ class PlannedChanges:
         complete: bool,
     ) -> Change:
         """The change as the worker would see it."""
-        subject = Subject(
-            name=row.name,
-            stack_name=self._stack.name,
-            stack_id=self._stack.id,
-            project_id=self._stack.project_id,
-            resource_id=row.id,
-            token=row.token or '',
-            physical_id=row.physical_id,
-            data=row.data,
-        )
+        subject = Subject.of(self._stack, row)
         try:
             return compare(kind, previous, desired, lambda: build_call(kind, subject, desired, previous=previous))
         except errors.StackValidationFailed:

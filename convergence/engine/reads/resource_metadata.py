@@ -38,7 +38,7 @@ def with_signals(
     try:
         call = build_call(
             kind,
-            subject_of(stack, row, metadata),
+            replace(Subject.of(stack, row), metadata=metadata),
             row.properties,
             strictness=Strictness.LENIENT,
             signals=lambda: heard_by(row, row.pending, reader.signals),
@@ -47,19 +47,3 @@ def with_signals(
     except Exception:
         LOG.warning('The metadata of %s is shown without its signals', row.name, exc_info=True)
         return metadata
-
-
-def subject_of(stack: Stack, row: Resource, metadata: Json = None) -> Subject:
-    """Whom a call about a row is about."""
-    return Subject(
-        name=row.name,
-        stack_name=stack.name,
-        stack_id=stack.id,
-        project_id=stack.project_id,
-        resource_id=row.id,
-        token=row.token or '',
-        physical_id=row.physical_id,
-        data=row.data,
-        metadata=metadata,
-        revocation=row.revocation,
-    )
