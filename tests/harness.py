@@ -371,9 +371,9 @@ class Harness:
         self.stacks.delete_stack(self.context, {'stack_id': stack_id})
         return self.stack(stack_id).traversal_id or ''
 
-    def cancel(self, stack_id: str, *, rollback: bool) -> None:
+    def cancel(self, stack_id: str, *, rollback: bool, now: bool = True) -> None:
         """Accept a cancel."""
-        self.stacks.stack_cancel_update(self.context, {'stack_id': stack_id}, rollback)
+        self.stacks.stack_cancel_update(self.context, {'stack_id': stack_id}, rollback, now=now)
 
     # --- looking ----------------------------------------------------------------------------------------------
 

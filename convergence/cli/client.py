@@ -232,9 +232,9 @@ class StackClient:
         """The outputs with their values."""
         return list(self.show(outputs=True).get('outputs') or ())
 
-    def act(self, action: str) -> None:
+    def act(self, action: str, options: Mapping[str, Any] | None = None) -> None:
         """Begin an action."""
-        self.api.send('POST', self.at('actions'), {action: None})
+        self.api.send('POST', self.at('actions'), {action: dict(options) if options else None})
 
     def _list(self, part: str, **query: Any) -> list[Document]:
         return list(self.api.get(self.at(part), nested_depth=self.nested_depth, **query)[part])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -14,23 +15,33 @@ from convergence.cli.output import ResultPrinter
 from convergence.cli.waiting import waitable
 
 
-def _acted(api: Api, name: str, action: str, wanted: str, given: dict[str, Any], output: ResultPrinter) -> int:
+def _acted(
+    api: Api,
+    name: str,
+    action: str,
+    wanted: str,
+    given: dict[str, Any],
+    output: ResultPrinter,
+    options: Mapping[str, Any] | None = None,
+) -> int:
     stack = api.stack(name)
-    return begun(stack, lambda: stack.act(action), wanted, Follow.of(given), output)
+    return begun(stack, lambda: stack.act(action, options), wanted, Follow.of(given), output)
 
 
 @click.command(epilog=EPILOG)
 @STACK
+@click.option('--now', is_flag=True, help='Wait for nothing: stop at once what is running.')
 @waitable
 @printing
 @connected
-def cancel(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
+def cancel(api: Api, output: ResultPrinter, name: str, now: bool, **given: Any) -> int:
     """End the operation that is going on, and leave everything as it is then.
 
-    Works for every operation, a delete and a rollback too. The stack becomes ..._FAILED; update or delete it next. What
-    is running at the moment is stopped, or given up after a while.
+    Works for every operation, a delete and a rollback too. Nothing new begins, in nested stacks neither. What is
+    running comes to its end, if it does so in ten minutes (the server may have another limit); then it is stopped.
+    After that the stack is ..._FAILED; update or delete it next, or at any time before.
     """
-    return _acted(api, name, 'cancel_without_rollback', ANY, given, output)
+    return _acted(api, name, 'cancel_without_rollback', ANY, given, output, {'now': True} if now else None)
 
 
 @click.command(epilog=EPILOG)

@@ -249,7 +249,12 @@ def _options(settings: Settings) -> EngineOptions:
             max_resources=most if most is not None else 1_000_000_000,
             max_stored_bytes=limits.max_stored_bytes,
         ),
-        StackLimits(limits.max_stacks_per_project, limits.stack_timeout_mins, engine.enable_stack_adopt),
+        StackLimits(
+            limits.max_stacks_per_project,
+            limits.stack_timeout_mins,
+            engine.enable_stack_adopt,
+            engine.cancel_patience_s,
+        ),
         SweepOptions(
             interval_s=engine.sweep_interval_s,
             older_than_s=engine.sweep_interval_s,

@@ -55,10 +55,12 @@ class Asked:
         """Delete a stack."""
         return self._ask(lambda engine: engine.parts.stacks.delete_stack(context, stack_identity))
 
-    def stack_cancel_update(self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True) -> object:
+    def stack_cancel_update(
+        self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True, now: bool = False
+    ) -> object:
         """Stop the operation in progress."""
         return self._ask(
-            lambda engine: engine.parts.stacks.stack_cancel_update(context, stack_identity, cancel_with_rollback)
+            lambda engine: engine.parts.stacks.stack_cancel_update(context, stack_identity, cancel_with_rollback, now)
         )
 
     def stack_suspend(self, context: Any, stack_identity: Any) -> object:

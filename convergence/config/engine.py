@@ -47,6 +47,13 @@ OPTIONS: list[cfg.Opt] = [
         help='Nodes of one stack that may be announced to workers and not yet taken. Keeps a long backlog in the '
         'database, where nothing can be lost, and lets small stacks through beside a large one.',
     ),
+    cfg.FloatOpt(
+        'cancel_patience_s',
+        default=600.0,
+        min=0.0,
+        help='Seconds that what runs has, after a cancel without rollback, to come to its end by itself, while nothing '
+        'else begins; then it is stopped. 0: it is stopped at once, as "cancel --now" does.',
+    ),
     cfg.BoolOpt(
         'enable_stack_abandon',
         default=False,
@@ -80,6 +87,7 @@ class EngineSettings:
     stall_after_s: float = 300.0
     creation_settles_s: float = 60.0
     dispatch_window: int = 64
+    cancel_patience_s: float = 600.0
     enable_stack_abandon: bool = False
     enable_stack_adopt: bool = False
     hidden_stack_tags: Sequence[str] = ()

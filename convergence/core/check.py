@@ -51,6 +51,8 @@ from convergence.core.views import NodeView
 def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[StepDecision]:
     """Decide what to do for a node, and claim its row where a plugin has to be called."""
     node, resource = view.node, view.resource
+    if view.is_under_way and not view.may_start and node.status is NodeStatus.READY:
+        return _let_end(view, worker, resource)
     if not view.may_start or node.status is not NodeStatus.READY:
         return Decision(StepDecision(Step.DROP))
     if resource is None:
@@ -76,6 +78,26 @@ def _sleeps(view: NodeView, resource: Resource) -> bool:
     if resource.wake_at is None or resource.wake_at <= view.now or resource.events != resource.heard:
         return False
     return resource.traversal_id == view.traversal.id
+
+
+def _let_end(view: NodeView, worker: Worker, resource: Resource | None) -> Decision[StepDecision]:
+    """The traversal is being cancelled: what has begun goes on, and nothing else begins."""
+    node = view.node
+    if resource is None or resource.status is not Status.IN_PROGRESS:
+        return Decision(StepDecision(Step.OVER, None, view.stack.id))
+    if resource.owner is not None or _sleeps(view, resource):
+        return Decision(StepDecision(Step.WAIT))
+    if resource.crash_count >= MAX_CRASHES:
+        return refuse_lethal(view, worker, resource)
+    if resource.action is Action.SNAPSHOT and resource.traversal_id != view.traversal.id:
+        return let_go_of_snapshot(view, worker, resource)
+    pending, action = resource.pending, resource.action
+    if action in PERFORMED or action is Action.DELETE:
+        return claim_row(view, worker, Step.RESUME, action, {}, completes_node=action is view.traversal.action)
+    same = node.phase is Phase.UPDATE and node.definition is not None and _repeats(view, resource)
+    if same and pending is not None:
+        pending = replace(pending, template_id=view.traversal.template_id)
+    return claim_row(view, worker, Step.RESUME, action, {}, pending, completes_node=same)
 
 
 # --- cleanup --------------------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ from convergence.core.views import NodeView
 
 
 class Step(StrEnum):
-    """What is to be done for a node now."""
+    """What is to be done for a node now. `OVER`: nothing begins any more, and perhaps nothing runs either."""
 
     DROP = 'DROP'
+    OVER = 'OVER'
     WAIT = 'WAIT'
     PAUSE = 'PAUSE'
     NOTHING = 'NOTHING'
@@ -170,7 +171,7 @@ class StepDecision:
     """The verdict on a node.
 
     :param claim: set for the steps in `ACTING`.
-    :param stack_id: set for `REPLACE` and `FAIL`, which go on with the stack.
+    :param stack_id: set for `REPLACE`, `FAIL` and `OVER`, which go on with the stack.
     :param resource_id: set for `REPLACE`: the row to be replaced.
     """
 

@@ -86,6 +86,17 @@ class EndTraversal:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginCancel:
+    """From now on a running traversal is being cancelled. If it is not running, nothing happens.
+
+    :param deadline: until then what has begun may come to its end.
+    """
+
+    traversal_id: str
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
 class NoteFailure:
     """A node of a running traversal has failed, and the others go on: what it said is added to the traversal's reason.
 
@@ -292,6 +303,7 @@ Effect: TypeAlias = (
     | PurgeTemplates
     | InsertTraversal
     | EndTraversal
+    | BeginCancel
     | NoteFailure
     | StallTraversal
     | CountEvent

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from convergence.core import nesting, states
 from convergence.core.changes import StackChange
-from convergence.core.effects import Decision, Effect, EndTraversal, FailNode, InsertEvents, NoteFailure, UpdateStack
-from convergence.core.model import Action, Phase, Status, TraversalStatus
+from convergence.core.effects import (
+    BeginCancel,
+    Decision,
+    Effect,
+    EndTraversal,
+    FailNode,
+    InsertEvents,
+    NoteFailure,
+    UpdateStack,
+)
+from convergence.core.model import UNDER_WAY, Action, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Stack, Traversal
 from convergence.core.views import PlanView
+
+NAMED = 5
+"""How many resources are named; who has more to wait for needs their number."""
 
 
 class Outcome(StrEnum):
@@ -109,8 +122,74 @@ def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | No
         return Decision(None)
     reason = f'Stack {traversal.action} cancelled'
     effects = stop(stack, traversal, reason, view.now, new_id)
-    effects.insert(1, EndTraversal(traversal.id, TraversalStatus.CANCELLED, view.now, reason))
+    expected = traversal.status if traversal.status in UNDER_WAY else TraversalStatus.RUNNING
+    effects.insert(1, EndTraversal(traversal.id, TraversalStatus.CANCELLED, view.now, reason, expected=expected))
     return Decision(traversal.id, tuple(effects))
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What a cancel came to.
+
+    :param traversal_id: the traversal that it is about; empty where nothing was running.
+    :param deadline: what runs has until then to come to its end; None: the traversal is over.
+    """
+
+    traversal_id: str = ''
+    deadline: float | None = None
+
+
+def cancel_patiently(
+    view: PlanView, new_id: Callable[[], str], until: float, moment: Callable[[float], str]
+) -> Decision[Cancelled]:
+    """Begin nothing more, and let what runs come to its end; where nothing runs, the traversal is over.
+
+    :param view: the whole stack: with all rows locked, nobody is just about to begin something.
+    :param until: by then it has to be over. A cancel that goes on already keeps its time.
+    :param moment: writes a time for people.
+    """
+    stack, traversal = view.stack, view.traversal
+    if stack is None or traversal is None or stack.status is not Status.IN_PROGRESS:
+        return Decision(Cancelled())
+    running = sorted({row.name for row in view.resources if row.status is Status.IN_PROGRESS})
+    until = min(until, traversal.deadline)
+    if not running or until <= view.now or traversal.status not in UNDER_WAY:
+        stopped = cancel_stack(view, new_id)
+        return Decision(Cancelled(traversal.id), stopped.effects)
+    if traversal.status is TraversalStatus.CANCELLING:
+        return Decision(Cancelled(traversal.id, traversal.deadline))
+    told = cancelling(traversal.action, running, moment(until))
+    return Decision(
+        Cancelled(traversal.id, until),
+        (
+            UpdateStack(stack.id, traversal.id, {'status_reason': told}),
+            BeginCancel(traversal.id, until),
+            InsertEvents((Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now),)),
+        ),
+    )
+
+
+def cancelling(action: Action, names: Sequence[str], until: str) -> str:
+    """What is told of a traversal that is being cancelled.
+
+    :param names: of what it waits for.
+    """
+    named = ', '.join(names[:NAMED]) + (f' and {len(names) - NAMED} more' if len(names) > NAMED else '')
+    return f'Stack {action} cancelling: waits for {named} until {until}'
+
+
+def end_cancel(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:
+    """End a traversal that is being cancelled, if nothing of it runs any more or its time is over.
+
+    :param view: the whole stack.
+    :returns: as the verdict, the traversal that has ended now.
+    """
+    traversal = view.traversal
+    if traversal is None or traversal.status is not TraversalStatus.CANCELLING:
+        return Decision(None)
+    if traversal.deadline > view.now and any(row.status is Status.IN_PROGRESS for row in view.resources):
+        return Decision(None)
+    return cancel_stack(view, new_id)
 
 
 def stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Callable[[], str]) -> list[Effect]:

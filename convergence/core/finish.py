@@ -117,12 +117,14 @@ class End(StrEnum):
     * `FENCED`: somebody else holds the row by now; nothing was written.
     * `DONE`: the node is finished. `RELEASED`: the row is free, the node is not finished by this.
     * `FAILED`: the traversal has failed, somebody has to settle the stack.
+    * `OVER`: the traversal is being cancelled, and perhaps that was the last that ran: somebody has to look.
     """
 
     FENCED = 'FENCED'
     DONE = 'DONE'
     RELEASED = 'RELEASED'
     FAILED = 'FAILED'
+    OVER = 'OVER'
 
 
 def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
@@ -130,6 +132,13 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
     resource = view.resource
     if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
         return Decision(End.FENCED)
+    decision = _finished(view, resource, claim, result, worker)
+    if view.is_being_cancelled and not isinstance(result, Parked | Postponed | NotBegun):
+        return replace(decision, verdict=End.OVER)
+    return decision
+
+
+def _finished(view: FinishView, resource: Resource, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
     match result:
         case Succeeded():
             return _succeeded(view, resource, claim, result, worker)

@@ -11,7 +11,7 @@ from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim
 from convergence.core.effects import AppendCleanup, Decision, Effect, InsertEvents, InsertResources, UpdateResource
 from convergence.core.interrupt import NO_NODE
-from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource
 from convergence.core.views import PlanView
 
@@ -83,7 +83,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
 def _node_of(view: PlanView, claim: Claim) -> tuple[tuple[str, int], ...]:
     """The node that the row was claimed for, to be cast again; none where it belongs to no traversal that runs."""
     traversal, node = view.traversal, claim.node
-    runs = traversal is not None and traversal.status is TraversalStatus.RUNNING and traversal.id == node.traversal_id
+    runs = traversal is not None and traversal.status in UNDER_WAY and traversal.id == node.traversal_id
     return ((node.traversal_id, node.number),) if runs and node.number != NO_NODE else ()
 
 

@@ -66,13 +66,21 @@ class NodeStatus(StrEnum):
 
 
 class TraversalStatus(StrEnum):
-    """Where a traversal stands. `RUNNING` is the only state in which a node may start."""
+    """Where a traversal stands. `RUNNING` is the only state in which a node may start.
+
+    In `CANCELLING` what has begun comes to its end, until the traversal's deadline; nothing else begins.
+    """
 
     RUNNING = 'RUNNING'
+    CANCELLING = 'CANCELLING'
     FAILED = 'FAILED'
     COMPLETE = 'COMPLETE'
     SUPERSEDED = 'SUPERSEDED'
     CANCELLED = 'CANCELLED'
+
+
+UNDER_WAY = frozenset({TraversalStatus.RUNNING, TraversalStatus.CANCELLING})
+"""The states in which actions of a traversal may be under way that somebody waits for."""
 
 
 class DeletionPolicy(StrEnum):

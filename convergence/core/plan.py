@@ -27,6 +27,7 @@ from convergence.core.effects import (
 from convergence.core.graph import Graph, Key
 from convergence.core.model import (
     PERFORMED,
+    UNDER_WAY,
     Action,
     Definition,
     Goal,
@@ -391,7 +392,7 @@ def _waking(node: Node, follower: int) -> Node:
 
 def _running(view: PlanView) -> str | None:
     traversal = view.traversal
-    return traversal.id if traversal and traversal.status is TraversalStatus.RUNNING else None
+    return traversal.id if traversal and traversal.status in UNDER_WAY else None
 
 
 def _stack_effects(view: PlanView, stack: Stack, traversal: Traversal, request: Request) -> list[Effect]:
@@ -440,10 +441,11 @@ def _resource_effects(
 
 def _traversal_effects(view: PlanView, traversal: Traversal, nodes: list[Node]) -> list[Effect]:
     effects: list[Effect] = []
-    superseded = _running(view)
-    if superseded:
+    superseded = view.traversal
+    if superseded is not None and superseded.status in UNDER_WAY:
         reason = f'superseded by {traversal.action} {traversal.id}'
-        effects.append(EndTraversal(superseded, TraversalStatus.SUPERSEDED, view.now, reason))
+        end = EndTraversal(superseded.id, TraversalStatus.SUPERSEDED, view.now, reason, expected=superseded.status)
+        effects.append(end)
     effects.append(InsertTraversal(traversal, tuple(nodes)))
     return effects
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from convergence.core.model import Output, TraversalStatus
+from convergence.core.model import UNDER_WAY, Output, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack, Traversal
 
 
@@ -64,6 +64,11 @@ class NodeView:
         """Whether work on a node of this traversal may begin."""
         return self.is_current and self.traversal.status is TraversalStatus.RUNNING
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether what has begun for this traversal may go on."""
+        return self.is_current and self.traversal.status in UNDER_WAY
+
 
 @dataclass(frozen=True, slots=True)
 class FinishView:
@@ -91,6 +96,16 @@ class FinishView:
     def is_running(self) -> bool:
         """Whether the node's traversal is current and nothing has failed in it."""
         return self.is_current and self.traversal is not None and self.traversal.status is TraversalStatus.RUNNING
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether somebody waits for what was begun for the node's traversal."""
+        return self.is_current and self.traversal is not None and self.traversal.status in UNDER_WAY
+
+    @property
+    def is_being_cancelled(self) -> bool:
+        """Whether the node's traversal ends as soon as nothing runs any more."""
+        return self.is_under_way and not self.is_running
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,12 @@ class ReaderPort(Protocol):
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack: also replaced ones, and those that are being removed."""
 
+    def busy(self, stack_id: str, limit: int) -> list[Resource]:
+        """Rows of a stack that are in the middle of an action, by name."""
+
+    def nested_at_work(self, stack_id: str) -> list[Stack]:
+        """The stacks nested in one, on the next level, that have something in progress."""
+
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
         """All rows of some resources of a stack."""
 
@@ -131,6 +137,9 @@ class SweepsPort(Protocol):
 
     def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
+
+    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+        """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
 
     def set_free(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""

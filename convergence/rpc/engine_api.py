@@ -166,9 +166,13 @@ class EngineApi:
 
     @operation
     def stack_cancel_update(
-        self, context: RequestContext, stack_identity: Identity, cancel_with_rollback: bool | None = None
+        self,
+        context: RequestContext,
+        stack_identity: Identity,
+        cancel_with_rollback: bool | None = None,
+        now: bool | None = None,
     ) -> None:
-        """Stop the operation in progress and, if so wanted, go back to the last good template."""
+        """Stop the operation in progress; go back to the last good template if so wanted. now: wait for nothing."""
 
     @operation
     def stack_suspend(self, context: RequestContext, stack_identity: Identity) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from convergence.core import effects
 from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
-from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Traversal
+from convergence.core.model import PERFORMED, UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Node, Stack, Traversal
 from convergence.simulator.invariants import (
     CountedOnce,
     Discreet,
@@ -18,6 +18,7 @@ from convergence.simulator.invariants import (
     GoesOn,
     InOrder,
     Invariant,
+    NothingBegins,
     OneOwner,
     OneTenant,
     OneTraversal,
@@ -46,6 +47,7 @@ INVARIANTS = (
     DependentsFirst,
     WithCause,
     GoesOn,
+    NothingBegins,
     Discreet,
     OneTenant,
     InTrees,
@@ -225,7 +227,8 @@ class InvariantChecker:
             traversal = world.store.tables.traversal.get(stack.traversal_id or '')
             if stack.status is not Status.IN_PROGRESS or traversal is None:
                 continue
-            if traversal.status is not TraversalStatus.RUNNING:
+            cancelling = traversal.status is TraversalStatus.CANCELLING and _has_busy_rows(world, stack)
+            if traversal.status is not TraversalStatus.RUNNING and not cancelling:
                 self.note('wake-up', f'{traversal.action} {traversal.id} is {traversal.status}, and nobody settles it')
                 continue
             nodes = world.store.tables.node.get(traversal.id, {})
@@ -235,6 +238,8 @@ class InvariantChecker:
                 row = world.store.tables.resource.get(node.resource_id or '')
                 if row is not None and row.waits_at(traversal.id):
                     continue  # for a person
+                if cancelling and (row is None or row.status is not Status.IN_PROGRESS):
+                    continue  # for nothing
                 if node.status is NodeStatus.READY and number not in attended | told_later:
                     name = node.name or ''
                     self.note('wake-up', f'{node.phase} {name} ({traversal.id}, {number}) is ready, and nobody knows')
@@ -247,7 +252,7 @@ class InvariantChecker:
                 continue
             for traversal in filter(None, map(tables.traversal.get, groups.unasked())):
                 current = tables.traversal.get(tables.stack[traversal.stack_id].traversal_id or '')
-                over = traversal.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE)
+                over = traversal.status not in (*UNDER_WAY, TraversalStatus.COMPLETE)
                 overruled = over and current is not None and current is not traversal and current.cancels
                 timed_out = traversal.status is TraversalStatus.FAILED and traversal.failed_phase is None
                 if overruled or timed_out or traversal.status is TraversalStatus.CANCELLED:
@@ -262,6 +267,10 @@ class InvariantChecker:
             return child is not None and child.status is Status.IN_PROGRESS
         holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
         return holder is not None and any(fiber.process is holder.process for fiber in self.world.kernel.fibers)
+
+
+def _has_busy_rows(world: World, stack: Stack) -> bool:
+    return any(row.status is Status.IN_PROGRESS for row in world.store.tables.resources_of(stack.id))
 
 
 def _is_left(world: World, claim: tuple[str, int] | None) -> bool:

@@ -25,6 +25,7 @@ from convergence.errors import ConvergenceError
 from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kinds import registry
+from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
 from convergence.worker.attempt import Pace
@@ -91,7 +92,10 @@ class Crew:
 
     def _engine(self) -> CrewEngine:
         store = self._store()
-        options = EngineOptions(stacks=StackLimits(None, may_adopt=True), sweep=SweepOptions(BEAT_S, UNATTENDED_S))
+        options = EngineOptions(
+            stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
+            sweep=SweepOptions(BEAT_S, UNATTENDED_S),
+        )
         myself = CoreWorker(new_id(), new_id)
         parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
         engine = CrewEngine(store, parts)

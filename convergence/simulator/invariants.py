@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from convergence.core import effects
-from convergence.core.claim import StepDecision
-from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.claim import Step, StepDecision
+from convergence.core.model import PERFORMED, UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
+from convergence.simulator.faults import SWEEP_S
+from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.reality import PhysicalObject
 from convergence.simulator.sorts import Nameless
 from convergence.simulator.transition import Transition
@@ -266,7 +268,7 @@ class OneTraversal(Invariant):
             before, after = change.before, change.after
             if before is None or after is None or before.status is after.status:
                 continue
-            if before.status is not TraversalStatus.RUNNING:
+            if before.status not in UNDER_WAY:
                 yield f'traversal {key} was {before.status} already and becomes {after.status}'
             if after.status is not TraversalStatus.FAILED or after.failed_phase is None:
                 continue
@@ -294,6 +296,32 @@ class GoesOn(Invariant):
                 node.status is NodeStatus.READY for node in nodes
             ):
                 yield f'{stack.name} is {stack.action}_IN_PROGRESS, but nothing is left that could go on'
+
+
+class NothingBegins(Invariant):
+    """Of a traversal that is being cancelled what has begun goes on, and nothing else; in nested stacks neither."""
+
+    rule = 'cancelling'
+
+    @override
+    def committed(self, step: Transition) -> Iterator[str]:
+        """Rows that are claimed, and nodes that are finished."""
+        verdict = step.decision.verdict
+        claim = verdict.claim if isinstance(verdict, StepDecision) else None
+        if claim is None or claim.step in (Step.RESUME, Step.CANCEL):
+            return
+        traversal = step.tables.traversal[claim.traversal.id]
+        if traversal.status is TraversalStatus.CANCELLING:
+            yield f'{claim.step} of {claim.resource.name} begins, though {traversal.action} is being cancelled'
+        # Who is nested is told a moment later, at the latest by the second sweep.
+        stack = step.tables.stack[claim.stack.id]
+        while traversal.for_parent and not self.world.lost and stack.parent_id in step.tables.stack:
+            stack = step.tables.stack[stack.parent_id]
+            around = step.tables.traversal[stack.traversal_id or '']
+            left_s = around.deadline - self.world.kernel.now
+            if around.status is TraversalStatus.CANCELLING and left_s < PATIENCE_S - 2 * SWEEP_S:
+                yield f'{claim.step} of {claim.resource.name} begins, though {stack.name} is being cancelled'
+            traversal = around
 
 
 class Discreet(Invariant):

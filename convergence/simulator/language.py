@@ -14,6 +14,9 @@ from convergence.core.model import Action, Json
 from convergence.simulator.reality import Behaviour, Mishap, Question, Reality
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 
+PATIENCE_S = 60.0
+"""Seconds that what runs has, after a patient cancel, to come to its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedCall:
@@ -280,8 +283,12 @@ class Verbs(FurtherVerbs):
         self.queue.append(QueuedCall('time_limit', (name, minutes)))
 
     def cancel(self, name: str) -> None:
-        """Stop what is in progress, without going back."""
+        """Stop what is in progress at once, without going back."""
         self.queue.append(QueuedCall('cancel', (name,)))
+
+    def cancel_patiently(self, name: str) -> None:
+        """Let nothing more begin, and what runs come to its end in a minute; no way back."""
+        self.queue.append(QueuedCall('cancel_patiently', (name,)))
 
     def cancel_and_roll_back(self, name: str) -> None:
         """Stop the update in progress and go back to what was last up. Too late, nothing happens."""

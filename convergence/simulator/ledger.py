@@ -13,7 +13,7 @@ from convergence.concurrency import Lock
 from convergence.core import effects
 from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
-from convergence.core.model import NodeStatus, Status, TraversalStatus
+from convergence.core.model import UNDER_WAY, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node, Stack, Traversal
 from convergence.db.memory.look import Tables
 from convergence.simulator.verification import Violation
@@ -91,7 +91,7 @@ def broken_rules(tables: Tables) -> Iterator[tuple[str, str]]:
     for traversal in tables.traversal.values():
         stack = tables.stack.get(traversal.stack_id)
         is_current = stack is not None and stack.traversal_id == traversal.id
-        if traversal.status is TraversalStatus.RUNNING and not is_current:
+        if traversal.status in UNDER_WAY and not is_current:
             yield 'I5', f'{traversal.action} {traversal.id} runs, but is not current'
     for stack, _, nodes in _current(tables):
         missing = dict.fromkeys(nodes, 0)
@@ -113,11 +113,14 @@ def forgotten(tables: Tables) -> Iterator[str]:
     for stack, traversal, nodes in _current(tables):
         if stack.status is not Status.IN_PROGRESS:
             continue
-        if traversal.status is not TraversalStatus.RUNNING:
+        busy = {row.id for row in tables.resources_of(stack.id) if row.status is Status.IN_PROGRESS}
+        cancelling = traversal.status is TraversalStatus.CANCELLING and bool(busy)
+        if traversal.status is not TraversalStatus.RUNNING and not cancelling:
             yield f'{traversal.action} {traversal.id} is {traversal.status}, and nobody settles it'
             continue
         ready = [node for node in nodes.values() if node.status is NodeStatus.READY]
-        if not ready:
+        ready = [node for node in ready if node.resource_id in busy] if cancelling else ready
+        if not ready and not cancelling:
             yield f'{traversal.action} {traversal.id} is in progress, but none of its nodes is ready'
         for node in ready:
             row = tables.resource.get(node.resource_id or '')

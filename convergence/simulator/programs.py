@@ -68,6 +68,7 @@ class _Author:
 
     def __init__(self, number: int) -> None:
         self._random = random.Random(f'program {number}')
+        self._manner = random.Random(f'manner of program {number}')
         self._number = number
         self._has_trees = number >= TREES
         self._templates: list[Template] = []
@@ -170,7 +171,10 @@ class _Author:
             return update
         if self._happens(0.05):
             return f"engine.delete_stack('s', leave={sorted(self._random.sample(NAMES, self._random.randint(1, 2)))})"
-        return f"engine.{self._random.choice(others)}('s')"
+        verb = self._random.choice(others)
+        if verb == 'cancel':
+            verb = self._manner.choice(('cancel', 'cancel_patiently'))
+        return f"engine.{verb}('s')"
 
     def _meanwhile(self) -> list[str]:
         """What happens until the user asks for something else."""

@@ -66,7 +66,9 @@ class Requests(Protocol):
     def delete_stack(self, context: Any, stack_identity: Any) -> object:
         """Delete a stack."""
 
-    def stack_cancel_update(self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True) -> object:
+    def stack_cancel_update(
+        self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True, now: bool = False
+    ) -> object:
         """Stop the operation in progress."""
 
     def resource_mark_unhealthy(
@@ -141,10 +143,10 @@ class RealUser:
                 case 'delete_stack':
                     self.wishes[name] = ExpectedStack([Template()])
                     self._at.client.delete_stack(self._at.context, self._identity(name))
-                case 'cancel' | 'cancel_and_roll_back':
+                case 'cancel' | 'cancel_patiently' | 'cancel_and_roll_back':
                     self.wishes[name].anything = True
-                    back = call.verb != 'cancel'
-                    self._at.client.stack_cancel_update(self._at.context, self._identity(name), back)
+                    back, now = call.verb == 'cancel_and_roll_back', call.verb == 'cancel'
+                    self._at.client.stack_cancel_update(self._at.context, self._identity(name), back, now)
                 case 'suspend_stack' | 'resume_stack' | 'check_stack':
                     act = getattr(self._at.client, f'stack_{call.verb.partition("_")[0]}')
                     act(self._at.context, self._identity(name))
@@ -157,7 +159,7 @@ class RealUser:
                 case _:
                     raise AssertionError(f'no verb {call.verb}')
         except (errors.NotSupported, errors.EntityNotFound):
-            if call.verb not in ('cancel', 'cancel_and_roll_back', 'delete_stack'):
+            if call.verb not in ('cancel', 'cancel_patiently', 'cancel_and_roll_back', 'delete_stack'):
                 raise
 
     def _is_refused(self, name: str, verb: str, *arguments: Any) -> None:
@@ -168,7 +170,7 @@ class RealUser:
             elif verb == 'update_stack':
                 client.update_stack(context, self._identity(name), arguments[0].document())
             else:
-                client.stack_cancel_update(context, self._identity(name), verb == 'cancel_and_roll_back')
+                client.stack_cancel_update(context, self._identity(name), verb == 'cancel_and_roll_back', now=True)
         except errors.ConvergenceError:
             return
         raise Violation('refusal', f'{verb} of {name} was accepted')

@@ -249,6 +249,10 @@ def _end_traversal(story: Story, world: World, effect: effects.EndTraversal) -> 
     return [f'the traversal before {words[effect.status]}'] if effect.status in words else []
 
 
+def _begin_cancel(story: Story, world: World, effect: effects.BeginCancel) -> list[str]:
+    return ['nothing begins any more, what runs may come to its end']
+
+
 def _insert_resources(story: Story, world: World, effect: effects.InsertResources) -> list[str]:
     return ['new rows: ' + ', '.join(story._row(row.id, row.name) for row in effect.resources)]
 
@@ -304,6 +308,7 @@ _PHRASES: dict[type, Callable[[Story, World, Any], list[str]]] = {
     effects.UpdateStack: _update_stack,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.BeginCancel: _begin_cancel,
     effects.InsertResources: _insert_resources,
     effects.UpdateResource: _update_resource,
     effects.DeleteResource: _delete_resource,

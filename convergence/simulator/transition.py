@@ -82,7 +82,9 @@ class Memory:
         transition.templates = (*transition.templates, effect.template)
 
     def _traversal(
-        self, transition: Transition, effect: effects.EndTraversal | effects.NoteFailure | effects.StallTraversal
+        self,
+        transition: Transition,
+        effect: effects.EndTraversal | effects.BeginCancel | effects.NoteFailure | effects.StallTraversal,
     ) -> None:
         _note(transition.traversals, self._traversals, effect.traversal_id, transition.tables.traversal)
 
@@ -183,6 +185,7 @@ _READERS: dict[type, Any] = {
     effects.PointNode: Memory._one_node,
     effects.AppendCleanup: Memory._appended,
     effects.InsertEvents: Memory._events,
+    effects.BeginCancel: Memory._traversal,
     effects.NoteFailure: Memory._traversal,
     effects.StallTraversal: Memory._traversal,
     effects.CountEvent: Memory._resource,

@@ -131,6 +131,8 @@ class User:
                 self._roll_back(engine, name, again=call.again)
             case 'cancel':
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=False))
+            case 'cancel_patiently':
+                _unless_too_late(lambda: self._cancel(engine, name, roll_back=False, now=False))
             case 'cancel_and_roll_back':
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=True))
             case 'suspend_stack' | 'resume_stack' | 'check_stack':
@@ -160,7 +162,7 @@ class User:
             case 'rollback_stack':
                 assert known is not None
                 self.stacks[name] = Expectation(known.before or Template(), known.before, asked_back=True)
-            case 'cancel':
+            case 'cancel' | 'cancel_patiently':
                 assert known is not None
                 known.cancelled = True
             case 'cancel_and_roll_back':
@@ -212,8 +214,8 @@ class User:
         leaves = [each for each in leave if not again or each in still]
         engine.parts.stacks.delete_stack(Context(), self.identity(name), leave=leaves)
 
-    def _cancel(self, engine: SimulatedEngine, name: str, *, roll_back: bool) -> None:
-        engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back)
+    def _cancel(self, engine: SimulatedEngine, name: str, *, roll_back: bool, now: bool = True) -> None:
+        engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back, now)
 
     def _is_refused(self, engine: SimulatedEngine, name: str, verb: str, *arguments: Any) -> None:
         try:

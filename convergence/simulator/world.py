@@ -28,6 +28,7 @@ from convergence.simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, T
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.kinds import registry
+from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
@@ -187,7 +188,7 @@ class World(Passing):
             SimulatedMessenger(self),
             self.registry,
             EngineOptions(
-                stacks=StackLimits(None, may_adopt=True),
+                stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
                 sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf),  # a machine that stands still is no outage here
                 window=self._shape.window,
                 may_abandon=True,

@@ -110,7 +110,7 @@ class NodeChecks:
         LOG.debug('node %d: %s', number, begun.step)
         if begun.step is Step.REPLACE:
             self._replace(begun.stack_id, traversal_id, number, begun.resource_id)
-        elif begun.step is Step.FAIL:
+        elif begun.step in (Step.FAIL, Step.OVER):
             self._settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
             result = self._hold(begun.claim, task)
@@ -192,7 +192,7 @@ class NodeChecks:
 
     def _conclude(self, claim: Claim, committed: Committed[End]) -> None:
         self._dispatcher.attend(committed)
-        if committed.verdict is End.FAILED:
+        if committed.verdict in (End.FAILED, End.OVER):
             self._settler.settle(claim.stack.id, claim.traversal.id)
 
     def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> None:

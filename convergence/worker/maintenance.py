@@ -159,7 +159,7 @@ class Maintenance:
 
     def stop_unwanted(self) -> None:
         """Stop work for traversals that were cancelled: the message may have been lost. Stop, too, what goes on for a
-        traversal that has failed elsewhere, once the time that the traversal had is over: nothing else would end it.
+        traversal that has failed elsewhere, or is being cancelled, once the time that the traversal had is over.
         """
         reader = self._ports.reader
         now: float | None = None
@@ -168,7 +168,7 @@ class Maintenance:
             if traversal is None or traversal.status is TraversalStatus.RUNNING:
                 continue
             out_of_time = False
-            if traversal.status is TraversalStatus.FAILED:
+            if traversal.status in (TraversalStatus.FAILED, TraversalStatus.CANCELLING):
                 now = reader.now() if now is None else now
                 out_of_time = traversal.deadline <= now
             if out_of_time or traversal.status is TraversalStatus.CANCELLED or self._is_cancelled_by_next(traversal):

@@ -151,9 +151,9 @@ class Steps:
         return committed is not None and committed.verdict
 
     def is_wanted(self, claim: Claim) -> bool:
-        """Whether the traversal of a claim still runs; so it is assumed while the database cannot be asked."""
+        """Whether somebody waits for what a claim does; so it is assumed while the database cannot be asked."""
         try:
-            committed = self._store.transact(_held(claim), lambda view: Decision(view.is_running))
+            committed = self._store.transact(_held(claim), lambda view: Decision(view.is_under_way))
         except ConvergenceError:
             return True
         return committed is not None and committed.verdict

@@ -210,7 +210,7 @@ def test_a_stack_is_deleted_and_is_still_found_by_its_id(api):
 
 def test_an_operation_in_progress_is_cancelled(api):
     path = api.create('cancelled', waiting(60), wait=False)
-    done = api.ask('POST', f'{path}/actions', json={'cancel_without_rollback': None})
+    done = api.ask('POST', f'{path}/actions', json={'cancel_without_rollback': {'now': True}})
     assert (done.status_code, done.text) == (200, 'null')
     assert api.settle(path)['stack_status'] == 'FAILED'
     api.ask('DELETE', path)

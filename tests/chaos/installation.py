@@ -272,7 +272,9 @@ class Installation(Supervised):
         with contextlib.suppress(errors.UserError):  # said at the second time of asking: it is over already
             self.ask(
                 stack_id,
-                lambda context, identity: self.cluster.client.stack_cancel_update(context, identity, rollback),
+                lambda context, identity: self.cluster.client.stack_cancel_update(
+                    context, identity, rollback, now=True
+                ),
                 lambda: (
                     (self.row(stack_id).traversal_id, self.state(stack_id)) != (before.traversal_id, _state(before))
                 ),

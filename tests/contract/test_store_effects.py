@@ -7,6 +7,7 @@ import pytest
 from convergence import errors
 from convergence.core.effects import (
     AppendCleanup,
+    BeginCancel,
     CountEvent,
     Decision,
     DeleteResource,
@@ -371,6 +372,7 @@ GOOD = {
     'purge': PurgeTemplates('S', ()),
     'traversal': InsertTraversal(replace(TRAVERSAL, id='V9'), (replace(NODES[0], traversal_id='V9'),)),
     'end': EndTraversal('V', TraversalStatus.FAILED, 9.5),
+    'cancel': BeginCancel('V', 9.5),
     'stall': StallTraversal('V', 9.5),
     'event': CountEvent('R'),
     'rows': InsertResources((replace(FREE, id='R9'),)),

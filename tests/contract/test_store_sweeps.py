@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.effects import (
+    BeginCancel,
     CountEvent,
     EndTraversal,
     FinishNode,
@@ -182,6 +183,40 @@ def test_a_running_traversal_past_its_deadline_is_overdue(backend):
     backend.fill_more(replace(TRAVERSAL, id='V2', deadline=1.0), ())
     backend.fill_more(replace(TRAVERSAL, id='V3', deadline=1.0, status=TraversalStatus.FAILED), ())
     assert [each.traversal_id for each in backend.sweeps.overdue(10)] == ['V2']
+
+
+def test_of_a_traversal_that_is_being_cancelled_only_what_has_begun_is_looked_for(backend):
+    """When nothing of it runs any more it can end; when its time is over it has to."""
+    going_on = replace(FREE, status=Status.IN_PROGRESS)
+    backend.fill(resources=(going_on,))
+    backend.write(BeginCancel('V', 4e9))
+    assert backend.reader.traversal('V').deadline == 4e9
+    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0]
+    assert [row.id for row in backend.reader.busy('S', 10)] == [going_on.id]
+    assert (backend.sweeps.unsettled(10), backend.sweeps.overdue(10), backend.sweeps.purge_nodes(10)) == ([], [], 0)
+    backend.write(UpdateResource(going_on.id, None, going_on.fence, {'status': Status.COMPLETE}))
+    assert backend.sweeps.unattended(OLD, 10) == []
+    assert [each.traversal_id for each in backend.sweeps.unsettled(10)] == ['V']
+    backend.write(BeginCancel('V', 1.0))  # it is not running any more
+    assert backend.sweeps.overdue(10) == []
+    backend.fill_more(replace(TRAVERSAL, id='V2', deadline=1.0, status=TraversalStatus.CANCELLING), ())
+    assert [each.traversal_id for each in backend.sweeps.overdue(10)] == ['V2']
+
+
+def test_what_is_nested_in_a_stack_that_is_being_cancelled_is_found_until_it_is_as_well(backend):
+    backend.fill()
+    child = replace(
+        STACK, id='N', name='nested', parent_id='S', parent_resource_id=RESOURCE.id, root_id='S', traversal_id='VN'
+    )
+    backend.write(InsertStack(child))
+    backend.fill_more(replace(TRAVERSAL, id='VN', stack_id='N', for_parent=True), ())
+    assert backend.sweeps.cancelled_around(10) == []
+    assert [each.id for each in backend.reader.nested_at_work('S')] == ['N']
+    backend.write(BeginCancel('V', 4e9))
+    (found,) = backend.sweeps.cancelled_around(10)
+    assert (found.stack_id, found.traversal_id, found.resource_id) == ('N', 'VN', RESOURCE.id)
+    backend.write(BeginCancel('VN', 4e9))
+    assert backend.sweeps.cancelled_around(10) == []
 
 
 def test_a_traversal_that_stands_still_is_found_once_and_again_when_it_moves(backend):

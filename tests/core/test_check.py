@@ -320,11 +320,44 @@ def test_a_deletion_in_progress_is_resumed():
     assert events(decision) == []
 
 
+CANCELLED_PATIENTLY = replace(TRAVERSAL, status=TraversalStatus.CANCELLING)
+BUSY = replace(MADE, status=Status.IN_PROGRESS, pending=PENDING, progress={'x': 1}, traversal_id='V1')
+
+
+@pytest.mark.parametrize(
+    ('node', 'resource', 'wanted', 'completes'),
+    [
+        (NODE, FRESH, Step.OVER, None),
+        (NODE, MADE, Step.OVER, None),
+        (NODE, replace(MADE, status=Status.FAILED), Step.OVER, None),
+        (CLEANUP, MADE, Step.OVER, None),
+        (CLEANUP, None, Step.OVER, None),
+        (NODE, BUSY, Step.RESUME, False),
+        (NODE, replace(BUSY, pending=replace(PENDING, digest=digest(DEFINITION, {}))), Step.RESUME, True),
+        (NODE, replace(BUSY, owner='other'), Step.WAIT, None),
+        (NODE, replace(BUSY, wake_at=NOW + 9), Step.WAIT, None),
+        (NODE, replace(BUSY, crash_count=MAX_CRASHES), Step.FAIL, None),
+        (NODE, replace(BUSY, action=Action.SNAPSHOT, traversal_id='V0'), Step.CANCEL, False),
+        (CLEANUP, BUSY, Step.RESUME, False),
+        (CLEANUP, replace(BUSY, action=Action.DELETE), Step.RESUME, False),
+    ],
+)
+def test_while_a_traversal_is_being_cancelled_what_has_begun_goes_on_and_nothing_else(
+    node, resource, wanted, completes
+):
+    """Nothing is written for what does not begin: the row stays what it is."""
+    decision = begin(node_view(node, resource, traversal=CANCELLED_PATIENTLY), worker(), never)
+    claim = decision.verdict.claim
+    assert (decision.verdict.step, claim and claim.completes_node) == (wanted, completes)
+    assert wanted not in (Step.OVER, Step.WAIT) or decision.effects == ()
+
+
 def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row():
     """F006: no branch that only a rare race reaches goes untried."""
     views = {
         Step.DROP: (NOT_NOW['done'], never),
         Step.WAIT: (node_view(resource=replace(MADE, owner='o')), never),
+        Step.OVER: (node_view(resource=FRESH, traversal=CANCELLED_PATIENTLY), never),
         Step.NOTHING: (node_view(), SAME),
         Step.FAIL: (node_view(), cannot),
         Step.CREATE: (node_view(resource=FRESH), SAME),

@@ -6,8 +6,18 @@ import pytest
 
 from convergence.core.complete import conclude
 from convergence.core.digest import digest
-from convergence.core.effects import EndTraversal, FinishNode, PurgeTemplates, UpdateStack
-from convergence.core.failure import Outcome, cancel_stack, fail_stack, node_failed, outcome, timed_out
+from convergence.core.effects import BeginCancel, EndTraversal, FinishNode, PurgeTemplates, UpdateStack
+from convergence.core.failure import (
+    Cancelled,
+    Outcome,
+    cancel_patiently,
+    cancel_stack,
+    end_cancel,
+    fail_stack,
+    node_failed,
+    outcome,
+    timed_out,
+)
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.core.states import RESOURCE, STACK, resource_state, stack_state
@@ -130,6 +140,34 @@ def test_a_cancel_ends_traversal_and_stack_together():
     assert (update.changes['action'], update.changes['status']) == ('UPDATE', 'FAILED')
     for stack in (None, A_STACK):
         assert cancel_stack(plan_view(stack=stack, traversal=TRAVERSAL), ids()).effects == ()
+
+
+def test_a_patient_cancel_waits_for_what_runs_and_for_nothing_else():
+    """Whoever is told reads what it waits for, and until when; asked again it changes nothing."""
+    busy = [replace(MADE, id=name, name=name, status=Status.IN_PROGRESS) for name in 'gfedcba']
+    view = replace(plan_view(*busy, replace(MADE, id='idle'), stack=RUNNING), traversal=TRAVERSAL)
+    decision = cancel_patiently(view, ids(), NOW + 60, str)
+    assert decision.verdict == Cancelled('V1', NOW + 60)
+    assert only(decision, BeginCancel) == BeginCancel('V1', NOW + 60)
+    told = 'Stack UPDATE cancelling: waits for a, b, c, d, e and 2 more until 1060.0'
+    assert only(decision, UpdateStack).changes == {'status_reason': told}
+    assert events(decision) == ['UPDATE_IN_PROGRESS']
+
+    cancelling = replace(view, traversal=replace(TRAVERSAL, status=TraversalStatus.CANCELLING, deadline=NOW + 60))
+    assert cancel_patiently(cancelling, ids(), NOW + 90, str).effects == ()
+    assert end_cancel(cancelling, ids()).verdict is None
+
+    over = (
+        end_cancel(replace(cancelling, resources=(MADE,)), ids()),
+        end_cancel(replace(cancelling, now=NOW + 60), ids()),
+        cancel_patiently(replace(view, resources=(MADE,)), ids(), NOW + 60, str),
+        cancel_patiently(view, ids(), NOW, str),
+        cancel_patiently(cancelling, ids(), NOW, str),
+    )
+    for ended in over:
+        assert only(ended, EndTraversal).status is TraversalStatus.CANCELLED
+        assert only(ended, UpdateStack).changes['status'] is Status.FAILED
+    assert only(over[0], EndTraversal).expected is TraversalStatus.CANCELLING
 
 
 # --- the end ----------------------------------------------------------------------------------------------------

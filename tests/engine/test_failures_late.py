@@ -68,7 +68,7 @@ def test_a_cancel_stops_what_older_operations_have_left_as_well(harness):
     complete = harness.stack(stack).traversal_id
     superseded = harness.update(stack, {'r': 'y'})
     last = harness.update(stack, {'r': 'z'})
-    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack}, False)
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack}, False, now=True)
     stopped = {traversal for _, traversal in harness.messages.cancels}
     assert stopped == {superseded, last}
     assert complete not in stopped

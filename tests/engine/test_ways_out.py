@@ -12,6 +12,7 @@ from convergence import errors
 from convergence.concurrency import Task
 from convergence.core.model import Action, Status
 from convergence.core.ways import ACTIONS, ANSWERS, Answer, Operation
+from convergence.engine.reads.explain import ExplainReads
 from convergence.resources.contract import InProgress
 from tests.reality import goes_on
 
@@ -191,3 +192,22 @@ def test_the_table_in_the_documentation_is_the_one_that_the_engine_asks():
         for action, status, cells in rows
     }
     assert told == ANSWERS
+
+
+def test_a_patient_cancel_tells_what_it_waits_for_and_can_be_cut_short(harness):
+    """What runs comes to its end, nothing else begins; ``now`` does not wait for it."""
+    harness.reality.always['create', 'a'] = goes_on()
+    stack = harness.create(OLD)
+    harness.deliver()
+    harness.cancel(stack, rollback=False, now=False)
+    assert harness.state(stack) == 'CREATE_IN_PROGRESS'
+    assert harness.stack(stack).status_reason.startswith('Stack CREATE cancelling: waits for a until ')
+    explained = ExplainReads(harness.reader, harness.goals).stack_explain(harness.context, {'stack_id': stack})
+    assert explained['summary'].startswith('Stack CREATE cancelling: waits for a until ')
+    assert [(node['resource_name'], node['state']) for node in explained['frontier']] == [('a', 'parked')]
+    assert explained['traversal']['status'] == 'CANCELLING'
+    assert 0 < explained['traversal']['deadline_in_s'] <= 600
+    harness.cancel(stack, rollback=False, now=True)
+    assert harness.state(stack) == 'CREATE_FAILED'
+    harness.run()
+    assert harness.reality.calls['create', 'b'] == 0

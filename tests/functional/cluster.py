@@ -207,7 +207,7 @@ class Stack:
 
     def cancel(self, *, rollback: bool) -> None:
         """Ask for the operation in progress to be stopped."""
-        self._cluster.client.stack_cancel_update(self._cluster.context(), self.identity, rollback)
+        self._cluster.client.stack_cancel_update(self._cluster.context(), self.identity, rollback, now=True)
 
     def template(self) -> dict[str, Any]:
         """Its present goal."""

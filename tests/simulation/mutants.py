@@ -127,6 +127,64 @@ MUTANTS = (
         ('tree_sibling_fails', 'tree_is_cancelled'),
     ),
     Mutant(
+        'a traversal that is being cancelled begins what has not begun',
+        (
+            Edit(
+                f'{CHECK}:begin',
+                'if view.is_under_way and not view.may_start and node.status is NodeStatus.READY:',
+                'if False:',
+            ),
+            Edit(
+                f'{CHECK}:begin',
+                'if not view.may_start or node.status is not NodeStatus.READY:',
+                'if not view.is_under_way or node.status is not NodeStatus.READY:',
+            ),
+        ),
+        ('cancelled_patiently',),
+    ),
+    Mutant(
+        'nobody goes on with what has begun in a traversal that is being cancelled',
+        (
+            Edit(
+                f'{CHECK}:begin', 'return _let_end(view, worker, resource)', 'return Decision(StepDecision(Step.DROP))'
+            ),
+        ),
+        ('patient_cancel_is_lost', 'cancelled_patiently'),
+    ),
+    Mutant(
+        'nobody sees that nothing runs any more of what was cancelled',
+        (
+            Edit(f'{FINISH}:finish', 'return replace(decision, verdict=End.OVER)', 'return decision'),
+            Edit(f'{TRAVERSALS}._end_cancel', 'if self._reader.busy(stack.id, 1):', 'if True:'),
+        ),
+        ('patient_cancel_is_lost', 'cancelled_patiently'),
+    ),
+    Mutant(
+        'a patient cancel waits for ever',
+        (
+            Edit(f'{TRAVERSALS}.time_out', 'if traversal.status is TraversalStatus.CANCELLING:', 'if False:'),
+            Edit(
+                'convergence.core.failure:cancel_patiently',
+                'BeginCancel(traversal.id, until),',
+                'BeginCancel(traversal.id, until + 1e6),',
+            ),
+        ),
+        ('cancelled_patiently',),
+        sweeps=40,
+    ),
+    Mutant(
+        'what is nested goes on beginning things while the stack around it is being cancelled',
+        (
+            Edit(
+                f'{TRAVERSALS}._wind_down',
+                'for nested in self._reader.nested_at_work(scope.stack_id):',
+                'for nested in ():',
+            ),
+            Edit('convergence.db.memory.queries:MemorySweeps.cancelled_around', 'return found[:limit]', 'return []'),
+        ),
+        ('tree_is_cancelled_patiently',),
+    ),
+    Mutant(
         'a request about a nested stack is taken however late it comes',
         (
             Edit(

@@ -71,7 +71,7 @@ def test_a_stuck_plugin_is_left_behind_and_its_late_result_is_kept_as_a_leftover
     worker.check_resource(None, traversal_id, number)
     assert stuck.entered.wait(PATIENCE_S)
 
-    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False, now=True)
     worker.cancel(None, stack_id, traversal_id)
     eventually(lambda: harness.reader.resources(stack_id)[0].owner is None)
 
@@ -99,7 +99,7 @@ def test_what_a_stuck_call_has_made_is_kept_track_of_although_the_database_is_aw
     stack_id = harness.create({'r': 'x'})
     worker.check_resource(None, *harness.messages.checks.pop())
     assert stuck.entered.wait(PATIENCE_S)
-    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False, now=True)
     worker.cancel(None, *harness.messages.cancels[-1])
     eventually(lambda: harness.reader.resources(stack_id)[0].owner is None)
 
@@ -214,7 +214,7 @@ def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: S
     worker.check_resource(None, traversal_id, number)
     assert stuck.entered.wait(PATIENCE_S)
     assert worker.ailment() == ''
-    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False, now=True)
     worker.cancel(None, stack_id, traversal_id)
     eventually(lambda: worker.load()['stuck'] == 1)
     assert worker.ailment() == '1 threads are stuck in calls of resource types that do not end'
@@ -270,7 +270,7 @@ def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Ha
         harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         stack_id = harness.create({'r': 'x'})
         harness.deliver()
-        harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False)
+        harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False, now=True)
         eventually(lambda: bool(worker.reconcile() or told))
         eventually(lambda: harness.row(stack_id, 'r').status is Status.FAILED)
         worker.reconcile()

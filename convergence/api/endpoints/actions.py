@@ -13,13 +13,21 @@ ACTIONS: Mapping[str, Callable[[ApiCall], None]] = {
     'resume': lambda call: call.about_stack(EngineApi.stack_resume),
     'check': lambda call: call.about_stack(EngineApi.stack_check),
     'cancel_update': lambda call: call.about_stack(EngineApi.stack_cancel_update, cancel_with_rollback=True),
-    'cancel_without_rollback': lambda call: call.about_stack(EngineApi.stack_cancel_update, cancel_with_rollback=False),
+    'cancel_without_rollback': lambda call: call.about_stack(
+        EngineApi.stack_cancel_update, cancel_with_rollback=False, now=_is_set(call, 'now')
+    ),
 }
 """What is asked of an engine, by the name of the action."""
 
 
+def _is_set(call: ApiCall, flag: str) -> bool:
+    """Whether the value of an action is a map in which a flag is set; any other value means nothing."""
+    given = next(iter((call.body or {}).values()), None)
+    return isinstance(given, Mapping) and given.get(flag) is True
+
+
 def act(call: ApiCall) -> ApiAnswer:
-    """Begin an action. The body is a map with the action as its only key; what stands there does not matter."""
+    """Begin an action. The body is a map with the action as its only key; what stands there are its options, if any."""
     names = list(call.body or ())
     if not names:
         raise bad_request('No action specified')

@@ -108,6 +108,13 @@ def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
         draft.put('snapshot', snapshot.id, replace(snapshot, status=status, status_reason=effect.reason))
 
 
+def _begin_cancel(draft: Draft, effect: effects.BeginCancel) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None and traversal.status is TraversalStatus.RUNNING:
+        cancelling = replace(traversal, status=TraversalStatus.CANCELLING, deadline=effect.deadline)
+        draft.put('traversal', traversal.id, cancelling)
+
+
 def _note_failure(draft: Draft, effect: effects.NoteFailure) -> None:
     traversal = draft.get('traversal', effect.traversal_id)
     if traversal is not None and traversal.status is TraversalStatus.RUNNING:
@@ -292,6 +299,7 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.BeginCancel: _begin_cancel,
     effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,

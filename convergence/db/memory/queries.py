@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from convergence.core.model import Action, Json, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import UNDER_WAY, Action, Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
@@ -79,6 +79,11 @@ def _is_free(tables: Tables, node: Node, now: float) -> bool:
     return row.owner is None and (awake or row.traversal_id != node.traversal_id)
 
 
+def _has_begun(tables: Tables, node: Node) -> bool:
+    row = tables.resource.get(node.resource_id or '')
+    return row is not None and row.status is Status.IN_PROGRESS
+
+
 def _left(tables: Tables) -> list[Resource]:
     return [
         row
@@ -111,11 +116,13 @@ class MemorySweeps:
         tables, now = self._memory.seen(), self._memory.clock()
         found: list[tuple[float, ReadyNode]] = []
         for traversal in tables.traversal.values():
-            if traversal.status is not TraversalStatus.RUNNING:
+            if traversal.status not in UNDER_WAY:
                 continue
             of_traversal: list[tuple[float, ReadyNode]] = []
             for node in tables.nodes_of(traversal.id).values():
                 since = tables.notified_at.get((traversal.id, node.number), now)
+                if traversal.status is TraversalStatus.CANCELLING and not _has_begun(tables, node):
+                    continue
                 if node.status is NodeStatus.READY and since < now - older_than_s and _is_free(tables, node, now):
                     ready = ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)
                     of_traversal.append((since, ready))
@@ -157,22 +164,28 @@ class MemorySweeps:
         return [_held(row) for row in _left(tables) if is_due(row)][:limit]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
-        """Failed traversals whose stack has not been failed or rolled back yet."""
+        """Failed traversals whose stack has not been failed or rolled back yet, and cancelled ones that can end."""
         return [
             EndedTraversal(stack.id, traversal.id)
             for stack in self._memory.seen().stack.values()
             if (traversal := self._memory.seen().traversal.get(stack.traversal_id or '')) is not None
-            and traversal.status is TraversalStatus.FAILED
             and stack.status is Status.IN_PROGRESS
+            and (
+                traversal.status is TraversalStatus.FAILED
+                or (traversal.status is TraversalStatus.CANCELLING and not self._runs(stack.id))
+            )
         ][:limit]
 
+    def _runs(self, stack_id: str) -> bool:
+        return any(row.status is Status.IN_PROGRESS for row in self._memory.seen().resources_of(stack_id))
+
     def overdue(self, limit: int) -> list[EndedTraversal]:
-        """Running traversals past their deadline."""
+        """Traversals under way that are past their deadline."""
         now = self._memory.clock()
         return [
             EndedTraversal(each.stack_id, each.id)
             for each in self._memory.seen().traversal.values()
-            if each.status is TraversalStatus.RUNNING and each.deadline < now
+            if each.status in UNDER_WAY and each.deadline < now
         ][:limit]
 
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
@@ -196,12 +209,25 @@ class MemorySweeps:
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')
             row = tables.resource.get(stack.parent_resource_id or '')
-            runs = traversal is not None and traversal.status is TraversalStatus.RUNNING and traversal.for_parent
+            runs = traversal is not None and traversal.status in UNDER_WAY and traversal.for_parent
             if traversal is None or stack.parent_resource_id is None or not runs or stack.deleted_at is not None:
                 continue
             waits = row is not None and row.status is Status.IN_PROGRESS
             if traversal.action is not Action.DELETE and not waits:
                 found.append(UnwantedNested(stack.id, traversal.id, stack.parent_resource_id))
+        return found[:limit]
+
+    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+        """See `convergence.db.queries.nested`."""
+        tables = self._memory.tables
+        found: list[UnwantedNested] = []
+        for stack in tables.stack.values():
+            traversal = tables.traversal.get(stack.traversal_id or '')
+            around = tables.stack.get(stack.parent_id or '')
+            its = tables.traversal.get(around.traversal_id or '') if around is not None else None
+            runs = traversal is not None and traversal.status is TraversalStatus.RUNNING and traversal.for_parent
+            if its is not None and its.status is TraversalStatus.CANCELLING and traversal is not None and runs:
+                found.append(UnwantedNested(stack.id, traversal.id, stack.parent_resource_id or ''))
         return found[:limit]
 
     def set_free(self, limit: int) -> list[UnwantedNested]:
@@ -221,7 +247,7 @@ class MemorySweeps:
         tables, removed = self._memory.tables, 0
         for traversal in tables.traversal.values():
             stack = tables.stack[traversal.stack_id]
-            ended = traversal.status is not TraversalStatus.RUNNING
+            ended = traversal.status not in UNDER_WAY
             if ended and (stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS):
                 removed += len(tables.node.pop(traversal.id, {}))
         return removed

@@ -164,6 +164,18 @@ class MemoryReader(MemoryInspector):
         """What happened to a stack and its resources, oldest first."""
         return [event for event in self._memory.seen().event if event.stack_id == stack_id]
 
+    def busy(self, stack_id: str, limit: int) -> list[Resource]:
+        """Rows of a stack that are in the middle of an action, by name."""
+        return [row for row in self.resources(stack_id) if row.status is Status.IN_PROGRESS][:limit]
+
+    def nested_at_work(self, stack_id: str) -> list[Stack]:
+        """The stacks nested in one, on the next level, that have something in progress."""
+        return [
+            stack
+            for stack in self._memory.seen().stack.values()
+            if stack.parent_id == stack_id and stack.deleted_at is None and stack.status is Status.IN_PROGRESS
+        ]
+
     def traversal(self, traversal_id: str) -> Traversal | None:
         """One operation."""
         self._memory.pause('read')

@@ -217,6 +217,11 @@ class Inspector:
         statement = select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id, left).order_by(RESOURCE.c.name)
         return self._many(resource_of, statement.limit(limit))
 
+    def busy(self, stack_id: str, limit: int) -> list[Resource]:
+        """Rows of a stack that are in the middle of an action, by name."""
+        is_busy = and_(RESOURCE.c.stack_id == stack_id, RESOURCE.c.status == Status.IN_PROGRESS)
+        return self._many(resource_of, select(*RESOURCE_COLUMNS).where(is_busy).order_by(RESOURCE.c.name).limit(limit))
+
     def has_event(self, page: EventPage, event_id: str) -> bool:
         """Whether an event is one of those stacks that a page is about."""
         statement = select(EVENT.c.id).where(_is_of(page), EVENT.c.id == event_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 
-from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
 from convergence.db.schema.models import RESOURCE, STACK, TRAVERSAL
 from convergence.db.statements.store import Store
 
@@ -33,11 +33,26 @@ _UNWANTED_NESTED = (
     .outerjoin(RESOURCE, RESOURCE.c.id == STACK.c.parent_resource_id)
     .where(
         TRAVERSAL.c.swept.is_(False),
-        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.status.in_(UNDER_WAY),
         TRAVERSAL.c.for_parent.is_(True),
         TRAVERSAL.c.action != Action.DELETE,
         STACK.c.parent_resource_id.is_not(None),
         RESOURCE.c.status.is_distinct_from(Status.IN_PROGRESS),
+    )
+    .limit(bindparam('limit'))
+)
+_AROUND = STACK.alias('around')
+_ITS_TRAVERSAL = TRAVERSAL.alias('its_traversal')
+_CANCELLED_AROUND = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, STACK.c.parent_resource_id)
+    .join(STACK, CURRENT_IN_PROGRESS)
+    .join(_AROUND, _AROUND.c.id == STACK.c.parent_id)
+    .join(_ITS_TRAVERSAL, _ITS_TRAVERSAL.c.id == _AROUND.c.traversal_id)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.for_parent.is_(True),
+        _ITS_TRAVERSAL.c.status == TraversalStatus.CANCELLING,
     )
     .limit(bindparam('limit'))
 )
@@ -63,6 +78,10 @@ class NestedSweeps:
     def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
         return self._nested(_UNWANTED_NESTED, limit)
+
+    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+        """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
+        return self._nested(_CANCELLED_AROUND, limit)
 
     def set_free(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import case, func, select
 
-from convergence.core.model import TraversalStatus
+from convergence.core.model import UNDER_WAY
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import TRAVERSAL
 from convergence.db.statements.store import Store
@@ -19,7 +19,7 @@ _OPERATIONS = select(
     func.count(),
     func.count(case((TRAVERSAL.c.stalled_at.is_not(None), 1))),
     func.count(case((_LATE, 1))),
-).where(TRAVERSAL.c.status == TraversalStatus.RUNNING)
+).where(TRAVERSAL.c.status.in_(UNDER_WAY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, select, true
 
-from convergence.core.model import Phase
+from convergence.core.model import Phase, Status
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.queries.inspection import in_states
 from convergence.db.queries.tree import TreeInspector
@@ -162,6 +162,11 @@ class StackReader(TreeInspector):
         return self._many(
             resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == stack_id).order_by(*by_name)
         )
+
+    def nested_at_work(self, stack_id: str) -> list[Stack]:
+        """The stacks nested in one, on the next level, that have something in progress."""
+        at_work = and_(STACK.c.live_name.is_not(None), STACK.c.status == Status.IN_PROGRESS)
+        return self._many(Stack, select(*STACK_COLUMNS).where(STACK.c.parent_id == stack_id, at_work))
 
     def events(self, stack_id: str) -> list[Event]:
         """What happened to a stack and its resources, oldest first."""

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import UNDER_WAY, NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.backoff import Backoff
 from convergence.db.queries.inspection import waits_at_hook
 from convergence.db.queries.nested import CURRENT_IN_PROGRESS, NestedSweeps
@@ -107,7 +107,11 @@ _READY_AND_FREE = (
     .where(
         SYNC_POINT.c.status == NodeStatus.READY,
         SYNC_POINT.c.notified_at < database_now() - bindparam('older_than_s'),
-        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        or_(
+            TRAVERSAL.c.status == TraversalStatus.RUNNING,
+            # Of a traversal that is being cancelled what has begun goes on, and nothing else.
+            and_(TRAVERSAL.c.status == TraversalStatus.CANCELLING, RESOURCE.c.status == Status.IN_PROGRESS),
+        ),
         RESOURCE.c.owner.is_(None),
         or_(
             RESOURCE.c.wake_at.is_(None),
@@ -177,17 +181,28 @@ _TO_BE_GIVEN_UP = _INTERRUPTED.where(
         func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('older_than_s'),
     )
 )
+_RUNS = (
+    select(RESOURCE.c.id)
+    .where(RESOURCE.c.stack_id == TRAVERSAL.c.stack_id, RESOURCE.c.status == Status.IN_PROGRESS)
+    .exists()
+)
 _UNSETTLED = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
     .join(STACK, CURRENT_IN_PROGRESS)
-    .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status == TraversalStatus.FAILED)
+    .where(
+        TRAVERSAL.c.swept.is_(False),
+        or_(
+            TRAVERSAL.c.status == TraversalStatus.FAILED,
+            and_(TRAVERSAL.c.status == TraversalStatus.CANCELLING, ~_RUNS),
+        ),
+    )
     .limit(bindparam('limit'))
 )
 _OVERDUE = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
     .where(
         TRAVERSAL.c.swept.is_(False),
-        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        TRAVERSAL.c.status.in_(UNDER_WAY),
         TRAVERSAL.c.deadline < database_now(),
     )
     .limit(bindparam('limit'))
@@ -197,7 +212,7 @@ _OVER = (
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(
         TRAVERSAL.c.swept.is_(False),
-        TRAVERSAL.c.status != TraversalStatus.RUNNING,
+        TRAVERSAL.c.status.not_in(UNDER_WAY),
         or_(STACK.c.traversal_id != TRAVERSAL.c.id, STACK.c.status != Status.IN_PROGRESS),
     )
     .limit(bindparam('limit'))
@@ -314,11 +329,11 @@ class Sweeps(NestedSweeps):
         return [HeldRow(*row) for row in self._read(_TO_BE_GIVEN_UP, limit, older_than_s=older_than_s)]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
-        """Failed traversals whose stack has not been failed or rolled back yet."""
+        """Failed traversals whose stack has not been failed or rolled back yet, and cancelled ones that can end."""
         return [EndedTraversal(*row) for row in self._read(_UNSETTLED, limit)]
 
     def overdue(self, limit: int) -> list[EndedTraversal]:
-        """Running traversals past their deadline."""
+        """Traversals under way that are past their deadline."""
         return [EndedTraversal(*row) for row in self._read(_OVERDUE, limit)]
 
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:

@@ -107,6 +107,11 @@ END_SNAPSHOT = (
     .where(SNAPSHOT.c.id == bindparam('key'))
     .values(status=bindparam('new_status'), status_reason=bindparam('new_reason'))
 )
+BEGIN_CANCEL = (
+    by_key(update(TRAVERSAL), TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
+    .values(status=TraversalStatus.CANCELLING, deadline=bindparam('until'))
+)
 # As above, the order of the columns matters.
 NOTE_FAILURE = (
     by_key(update(TRAVERSAL), TRAVERSAL)
@@ -235,6 +240,10 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
         connection.execute(
             END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
         )
+
+
+def _begin_cancel(connection: Connection, effect: effects.BeginCancel, ready: Ready) -> None:
+    connection.execute(BEGIN_CANCEL, {'key': effect.traversal_id, 'until': effect.deadline})
 
 
 def _note_failure(connection: Connection, effect: effects.NoteFailure, ready: Ready) -> None:
@@ -397,6 +406,7 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.BeginCancel: _begin_cancel,
     effects.NoteFailure: _note_failure,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,

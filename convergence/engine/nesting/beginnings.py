@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from convergence import errors
 from convergence.core.effects import Decision
+from convergence.core.model import TraversalStatus
 from convergence.core.plan import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
@@ -27,7 +29,10 @@ class Beginnings:
         """A request that is refused when it comes late, and that has no more time than whoever waits for it.
 
         :param also: what else is to be true.
+        :raises NotSupported: whoever waits for it is being cancelled.
         """
+        if held.traversal.status is TraversalStatus.CANCELLING:
+            raise errors.NotSupported(f'{held.traversal.action} of stack {held.stack.name} is being cancelled')
         return replace(
             request,
             guard=held.guard(fence, also),

@@ -13,7 +13,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.adoption import brings_nested
 from convergence.core.effects import Decision, UpdateStack
-from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status
+from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
 from convergence.core.nesting import is_tidy, is_wanted, may_act
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Snapshot, Stack, Template
@@ -116,6 +116,14 @@ class Nesting:
         self._stop(stack, resource_id, lambda view: not is_wanted(view.parent))
         if row is None:
             self.release(stack_id, resource_id)
+
+    def cancel_with(self, stack_id: str, resource_id: str) -> None:
+        """A nested stack works on behalf of a stack that is being cancelled: it begins nothing more, too."""
+        row = self._reader.resource(resource_id)
+        stack = self._reader.stack(row.stack_id) if row is not None else None
+        around = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
+        if around is not None and around.status is TraversalStatus.CANCELLING:
+            self._traversals.cancel_with(around, stack_id, resource_id)
 
     def release(self, stack_id: str, resource_id: str) -> None:
         """The resource of a nested stack is gone and the stack stays: from now on it is in no other."""

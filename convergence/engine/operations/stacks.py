@@ -38,11 +38,13 @@ class StackLimits:
     """What a project may use. None: no limit.
 
     :param may_adopt: whether a stack may be made from objects that are there already.
+    :param cancel_patience_s: seconds that what runs has, after a cancel, to come to its end by itself.
     """
 
     max_stacks: int | None = 512
     timeout_mins: int = 60
     may_adopt: bool = False
+    cancel_patience_s: float = 600.0
 
 
 class Stacks:
@@ -185,11 +187,16 @@ class Stacks:
         except AlreadyDeleting:
             return
 
-    def stack_cancel_update(self, context: Caller, stack_identity: Document, cancel_with_rollback: bool = True) -> None:
+    def stack_cancel_update(
+        self, context: Caller, stack_identity: Document, cancel_with_rollback: bool = True, now: bool = False
+    ) -> None:
         """Stop the operation in progress, whatever it is, and go back to the last good template if so wanted.
 
         `convergence.core.ways` says what follows. What cannot be taken back (a delete, a check, a suspension, ...)
-        fails, whether a rollback is wanted or not.
+        fails, whether a rollback is wanted or not. Then nothing new begins, and what runs may come to its end for
+        `StackLimits.cancel_patience_s` before it is stopped.
+
+        :param now: stop what runs at once; a rollback always does.
 
         :raises NotSupported: nothing is in progress, or everything wanted is in service already.
         """
@@ -201,7 +208,8 @@ class Stacks:
                 return
             try:
                 if wanted is Answer.FAILS:
-                    self._traversals.cancel(stack, lambda view: still_fails(view.stack, operation))
+                    patience_s = 0.0 if now else self._limits.cancel_patience_s
+                    self._traversals.cancel(stack, lambda view: still_fails(view.stack, operation), patience_s)
                     return
                 if taken_back(self.reader, self._traversals, stack, context.request_id):
                     return

@@ -9,8 +9,17 @@ from typing import Any
 
 from convergence import errors, logs
 from convergence.core.effects import Decision
-from convergence.core.failure import Outcome, cancel_stack, fail_stack, outcome, timed_out
-from convergence.core.model import Action, Goal, TraversalStatus
+from convergence.core.failure import (
+    Cancelled,
+    Outcome,
+    cancel_patiently,
+    cancel_stack,
+    end_cancel,
+    fail_stack,
+    outcome,
+    timed_out,
+)
+from convergence.core.model import UNDER_WAY, Action, Goal, TraversalStatus
 from convergence.core.plan import Planned, Planner, Request, plan
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
@@ -19,6 +28,7 @@ from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.goals import Goals
+from convergence.engine.reads.formats import moment
 from convergence.engine.sweeper.stall_reports import NAMED, StallReports, names_waited_for
 
 LOG = logging.getLogger(__name__)
@@ -137,10 +147,16 @@ class Traversals:
     # --- ending early -----------------------------------------------------------------------------------------
 
     def settle(self, stack_id: str, traversal_id: str) -> Outcome:
-        """A traversal has failed: fail its stack, or plan the rollback. Does nothing where that is done already."""
+        """A traversal has failed: fail its stack, or plan the rollback. Does nothing where that is done already.
+
+        One that is being cancelled ends, if nothing of it runs any more.
+        """
         for _ in range(ROUNDS):
             stack, traversal = self._reader.stack(stack_id), self._reader.traversal(traversal_id)
             if stack is None or traversal is None:
+                return Outcome.NOTHING
+            if traversal.status is TraversalStatus.CANCELLING:
+                self._end_cancel(stack)
                 return Outcome.NOTHING
             wanted = outcome(stack, traversal)
             try:
@@ -215,22 +231,70 @@ class Traversals:
             traversal = view.traversal
             if traversal is None or traversal.id != traversal_id or traversal.deadline > view.now:
                 return Decision(False)
+            if traversal.status is TraversalStatus.CANCELLING:
+                return Decision(True, cancel_stack(view, self._new_id).effects)
             return Decision(True, (timed_out(traversal, view.now, waited_for),))
 
         waited_for = names_waited_for(self._reader.frontier(traversal_id, NAMED + 1))
         committed = self._store.transact(StackAlone(stack_id), decide)
         if committed is not None and committed.verdict:
             self._stop_workers(stack_id, traversal_id)
+            self._dispatcher.attend(committed)
             self.settle(stack_id, traversal_id)
 
-    def cancel(self, stack: Stack, guard: Callable[[PlanView], None]) -> str | None:
-        """Stop the running traversal without a rollback; the traversal that was stopped."""
+    def cancel(self, stack: Stack, guard: Callable[[PlanView], None], patience_s: float = 0.0) -> None:
+        """Stop the running traversal without a rollback.
+
+        :param patience_s: seconds in which what has begun may come to its end, here and in all nested stacks; nothing
+            else begins meanwhile. 0: it is stopped now.
+        """
 
         def may_stop(view: PlanView) -> bool:
             guard(view)
             return True
 
-        return self.stop(StackAlone(stack.id), may_stop)
+        if patience_s > 0:
+            self._wind_down(WholeStack(stack.id), may_stop, lambda view: view.now + patience_s)
+        else:
+            self.stop(StackAlone(stack.id), may_stop)
+
+    def cancel_with(self, around: Traversal, nested_id: str, resource_id: str) -> None:
+        """A traversal is being cancelled: a nested stack that works on behalf of it begins nothing more, too."""
+
+        def may_stop(view: PlanView) -> bool:
+            return view.traversal is not None and view.traversal.for_parent
+
+        self._wind_down(WholeStack(nested_id, resource_id), may_stop, lambda view: around.deadline)
+
+    def _wind_down(
+        self, scope: WholeStack, may_stop: Callable[[PlanView], bool], until: Callable[[PlanView], float]
+    ) -> None:
+        def decide(view: PlanView) -> Decision[Cancelled]:
+            if not may_stop(view):
+                return Decision(Cancelled())
+            return cancel_patiently(view, self._new_id, until(view), lambda at: str(moment(at)))
+
+        committed = self._store.transact(scope, decide)
+        if committed is None or not committed.verdict.traversal_id:
+            return
+        if committed.verdict.deadline is None:
+            self._stop_workers(scope.stack_id, committed.verdict.traversal_id)
+            self._dispatcher.attend(committed)
+            return
+        LOG.info('The operation is being cancelled: nothing of it begins any more')
+        cancelled = self._reader.traversal(committed.verdict.traversal_id)
+        if cancelled is None or cancelled.status is not TraversalStatus.CANCELLING:
+            return
+        for nested in self._reader.nested_at_work(scope.stack_id):
+            self.cancel_with(cancelled, nested.id, nested.parent_resource_id or '')
+
+    def _end_cancel(self, stack: Stack) -> None:
+        if self._reader.busy(stack.id, 1):
+            return
+        committed = self._store.transact(WholeStack(stack.id), lambda view: end_cancel(view, self._new_id))
+        if committed is not None and committed.verdict is not None:
+            LOG.info('Stack %s: nothing of what was cancelled runs any more', stack.name)
+            self._dispatcher.attend(committed)
 
     def stop(self, scope: StackAlone, may_stop: Callable[[PlanView], bool]) -> str | None:
         """Stop the running traversal without a rollback, if there is a reason to; the traversal that was stopped."""
@@ -261,7 +325,7 @@ class Traversals:
         :param ended: a traversal that has just ended, in case that cannot be read everywhere yet.
         """
         for each in self._reader.traversals(stack_id, newest=REMEMBERED):
-            if each.id == ended or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):
+            if each.id == ended or each.status not in (*UNDER_WAY, TraversalStatus.COMPLETE):
                 self._dispatcher.cancel(stack_id, each.id)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from convergence.core.model import Action, NodeStatus, Status, TraversalStatus
+from convergence.core.failure import cancelling
+from convergence.core.model import UNDER_WAY, Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.stacks import StackReader
@@ -46,7 +47,9 @@ class ExplainReads(Reading[StackReader]):
         if traversal is None:
             return {**document, 'summary': f'Stack {stack.name} has no operation.'}
         counts = self._counts(traversal)
-        nodes = self._reader.frontier(traversal.id, FRONTIER) if traversal.status is TraversalStatus.RUNNING else []
+        nodes = self._reader.frontier(traversal.id, FRONTIER) if traversal.status in UNDER_WAY else []
+        if traversal.status is TraversalStatus.CANCELLING:
+            nodes = [node for node in nodes if node.status is Status.IN_PROGRESS]
         ready = counts['ready'] + counts['claimed'] + counts['parked']
         now = self._reader.now()
         return {
@@ -55,9 +58,18 @@ class ExplainReads(Reading[StackReader]):
             'counts': counts,
             'frontier': [_node(node) for node in nodes],
             'frontier_left_off': max(0, ready - len(nodes)) if traversal.status is TraversalStatus.RUNNING else 0,
-            'summary': _summary(stack, traversal, counts, nodes, now),
+            'summary': self._cancelling(stack, traversal) or _summary(stack, traversal, counts, nodes, now),
             **self._failure(stack, traversal),
         }
+
+    def _cancelling(self, stack: Stack, traversal: Traversal) -> str:
+        """What a traversal waits for that is being cancelled; empty for any other."""
+        if traversal.status is not TraversalStatus.CANCELLING:
+            return ''
+        names = sorted({row.name for row in self._reader.busy(stack.id, FRONTIER)})
+        if not names:
+            return f'{traversal.action} of stack {stack.name} is being cancelled; nothing of it runs any more.'
+        return f'{cancelling(traversal.action, names, str(formats.moment(traversal.deadline)))}. Nothing new begins.'
 
     def _failure(self, stack: Stack, traversal: Traversal) -> Document:
         """What failed first in the current traversal, or in the one that it rolls back, and what followed from it."""

@@ -101,6 +101,7 @@ class SweepTasks:
             'time out': self.time_out,
             'settle': self.settle,
             'stop nested': self.stop_nested,
+            'cancel nested': self.cancel_nested,
             'wake': self.wake,
             'report': self.report,
             'remove left': self.remove_left,
@@ -211,7 +212,7 @@ class SweepTasks:
         return self._each('time out', self._sweeps.overdue, end)
 
     def settle(self) -> int:
-        """Failed traversals whose stack does not know yet: it fails, or its rollback is planned."""
+        """Traversals that have failed, or can end now that they were cancelled, and whose stacks do not know yet."""
         return self._each(
             'settle', self._sweeps.unsettled, lambda ended: self._traversals.settle(ended.stack_id, ended.traversal_id)
         )
@@ -222,6 +223,14 @@ class SweepTasks:
             'stop nested',
             self._sweeps.unwanted_nested,
             lambda found: self._nesting.cancel_unwanted(found.stack_id, found.resource_id),
+        )
+
+    def cancel_nested(self) -> int:
+        """Nested stacks that have not been told that a stack around them is being cancelled."""
+        return self._each(
+            'cancel nested',
+            self._sweeps.cancelled_around,
+            lambda found: self._nesting.cancel_with(found.stack_id, found.resource_id),
         )
 
     def set_free(self) -> int:

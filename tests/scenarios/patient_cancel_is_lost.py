@@ -1,0 +1,20 @@
+"""F097: every message after a patient cancel is lost, and so is who was at work: the rows say what is to be done."""
+
+first = Template({'A': RsrcDef({'a': 'one'}), 'B': RsrcDef({'b': GetRes('A')})})
+second = Template({'A': RsrcDef({'a': 'two'}), 'B': RsrcDef({'b': GetRes('A')}), 'C': RsrcDef({'c': 'three'}, ['A'])})
+
+engine.create_stack('foo', first)
+engine.settle()
+engine.takes('A', 20, every=2)
+engine.update_stack('foo', second)
+engine.noop(1)
+engine.cancel_patiently('foo')
+engine.drop(5)
+engine.crash_worker()
+engine.crash_engine()
+engine.settle()
+engine.says('foo', 'UPDATE_FAILED: Stack UPDATE cancelled', 'UPDATE_COMPLETE')
+engine.works('A')
+engine.update_stack('foo', second)
+engine.settle()
+engine.call(verify, second)
