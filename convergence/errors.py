@@ -144,6 +144,13 @@ class Place:
     source: str = 'template'
     path: tuple[str | int, ...] = ()
 
+    def within_properties(self) -> str:
+        """The path of a property of a resource, without the function at its end; empty for another place."""
+        head = [str(key) for key in self.path]
+        if len(head) < 4 or head[2].lower() != 'properties' or head[0].lower() != 'resources':
+            return ''
+        return '.'.join(head[:-1] if head[-1] in ('get_param', 'Ref') else head)
+
     @override
     def __str__(self) -> str:
         where = f'{self.source}, line {self.line}, column {self.column}' if self.line else self.source
@@ -192,8 +199,15 @@ class Problem:
 
     @override
     def __str__(self) -> str:
-        """The message and its hint as the first line; below it the place and the excerpt, indented."""
-        lines = [f'{self.message} {self.hint}' if self.hint else self.message]
+        """The message and its hint as the first line; below it the place and the excerpt, indented.
+
+        Of a property whose line is not known all is said in one line, in words that clients of the field compare.
+        """
+        said = f'{self.message} {self.hint}' if self.hint else self.message
+        within = self.place.within_properties() if self.place and not self.place.line else ''
+        if within and not said.startswith('resources.'):
+            return f'Property error: : {within}: : {said}'
+        lines = [said]
         if self.place:
             lines.append(f'  {self.place}')
         lines += [f'  {line}' for line in self.excerpt.splitlines()]

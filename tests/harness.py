@@ -439,7 +439,7 @@ def hot(resources: Mapping[str, Any], **sections: Any) -> str:
         after = properties.pop('after', [])
         if after:
             entry['depends_on'] = list(after)
-        for key in ('deletion_policy', 'metadata', 'external_id', 'condition'):
+        for key in ('deletion_policy', 'metadata', 'external_id', 'condition', 'description'):
             if key in properties:
                 entry[key] = properties.pop(key)
         body[name] = {**entry, 'properties': properties}

@@ -257,13 +257,12 @@ def _write(response: falcon.Response, expected: HTTPStatus, answer: ApiAnswer) -
 
 def _fail(request: falcon.Request, response: falcon.Response, error: Exception, params: dict[str, Any]) -> None:
     """Say what is wrong: to the client what concerns it, to the log what nobody expected."""
-    if isinstance(error, falcon.HTTPRouteNotFound):
-        response.status = HTTPStatus.NOT_FOUND
-        response.content_type, response.text = 'text/plain', f'404 Not Found: there is nothing at {request.path}\n'
-        return
     if isinstance(error, falcon.HTTPError):
         status = HTTPStatus(falcon.util.http_status_to_code(error.status))
-        error = faults.HttpProblem(status, error.description or faults.EXPLANATIONS.get(status, error.title or ''))
+        told = error.description or faults.EXPLANATIONS.get(status, error.title or '')
+        if isinstance(error, falcon.HTTPRouteNotFound):
+            told = f'There is nothing at {request.path}.'
+        error = faults.HttpProblem(status, told, dict(error.headers or {}))
     status = faults.status_of(error)
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         LOG.error(

@@ -122,7 +122,7 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
             str(each['resource_type']),
             PlannedAction.ADDED,
             properties=tuple(
-                PropertyChange(name, None, value) for name, value in (each.get('properties') or {}).items()
+                PropertyChange(name, None, each['properties'][name]) for name in each.get('given_properties') or ()
             ),
             path=_path(each),
         )

@@ -183,10 +183,14 @@ def unreadable(row: Resource) -> str:
     )
 
 
+RESTRICTED = 'ResourceActionRestricted: '
+"""What the reason of a stack says before the path of a resource that may not be changed."""
+
+
 def restricted(restriction: Restriction, cause: str = '') -> str:
     """Why an update fails: the environment does not let it do what it would have to."""
     because = f' ({cause})' if cause else ''
-    return f'ResourceActionRestricted: {restriction} is restricted for resource.{because}'
+    return f'{RESTRICTED}{restriction} is restricted for resource.{because}'
 
 
 def is_asleep(row: Resource) -> bool:

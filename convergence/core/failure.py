@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +26,9 @@ from convergence.core.views import PlanView
 NAMED = 5
 """How many resources are named; who has more to wait for needs their number."""
 
+_OF_NESTED = re.compile(r'Resource [A-Z]+ failed: (?P<kind>[A-Z]\w+: )?resources\.')
+_KIND = re.compile(r'[A-Z]\w+: ')
+
 
 class Outcome(StrEnum):
     """What is to be done about a stack whose traversal has ended early."""
@@ -34,9 +38,24 @@ class Outcome(StrEnum):
     ROLL_BACK = 'ROLL_BACK'
 
 
+def told(action: Action, name: str, reason: str) -> str:
+    """What is said of a stack in which a resource has failed: ``Resource CREATE failed: ValueError: resources.a: why``.
+
+    The name of an exception that the reason of the resource begins with goes before the path, and a path into a nested
+    stack is one path: clients of the field compare these texts.
+    """
+    if _OF_NESTED.match(reason):
+        return _OF_NESTED.sub(
+            lambda inner: f'Resource {action} failed: {inner["kind"] or ""}resources.{name}.resources.', reason
+        )
+    kind = _KIND.match(reason)
+    before = kind[0] if kind else ''
+    return f'Resource {action} failed: {before}resources.{name}: {reason.removeprefix(before)}'
+
+
 def node_failed(traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float) -> list[Effect]:
     """A node of the current traversal has failed: no other may start. The first failure is the root cause."""
-    text = f'Resource {action} failed: resources.{name}: {reason}'
+    text = told(action, name, reason)
     return [
         EndTraversal(traversal.id, TraversalStatus.FAILED, now, text, node.phase, name),
         FailNode(node.traversal_id, node.number),
@@ -50,7 +69,7 @@ def goes_on(traversal: Traversal | None) -> bool:
 
 def noted(traversal: Traversal, action: Action, name: str, reason: str) -> Effect:
     """A node has failed, and the traversal goes on; it will have failed when everything has been visited."""
-    return NoteFailure(traversal.id, name, f'Resource {action} failed: resources.{name}: {reason}')
+    return NoteFailure(traversal.id, name, told(action, name, reason))
 
 
 def after(traversal: Traversal | None, name: str) -> str:

@@ -196,6 +196,7 @@ class Definition:
     external_id: str | None = None
     restored_from: Json = None
     nested: str = ''
+    description: str = ''
     secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
     hidden: tuple[Path, ...] = field(default=(), compare=False)
     private: tuple[Path, ...] = field(default=(), compare=False)
@@ -244,6 +245,8 @@ class Definition:
             document['restored_from'] = self.restored_from
         if self.nested:
             document['nested'] = self.nested
+        if self.description:
+            document['description'] = self.description
         if self.secrets:
             document['secrets'] = list(self.secrets)
         if self.hidden:
@@ -285,6 +288,7 @@ class Definition:
             external_id=None if document.get('external_id') is None else str(document['external_id']),
             restored_from=document.get('restored_from'),
             nested=str(document.get('nested', '')),
+            description=str(document.get('description', '')),
             secrets=tuple(str(secret) for secret in secrets),
             hidden=_paths(document.get('hidden')),
             private=_paths(document.get('private')),

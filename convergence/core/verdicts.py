@@ -8,7 +8,7 @@ from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
 from convergence.core.creation import Made, made
-from convergence.core.decide import unreadable, was_never_made
+from convergence.core.decide import RESTRICTED, unreadable, was_never_made
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
 from convergence.core.model import Action, Output, Phase, Status
 from convergence.core.rows import Event, Node, Pending, Resource, Retry
@@ -107,7 +107,8 @@ def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> D
     if new:
         changes = states.resource_state(resource, Action.CREATE, Status.FAILED, reason)
         effects.append(UpdateResource(resource.id, None, resource.fence, changes))
-    effects.append(InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),)))
+    said = reason.removeprefix(RESTRICTED)  # clients of the field compare the whole text
+    effects.append(InsertEvents((event_of(view, worker, resource, action, Status.FAILED, said),)))
     effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
     return Decision(StepDecision(Step.FAIL, None, view.stack.id), tuple(effects))
 

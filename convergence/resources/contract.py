@@ -44,7 +44,11 @@ class TransientFailure(PluginFailure):
 
 
 class FinalFailure(PluginFailure):
-    """Repeating the call will not help."""
+    """Repeating the call will not help.
+
+    A text may begin with the name of an exception and a colon (``Error: no such image``), by which clients know what
+    has happened: the reason of the stack then has it before the path, ``Error: resources.server: no such image``.
+    """
 
 
 class OutcomeUnknown(PluginFailure):

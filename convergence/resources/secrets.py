@@ -12,7 +12,7 @@ from convergence.resources.attributes import is_secret, properties_told
 from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
-from convergence.secrecy import MASK, texts_at
+from convergence.secrecy import MASK, masked_at, texts_at
 from convergence.template.secrets import PROPERTIES, Discretion, tells_hidden, tells_private, within
 
 
@@ -106,6 +106,18 @@ def shown_attributes(attributes: Mapping[str, Json], resource: Resource, discret
     :param attributes: by name, as they were read.
     """
     return {name: MASK if is_concealed(resource, name, discretion) else value for name, value in attributes.items()}
+
+
+def shown_properties(properties: Mapping[str, Json], resource: Resource, registry: Registry) -> dict[str, Json]:
+    """Resolved properties of a resource with what is computed from hidden values, and what is secret, masked.
+
+    :param properties: those that the row has, or is to get.
+    """
+    paths: list[Path] = []
+    for each in made_from(resource):
+        paths += [*within(each.concealed, PROPERTIES), *secret_places(registry, each.type, properties)]
+    shown: dict[str, Json] = masked_at(dict(properties), paths)
+    return shown
 
 
 def is_concealed(resource: Resource, attribute: str | None, discretion: Discretion) -> bool:

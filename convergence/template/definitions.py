@@ -108,8 +108,12 @@ class Definitions:
             retry=retry,
             update_policy=update_policy,
             external_id=self._external_id(body.get('external_id'), (*path, 'external_id'), scope),
+            description=self._description(body.get('description')),
             hidden=outermost(place[2:] for place in scope.hidden if place[2] in ('properties', 'metadata')),
         )
+
+    def _description(self, text: Json) -> str:
+        return '' if text is None or isinstance(text, dict | list) else str(text)
 
     def _type(self, name: str, body: Mapping[str, Json]) -> str:
         type_ = body.get('type')

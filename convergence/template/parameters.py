@@ -64,10 +64,6 @@ class Parameter:
         """The value as it may be shown: `******` if it is hidden."""
         return MASK if self.hidden and self.has_value else self.value
 
-    def masked_default(self) -> Json:
-        """The default as it may be shown."""
-        return MASK if self.hidden and self.default is not None else self.default
-
 
 @dataclass(frozen=True, slots=True)
 class Identity:

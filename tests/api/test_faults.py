@@ -137,8 +137,10 @@ def test_what_cannot_be_done_yet_says_so(api):
 def test_methods_and_paths_that_are_not_there(api):
     wrong = api.ask('PUT', 'stacks', json={})
     assert (wrong.status_code, wrong.json['error']['type']) == (405, 'HTTPMethodNotAllowed')
+    assert wrong.headers['allow'] == 'GET, HEAD, OPTIONS, POST'
     nowhere = api.ask('GET', 'nowhere')
-    assert (nowhere.status_code, nowhere.headers['content-type']) == (404, 'text/plain')
+    assert (nowhere.status_code, nowhere.json['error']['type']) == (404, 'HTTPNotFound')
+    assert nowhere.json['error']['message'] == 'There is nothing at /v1/p/nowhere.'
     options = api.ask('OPTIONS', 'stacks')
     assert (options.status_code, options.headers['allow'], options.text) == (204, 'GET,HEAD,POST', '')
     for answer in (wrong, nowhere, options):

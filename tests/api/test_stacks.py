@@ -266,6 +266,10 @@ def test_a_preview_shows_the_stack_and_makes_none(api):
         'first': 'OS::Heat::TestResource',
         'second': 'OS::Heat::Value',
     }
+    second = stack['resources'][1]
+    assert second['attributes'] == {'value': None} and second['description'] == ''
+    assert second['properties'] == {'value': '(known after apply)', 'type': None}
+    assert stack['description'] == 'two resources, one after the other'
     assert api.ask('GET', 'stacks/previewed').status_code == 404
 
 

@@ -50,6 +50,7 @@ _PLAIN_PENDING = f'{{"definition": {_PLAIN}, "properties": {{}}, "requires": [],
 FROZEN = [
     (DEFINITION, _DEFINITION),
     (Definition('a', 'T'), _PLAIN),
+    (Definition('a', 'T', description='why'), f'{_PLAIN[:-1]}, "description": "why"}}'),
     (OUTPUT, _OUTPUT),
     (Output('row-1'), '{"resource_id": "row-1", "reference": null}'),
     (PENDING, _PENDING),

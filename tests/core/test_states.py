@@ -17,6 +17,7 @@ from convergence.core.failure import (
     node_failed,
     outcome,
     timed_out,
+    told,
 )
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
@@ -260,3 +261,30 @@ def test_a_digest_does_not_tell_apart_what_is_not_used():
     assert digest(USER, {'r': other, 'more': INPUT}) == digest(USER, {'r': INPUT})
     with pytest.raises(KeyError):
         digest(USER, {})
+
+
+@pytest.mark.parametrize(
+    ('reason', 'said'),
+    [
+        ('no such image', 'resources.a: no such image'),
+        ('ValueError: no: such image', 'ValueError: resources.a: no: such image'),
+        ('State: of a b', 'State: resources.a: of a b'),
+        ('http://x: refused', 'resources.a: http://x: refused'),
+        ('', 'resources.a: '),
+        ('Resource UPDATE failed: resources.b: no', 'resources.a.resources.b: no'),
+        (
+            'Resource CREATE failed: ValueError: resources.b.resources.c: no',
+            'ValueError: resources.a.resources.b.resources.c: no',
+        ),
+        (
+            'Stack CREATE cancelled; Resource CREATE failed: resources.b: no',
+            'resources.a: Stack CREATE cancelled; Resource CREATE failed: resources.b: no',
+        ),
+        (
+            'Resource CHECK failed: resources.b: gone; Resource CHECK failed: KeyError: resources.c: x',
+            'resources.a.resources.b: gone; Resource CREATE failed: KeyError: resources.a.resources.c: x',
+        ),
+    ],
+)
+def test_the_reason_of_a_stack_names_the_class_and_then_the_path_down_to_what_failed(reason, said):
+    assert told(Action.CREATE, 'a', reason) == f'Resource CREATE failed: {said}'

@@ -130,7 +130,7 @@ def test_a_check_looks_at_everything_tells_of_all_failures_and_rolls_nothing_bac
     harness.run()
     assert harness.state(stack) == 'CHECK_FAILED'
     reason = harness.stack(stack).status_reason
-    assert reason == 'Resource CHECK failed: resources.a: gone; Resource CHECK failed: resources.c: SystemExit: odd'
+    assert reason == 'Resource CHECK failed: resources.a: gone; Resource CHECK failed: SystemExit: resources.c: odd'
     assert [state(harness, stack, name) for name in 'abc'] == ['CHECK_FAILED', 'CHECK_COMPLETE', 'CHECK_FAILED']
     assert harness.events(stack)[-1] == 'CHECK_FAILED'
     harness.assert_quiet()

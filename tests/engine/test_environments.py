@@ -73,10 +73,10 @@ def test_a_restricted_update_fails_and_leaves_the_resource_as_it_is(harness):
     harness.run()
     assert harness.state(stack) == 'UPDATE_FAILED'
     assert harness.stack(stack).status_reason == (
-        'Resource UPDATE failed: resources.a: ResourceActionRestricted: update is restricted for resource.'
+        'Resource UPDATE failed: ResourceActionRestricted: resources.a: update is restricted for resource.'
     )
     failed = [event for event in harness.reader.events(stack) if event.resource_name and event.status == 'FAILED']
-    assert [str(event.action) for event in failed] == ['UPDATE']
+    assert [(event.action, event.reason) for event in failed] == [('UPDATE', 'update is restricted for resource.')]
     harness.assert_quiet()
     update(harness, stack, source('y', 'Test::Thing'))
     harness.run()
@@ -177,7 +177,7 @@ def test_environment_files_are_merged_and_stored(harness):
     harness.run()
     harness.assert_converged(stack, {'a': 'ab'}, 'CREATE_COMPLETE')
     assert Submission.from_content(harness.reader.template(harness.stack(stack).template_id).content) == Submission(
-        template, {'parameters': {'name': 'ab'}}, {}
+        template, {'parameters': {'name': 'ab'}}, {}, files
     )
     update(
         harness, stack, None, {'parameters': {}}, {'three.yaml': 'parameters: {name: c}'}, ['three.yaml'], existing=True

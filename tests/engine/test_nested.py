@@ -131,15 +131,14 @@ def test_a_failure_comes_up_with_its_cause_and_a_rollback_goes_down(harness, shu
     files = tree(3)
     stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files, disable_rollback=False)
     harness.run()
-    harness.reality.once['update', 'thing0'] = [fails(FinalFailure('no such flavor'))]
+    harness.reality.once['update', 'thing0'] = [fails(FinalFailure('Error: no such flavor'))]
     update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}}, files)
     harness.run(shuffle=random.Random(shuffled))
     harness.recover()
     stack = harness.stack(stack_id)
     assert states(harness, stack) == (
-        'ROLLBACK_COMPLETE: Stack ROLLBACK completed successfully; Resource UPDATE failed: resources.below: Resource '
-        'UPDATE failed: resources.below: Resource UPDATE failed: resources.below: Resource UPDATE failed: '
-        'resources.thing0: no such flavor'
+        'ROLLBACK_COMPLETE: Stack ROLLBACK completed successfully; Resource UPDATE failed: Error: resources.below.'
+        'resources.below.resources.below.resources.thing0: no such flavor'
     )
     assert harness.reality.values() == {'thing0': 'a'}
     assert {lowest(harness, stack_id, depth).status for depth in range(4)} == {Status.COMPLETE}

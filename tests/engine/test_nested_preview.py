@@ -79,6 +79,6 @@ def test_what_a_creation_makes_is_shown_with_a_list_for_each_nested_stack(harnes
         return [names(each) if isinstance(each, list) else each['resource_name'] for each in resources]
 
     assert names(previewed()) == [[['thing0']], 'beside']
-    assert previewed()[0][0][0]['properties'] == {'value': 'a'}
+    assert previewed()[0][0][0]['properties'] == {'value': 'a', 'key': '', 'link': None}
     paths = [each['path'] for each in previewed(show_nested=True)]
     assert paths == ['below', 'below/below', 'below/below/thing0', 'beside']

@@ -10,11 +10,11 @@ from convergence.engine.reads.answers import ExplainReads, ResourceReads
 from convergence.engine.reads.explain import FRONTIER
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.operations import EventQuery
-from tests.harness import Context, things
+from tests.harness import Context, hot, things
 from tests.reality import fails, meanwhile, starts
 
 CHAIN = {
-    'a': {'value': 'one', 'metadata': {'for': 'nobody'}},
+    'a': {'value': 'one', 'metadata': {'for': 'nobody'}, 'description': 'the first'},
     'b': {'link': {'get_attr': ['a', 'value']}, 'after': ['a'], 'metadata': {'of': {'get_resource': 'a'}}},
     'r': {'type': 'OS::Heat::RandomString', 'after': ['a']},
 }
@@ -105,6 +105,7 @@ def test_details_come_from_what_was_stored(harness, reads):
     calls = dict(harness.reality.calls)
     a, b, _ = reads.list_stack_resources(harness.context, identity, with_detail=True)
     assert a['attributes'] == {'value': 'one', 'other': 'one'} and a['metadata'] == {'for': 'nobody'}
+    assert (a['description'], b['description']) == ('the first', '')
     assert b['attributes'].keys() == {'value', 'other'} and b['metadata'] == {'of': a['physical_resource_id']}
     assert reads.describe_stack_resource(harness.context, identity, 'b') == b
     with_attr = reads.describe_stack_resource(harness.context, identity, 'a', with_attr=['nothing'])
@@ -244,7 +245,24 @@ def test_one_event_is_found_by_its_id(history):
     wanted = history()[3]
     event_id = wanted['event_identity']['path'].rpartition('/')[2]
     (found,) = history(filters={'uuid': event_id})
-    assert found == {**wanted, 'resource_properties': {}}
+    assert found == {**wanted, 'resource_properties': {'value': 'y'}}
+    event_id = history()[0]['event_identity']['path'].rpartition('/')[2]
+    assert history(filters={'id': event_id})[0]['resource_properties'] == {}
+
+
+def test_an_event_has_the_properties_of_its_time_or_none_and_no_secret(harness, reads):
+    source = hot({'a': {'value': {'get_param': 'p'}, 'key': 'k'}}, parameters={'p': {'type': 'string', 'hidden': True}})
+    identity = harness.stacks.create_stack(harness.context, 's', source, {'parameters': {'p': 'hush'}})
+    harness.run()
+
+    def told(number):
+        event = reads.list_events(harness.context, identity)[number]['event_identity']['path'].rpartition('/')[2]
+        return reads.list_events(harness.context, identity, EventQuery(filters={'id': event}))[0]['resource_properties']
+
+    assert told(1) == told(2) == {'value': '******', 'key': 'k'}
+    harness.stacks.update_stack(harness.context, identity, hot({'a': {'value': 'shown', 'key': 'k'}}))
+    harness.run()
+    assert (told(1), told(2), told(-2)) == ({}, {}, {'value': 'shown', 'key': 'k'})
 
 
 def test_events_with_nesting_name_the_root(history):

@@ -196,6 +196,19 @@ def test_files_are_those_of_the_goal(harness, reads):
     assert reads.get_files(harness.context, identity) == {'f.sh': 'echo'}
 
 
+def test_files_of_environments_are_kept_and_their_secrets_masked(harness, reads):
+    files = {'one.yaml': '# mine\nparameters: {size: 5}', 'two.yaml': 'parameter_defaults: {secret: hush3, size: 6}'}
+    made = harness.stacks.create_stack(
+        harness.context, 's', TEMPLATE, PARAMETERS, {**files, 'f.sh': 'echo'}, None, list(files)
+    )
+    masked = json.dumps({'parameter_defaults': {'secret': '******', 'size': 6}}, indent=2)
+    kept = {**files, 'two.yaml': masked, 'f.sh': 'echo'}
+    assert reads.get_files(harness.context, made) == kept
+    more = {'three.yaml': 'parameters: {size: 7}'}
+    harness.stacks.update_stack(harness.context, made, None, None, more, {'existing': True}, ['three.yaml'])
+    assert reads.get_files(harness.context, made) == {**kept, **more}
+
+
 # --- lists ------------------------------------------------------------------------------------------------------
 
 

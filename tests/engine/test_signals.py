@@ -111,7 +111,7 @@ def test_one_failure_fails_the_condition(harness):
     harness.run()
     assert harness.state(stack) == 'CREATE_FAILED'
     assert harness.stack(stack).status_reason == (
-        'Resource CREATE failed: resources.ready: WaitConditionFailure: disk full'
+        'Resource CREATE failed: WaitConditionFailure: resources.ready: disk full'
     )
 
 
@@ -124,7 +124,7 @@ def test_a_condition_does_not_wait_for_ever(harness):
         connection.commit()
     harness.recover()
     assert harness.state(stack) == 'CREATE_FAILED'
-    assert 'WaitConditionTimeout: 1 of 2 received' in harness.stack(stack).status_reason
+    assert 'WaitConditionTimeout: resources.ready: 1 of 2 received' in harness.stack(stack).status_reason
 
 
 def test_a_signal_whose_message_is_lost_is_found_by_the_sweeper(harness):

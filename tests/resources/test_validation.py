@@ -160,7 +160,7 @@ def test_a_document_that_came_parsed_has_paths_instead_of_lines():
         validate(analyse(document, identity=IDENTITY), Registry.builtin())
     (problem,) = caught.value.problems
     assert (problem.document()['line'], problem.place.path[:4]) == (None, ('resources', 'a', 'properties', 'value'))
-    assert str(problem).splitlines()[1] == '  template (resources.a.properties.value.get_param)'
+    assert str(problem) == 'Property error: : resources.a.properties.value: : The Parameter (x) was not provided.'
 
 
 def test_however_many_types_are_unknown_they_only_warn_once_each():

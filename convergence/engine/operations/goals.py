@@ -82,9 +82,9 @@ class Goals:
                 require_parameters=template.Require.NONE,
             ).parameters
             environment = merge_environments(environment_files, files, environment, declared, self._limits)
-            # They have said what they had to say. What is kept of files is shown to everybody; secrets are not masked.
-            files = {name: text for name, text in files.items() if name not in environment_files}
-        return Submission(source, environment, files)
+        # They have said what they had to say, and are kept apart: what stands in them may be secret.
+        said = {name: files.pop(name) for name in dict.fromkeys(environment_files or ())}
+        return Submission(source, environment, files, said)
 
     def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
         """Compile what a user sent for `stack`, and check it against the resource types and what the stack is now.

@@ -329,7 +329,8 @@ class Stacks:
             if name not in options.clear_parameters
         }
         environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
-        return Submission(whole.template, environment, sent.files)
+        shown = {**present.environment_files, **sent.environment_files}
+        return Submission(whole.template, environment, sent.files, shown)
 
     def _request(
         self,

@@ -9,6 +9,8 @@ from typing import Any
 from convergence.core.model import Json
 from convergence.template.merging import laid_over
 
+_ENVIRONMENT_FILES = 'environment_files'
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
@@ -16,25 +18,38 @@ class Submission:
 
     :param template: HOT text, or the document already read.
     :param environment: a mapping with the sections of an environment.
+    :param environment_files: texts, by name, of files from which parts of the environment came. They are kept to be
+        shown, and mean nothing any more.
     """
 
     template: str | Mapping[str, Json]
     environment: Mapping[str, Json] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    environment_files: Mapping[str, str] = field(default_factory=dict)
 
     def content(self) -> dict[str, Json]:
         """As it is kept in a template row."""
         source = self.template if isinstance(self.template, str) else dict(self.template)
-        return {'template': source, 'environment': dict(self.environment), 'files': dict(self.files)}
+        content: dict[str, Json] = {
+            'template': source,
+            'environment': dict(self.environment),
+            'files': dict(self.files),
+        }
+        if self.environment_files:
+            content[_ENVIRONMENT_FILES] = dict(self.environment_files)
+        return content
 
     @classmethod
     def from_content(cls, content: Mapping[str, Json]) -> Submission:
         """What a template row keeps."""
         source, environment, files = content['template'], content['environment'], content['files']
+        shown = content.get(_ENVIRONMENT_FILES) or {}
+        assert isinstance(shown, dict)
         assert isinstance(source, (str, dict))
         assert isinstance(environment, dict)
         assert isinstance(files, dict)
-        return cls(source, environment, {name: str(text) for name, text in files.items()})
+        texts = ({name: str(text) for name, text in each.items()} for each in (files, shown))
+        return cls(source, environment, *texts)
 
 
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
@@ -46,5 +61,6 @@ def merged(present: Submission, change: Submission | None, changed: Mapping[str,
     """
     environment = laid_over(present.environment, changed)
     if change is None:
-        return Submission(present.template, environment, present.files)
-    return Submission(change.template, environment, {**present.files, **change.files})
+        return Submission(present.template, environment, present.files, present.environment_files)
+    shown = {**present.environment_files, **change.environment_files}
+    return Submission(change.template, environment, {**present.files, **change.files}, shown)

@@ -28,7 +28,13 @@ from convergence.engine.reads.formats import Document
 from convergence.engine.reads.members import ShownMember
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
-from convergence.resources.secrets import concealed_texts, known_secrets, made_from, secret_places, secret_properties
+from convergence.resources.secrets import (
+    concealed_texts,
+    known_secrets,
+    secret_places,
+    secret_properties,
+    shown_properties,
+)
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.parameters import Identity
 from convergence.template.secrets import PROPERTIES, within
@@ -81,7 +87,7 @@ class Previews:
         shown = replace(stack, id='None')
         goal = _Goal(shown, (), compiled, submission)
         resources = [*self._in_order(goal)] if options.show_nested else self._in_lists(goal)
-        document = formats.stack_details(shown, compiled)
+        document = {**formats.stack_details(shown, compiled), 'creation_time': None}
         document['parameters']['OS::stack_id'] = 'None'
         return {**document, 'resources': resources}
 
@@ -123,7 +129,8 @@ class Previews:
         lists = preview_update(goal.stack, (), goal.compiled, self._registry, above=goal.above)
         for document in lists[PreviewedAction.ADDED]:
             name = document['resource_name']
-            yield document, self._inner(goal, name, planned[name], None)
+            whole = _whole(document, goal.compiled.goal.definitions[name], self._registry)
+            yield whole, self._inner(goal, name, planned[name], None)
 
     def _inner(self, goal: _Goal, name: str, change: PlannedChange, child: Stack | None) -> _Goal | None:
         """What a nested stack shall become; None where that cannot be known, or the resource is no stack.
@@ -226,6 +233,23 @@ def preview_update(
     return lists
 
 
+def _whole(document: Document, definition: Definition, registry: Registry) -> Document:
+    """A resource that would be created, with what its type has: properties by default, attributes without values."""
+    declared = registry.describe(definition.type)
+    properties, attributes = declared['properties'], declared['attributes']
+    assert isinstance(properties, dict)
+    assert isinstance(attributes, dict)
+    defaults = {name: about.get('default') for name, about in properties.items() if isinstance(about, dict)}
+    wanted = document['properties']
+    return {
+        **document,
+        'description': definition.description,
+        'properties': {**defaults, **wanted} if isinstance(wanted, dict) else wanted,
+        'given_properties': list(wanted) if isinstance(wanted, dict) else [],
+        'attributes': dict.fromkeys(attributes),
+    }
+
+
 def _extend(lists: dict[str, list[Document]], more: Mapping[str, list[Document]]) -> None:
     for fate, documents in more.items():
         lists[fate] += documents
@@ -297,8 +321,8 @@ class _Concealment:
 
         :param earlier: hidden values of the goal that they came from.
         """
-        paths = [path for each in made_from(self._row) for path in self._places(each, properties)] if self._row else []
-        return without(masked_at(dict(properties), paths), self._secrets | earlier)
+        shown = shown_properties(properties, self._row, self._registry) if self._row else dict(properties)
+        return without(shown, self._secrets | earlier)
 
     def hides(self, name: str) -> bool:
         """Whether anything within a wanted property is not shown."""

@@ -12,6 +12,7 @@ from convergence.core.model import Action, Json
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.queries.roster import Service
 from convergence.engine.reads.members import ShownMember
+from convergence.template.environment import VALUES
 from convergence.template.parameters import MASK, Source
 
 Document = dict[str, Any]
@@ -81,7 +82,7 @@ def stack_details(stack: Stack, compiled: template.Compiled | None) -> Document:
 
     :param compiled: the goal; None where it cannot be read any more.
     """
-    description = compiled.description if compiled else ''
+    description = described(compiled) if compiled else ''
     return {
         **stack_summary(stack, description),
         'template_description': description,
@@ -91,6 +92,11 @@ def stack_details(stack: Stack, compiled: template.Compiled | None) -> Document:
         'capabilities': [],
         'notification_topics': [],
     }
+
+
+def described(compiled: template.Compiled) -> str:
+    """What a template says it is for."""
+    return compiled.description or 'No description'
 
 
 def _identity_parameters(stack: Stack) -> Mapping[str, template.Parameter]:
@@ -134,7 +140,7 @@ def parameter_schema(parameter: template.Parameter) -> Document:
         'Label': parameter.label or parameter.name,
     }
     if parameter.default is not None:
-        document['Default'] = parameter.masked_default()
+        document['Default'] = parameter.default  # whoever asks has sent the template in which it stands
     if parameter.has_value and parameter.source is not Source.TEMPLATE:
         document['Value'] = parameter.masked()
     if parameter.immutable:
@@ -168,6 +174,13 @@ def _constraint(kind: str, argument: Json) -> Document:
     return {name: bounds[key] for key, name in names.items() if key in bounds}
 
 
+def sent_environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter]) -> Document:
+    """An environment as it is told to whoever has just sent it; see `environment`."""
+    document = environment(sections, parameters)
+    del document['encrypted_param_names']
+    return document
+
+
 def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None) -> Document:
     """An environment with all of its sections; the values of hidden parameters are masked.
 
@@ -187,6 +200,19 @@ def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.
             shown[section] = {name: _shown(name, value, parameters) for name, value in values.items()}
             shown[section].update({name: MASK for name in shown['encrypted_param_names'] if name in values})
     return shown
+
+
+def environment_file(
+    text: str, sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None
+) -> str:
+    """A file of an environment as it was sent; where something in it is masked, its sections anew, as JSON.
+
+    :param sections: what stands in it.
+    :param parameters: as for `environment`.
+    """
+    masked = environment(sections, parameters)
+    shown = {name: masked[name] if name in VALUES else content for name, content in sections.items()}
+    return text if shown == dict(sections) else json.dumps(shown, indent=2, ensure_ascii=False)
 
 
 def _shown(name: str, value: Json, parameters: Mapping[str, template.Parameter] | None) -> Json:

@@ -77,7 +77,7 @@ class InstallationReads:
             ignore_unknown_types=UNAVAILABLE_TYPE in ignored,
         )
         document = self._declared(compiled, template)
-        document['Environment'] = formats.environment(submission.environment, compiled.parameters)
+        document['Environment'] = formats.sent_environment(submission.environment, compiled.parameters)
         if show_nested:
             foreseen = self._goals.foresight.stacks(compiled, submission, context.project_id or '')
             nested = self._nested_parameters(foreseen)
@@ -88,7 +88,7 @@ class InstallationReads:
 
     def _declared(self, compiled: Compiled, source: str | Mapping[str, Json]) -> Document:
         document: Document = {
-            'Description': compiled.description,
+            'Description': formats.described(compiled),
             'Parameters': {
                 name: formats.parameter_schema(parameter)
                 for name, parameter in compiled.parameters.items()

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, template
-from convergence.core.model import Definition, Json, Output
-from convergence.core.rows import Resource, Stack
+from convergence.core.model import Action, Definition, Json, Output, Status
+from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
+from convergence.db.queries.inspection import EventPage
 from convergence.db.queries.stacks import StackReader
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
+from convergence.engine.preview.planned_changes import last_applied
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.reads.formats import Document
@@ -20,10 +22,13 @@ from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
 from convergence.resources.attributes import attribute_names
-from convergence.resources.secrets import shown_attributes
+from convergence.resources.secrets import shown_attributes, shown_properties
 from convergence.rpc.engine_api import EventQuery
 from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
+
+_BEGINNINGS = [(Action.CREATE, Status.IN_PROGRESS), (Action.UPDATE, Status.IN_PROGRESS)]
+"""The states in which a resource is from when on it has other properties."""
 
 
 class ResourceReads(Reading[StackReader]):
@@ -115,11 +120,32 @@ class ResourceReads(Reading[StackReader]):
         for document in documents:
             if root is not None:
                 document['root_stack_id'] = formats.identity(root)
-            if 'id' in page.filters:
-                document['resource_properties'] = {}
+        if 'id' in page.filters:
+            for document, row in zip(documents, [row for row in rows if row.stack_id in of], strict=True):
+                document['resource_properties'] = self._properties_at(row)
         return documents
 
     # --- parts ------------------------------------------------------------------------------------------------
+
+    def _properties_at(self, event: Event) -> dict[str, Json]:
+        """The properties that a resource had, or was getting, when something happened to it.
+
+        They are those of its row, which nothing has changed since; what it was before that is not kept.
+        """
+        if event.resource_name is None:
+            return {}
+        same = [
+            row
+            for row in self._reader.resources_named(event.stack_id, [event.resource_name])
+            if event.physical_id in (None, row.physical_id)
+        ]
+        later = EventPage(event.stack_id, {'resource_name': [event.resource_name]}, marker=event.id, states=_BEGINNINGS)
+        if not same or self._reader.event_page(later):
+            return {}
+        row = max(same, key=lambda each: each.created_at)
+        properties = shown_properties(last_applied(row)[1], row, self._goals.types)
+        shown: dict[str, Json] = without(properties, self._goals.secrets_of(row))
+        return shown
 
     def _root(self, stack: Stack) -> Stack:
         """The stack at the top of the tree that a stack belongs to, as long as it is known."""
@@ -129,7 +155,7 @@ class ResourceReads(Reading[StackReader]):
         row = member.row
         return {
             **formats.resource_summary(member, required_by),
-            'description': '',
+            'description': row.definition.description if row.definition is not None else '',
             'attributes': self._attributes(row),
             'metadata': without(_metadata(row, outputs), self._goals.secrets_of(row)),
         }

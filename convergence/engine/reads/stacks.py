@@ -89,9 +89,18 @@ class StackReads(Reading[StackReader]):
         return formats.environment(submission.environment, compiled.parameters if compiled else None)
 
     def get_files(self, context: Caller, stack_identity: Mapping[str, Any]) -> dict[str, str]:
-        """The files that came with the template of a stack, by name."""
-        row = self._template(self._stack(context, stack_identity))
-        return dict(Submission.from_content(row.content).files)
+        """The files that came with the template of a stack, by name; in those of the environment secrets are masked."""
+        stack = self._stack(context, stack_identity)
+        submission = Submission.from_content(self._template(stack).content)
+        if not submission.environment_files:
+            return dict(submission.files)
+        compiled = self._compiled(stack)
+        parameters = compiled.parameters if compiled else None
+        shown = {
+            name: formats.environment_file(text, self._goals.environment(text), parameters)
+            for name, text in submission.environment_files.items()
+        }
+        return {**submission.files, **shown}
 
     def list_outputs(self, context: Caller, stack_identity: Mapping[str, Any]) -> list[Document]:
         """The outputs of a stack without their values."""

@@ -154,7 +154,8 @@ class TestResource(ResourceType[TestProperties]):
         if action is Action.DELETE:
             return Done()
         if call.properties.fail:
-            raise FinalFailure(f'Test Resource failed {call.name}', physical_id=physical_id)
+            # With the class that the field's tests of clients expect in the reason of the stack.
+            raise FinalFailure(f'ValueError: Test Resource failed {call.name}', physical_id=physical_id)
         return Done(physical_id, data)
 
 

@@ -101,7 +101,7 @@ def _declared(name: str, scope: Compiling) -> Parameter:
 
 
 class GetFile(Function):
-    """The content of a file that was sent along."""
+    """A function for including a file inline."""  # in the words that clients of the field compare
 
     name: ClassVar[str] = 'get_file'
 
