@@ -122,6 +122,13 @@ class Forbidden(UserError):
     """The caller may not do this."""
 
 
+class CredentialsRefused(Forbidden):
+    """A stack cannot act for its user: Keystone does not let it, or it has nothing to act with.
+
+    The text says what to do.
+    """
+
+
 class RequestLimitExceeded(UserError):
     """A limit on sizes or counts would be exceeded. The text names the limit and the option that sets it."""
 
@@ -291,6 +298,10 @@ class DatabaseUnavailable(OperatorError, RetryLater):
 
 class MessagingUnavailable(OperatorError, RetryLater):
     """The message broker does not answer."""
+
+
+class KeystoneUnavailable(OperatorError, RetryLater):
+    """Keystone does not answer."""
 
 
 class NoAnswer(MessagingUnavailable):

@@ -27,6 +27,7 @@ from convergence.api.identity import Authentication, context_of, new_request_id,
 from convergence.api.policy import ADMIN, Policy
 from convergence.api.queries import Query
 from convergence.api.routes import ROUTES, Access, Route
+from convergence.credentials.issuing import Issuer
 from convergence.rpc.context import CallerContext
 from convergence.signing import is_signal_path
 
@@ -60,11 +61,18 @@ class Application:
 
     :param engine: asks the engines.
     :param followers: those who follow events; stop them when the process ends.
+    :param issuer: has credentials made for stacks; None: they get none.
     """
 
     def __init__(
-        self, engine: Engine, policy: Policy, options: ApplicationOptions, followers: Followers | None = None
+        self,
+        engine: Engine,
+        policy: Policy,
+        options: ApplicationOptions,
+        followers: Followers | None = None,
+        issuer: Issuer | None = None,
     ) -> None:
+        self._issuer = issuer
         self._followers = followers or Followers()
         self._engine = engine
         self._policy = policy
@@ -108,6 +116,7 @@ class Application:
             is_admin=self._policy.allows(ADMIN, context, project_id),
             followers=self._followers,
             client=str(request.env.get('REMOTE_ADDR') or 'unknown'),
+            issuer=self._issuer,
         )
         answer = route.endpoint(call)
         if request.method == 'HEAD' and isinstance(answer.stream, Closing):

@@ -11,6 +11,7 @@ from oslo_context.context import RequestContext
 
 from convergence.api.event_stream import Followers
 from convergence.api.queries import Query
+from convergence.credentials.issuing import Issuer
 from convergence.rpc.engine_api import EngineApi, Identity
 
 P = ParamSpec('P')
@@ -55,6 +56,7 @@ class ApiCall:
     :param is_admin: whether the caller is shown what concerns all projects.
     :param followers: those who follow events.
     :param client: the address that the request comes from.
+    :param issuer: has credentials made for stacks; None: they get none.
     """
 
     context: RequestContext
@@ -70,6 +72,7 @@ class ApiCall:
     is_admin: bool
     followers: Followers
     client: str = ''
+    issuer: Issuer | None = None
 
     def ask(
         self, operation: Callable[Concatenate[EngineApi, RequestContext, P], R], *given: P.args, **arguments: P.kwargs

@@ -35,12 +35,15 @@ def build(settings: Settings) -> ProgramService:
     from convergence.cmd.api_presence import shown
     from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.embedded import Embedded
+    from convergence.cmd.keystone import issuer_of
+    from convergence.db.schema.sealing import seal_of
 
     embedded = Embedded(settings)
     if not settings.api.embedded:
         return embedded
     transport = embedded.parts.transport
-    api = ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport))
+    issuer = issuer_of(settings, seal_of(embedded.parts.store.engine.dialect))
+    api = ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport), issuer=issuer)
     telling = Telling(embedded.parts.api, lambda: api.address)
     if settings.api.authentication != 'noauth':
         return Together(embedded, api, telling)

@@ -30,9 +30,19 @@ def build(settings: Settings) -> ProgramService:
     from convergence.cmd.api_presence import shown
     from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.assembly import open_transport
+    from convergence.cmd.keys import configured_seal
+    from convergence.cmd.keystone import issuer_of
 
+    issuer = issuer_of(settings, configured_seal(settings.secrets))
     transport = open_transport(settings)
-    return ApiProcess(settings.api, transport, stop_s=STOP_S, close=transport.close, shown=shown(settings, transport))
+    return ApiProcess(
+        settings.api,
+        transport,
+        stop_s=STOP_S,
+        close=transport.close,
+        shown=shown(settings, transport),
+        issuer=issuer,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,6 +21,7 @@ from convergence.cli import local_token
 from convergence.cmd.api_presence import ApiPresence
 from convergence.concurrency import Executor, installed
 from convergence.config import ApiSettings
+from convergence.credentials.issuing import Issuer
 from convergence.errors import ConfigurationError
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import Transport
@@ -39,17 +40,22 @@ def _followers(settings: ApiSettings) -> Followers:
 
 
 def make_application(
-    settings: ApiSettings, transport: Transport, conf: cfg.ConfigOpts = cfg.CONF, followers: Followers | None = None
+    settings: ApiSettings,
+    transport: Transport,
+    conf: cfg.ConfigOpts = cfg.CONF,
+    followers: Followers | None = None,
+    issuer: Issuer | None = None,
 ) -> WsgiApplication:
     """The WSGI application, for any server.
 
+    :param issuer: has credentials made for stacks; None: they get none.
     :param followers: to stop them when the process ends.
     :param conf: filled; oslo.policy and keystonemiddleware read their own options from it.
     :raises ConfigurationError: keystonemiddleware is wanted and not installed, or the file with the token is unusable.
     """
     options = _options(settings)
     followers = followers or _followers(settings)
-    application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers)
+    application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers, issuer)
     if options.authentication is Authentication.NOAUTH:
         return application
     try:
@@ -142,6 +148,7 @@ class ApiProcess:
 
     :param stop_s: seconds that requests in hand are given when it is stopped.
     :param close: gives back what it was made from.
+    :param issuer: has credentials made for stacks; None: they get none.
     :param shown: makes what shows that this process is alive, from how busy it is; None: that is not shown.
     :raises ConfigurationError: the process runs on green threads, or the certificate cannot be used.
     """
@@ -155,6 +162,7 @@ class ApiProcess:
         close: Callable[[], None] = lambda: None,
         shown: Callable[[Callable[[], dict[str, int]]], ApiPresence] | None = None,
         conf: cfg.ConfigOpts = cfg.CONF,
+        issuer: Issuer | None = None,
     ) -> None:
         if installed() is Executor.EVENTLET:
             raise ConfigurationError(
@@ -164,7 +172,7 @@ class ApiProcess:
         self._stop_s = stop_s
         self._close = close
         self._followers = _followers(settings)
-        application = make_application(settings, transport, conf, self._followers)
+        application = make_application(settings, transport, conf, self._followers, issuer)
         serving, shared = _serving(settings), settings.workers > 1
         self._server = HttpServer(
             application, settings.host, settings.port, threads=settings.threads, shared=shared, serving=serving

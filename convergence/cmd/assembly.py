@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Self
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 from oslo_config import cfg
 
 from convergence import __version__, template
 from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
+from convergence.cmd.keystone import keystone_of
 from convergence.cmd.local_provider import local_provider
 from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
@@ -21,11 +23,13 @@ from convergence.db.queries.software import SoftwareRows
 from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.witness import Witness
 from convergence.db.schema.migration import require_newest
+from convergence.db.schema.sealing import opened, seal_of
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
 from convergence.engine.nesting.operations import NestingLimits
 from convergence.engine.nesting.values import NestedReads
+from convergence.engine.operations.credentials import StackCredentials
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.software import Software
 from convergence.engine.operations.stacks import StackLimits
@@ -39,6 +43,7 @@ from convergence.engine.reads.answers import (
     StackReads,
 )
 from convergence.engine.service import EngineService
+from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.engine.sweeper.presence import Presences
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
@@ -50,9 +55,13 @@ from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
 from convergence.rpc.transport import MEMORY_URL, Transport
 from convergence.rpc.transport import connect as connect_broker
 from convergence.worker.attempt import Pace
+from convergence.worker.credentials import CredentialsOfStacks
 from convergence.worker.fallback import LocalFallback
 from convergence.worker.nested import EngineNesting
 from convergence.worker.service import WorkerOptions, WorkerService
+
+if TYPE_CHECKING:
+    from convergence.credentials.keystone import Keystone
 
 
 def new_id() -> str:
@@ -92,6 +101,7 @@ class Parts:
 
     :param types: the resource types of this process.
     :param api: where the API is.
+    :param keystone: where stacks have credentials; None: they have none.
     """
 
     settings: Settings
@@ -99,16 +109,27 @@ class Parts:
     transport: Transport
     types: Registry
     api: ApiAddress
+    keystone: Keystone | None = None
 
     @classmethod
-    def of(cls, settings: Settings, database: Database, transport: Transport, types: Registry | None = None) -> Self:
+    def of(
+        cls,
+        settings: Settings,
+        database: Database,
+        transport: Transport,
+        types: Registry | None = None,
+        conf: cfg.ConfigOpts = cfg.CONF,
+    ) -> Self:
         """The parts on a database and a broker that answer.
 
+        :param conf: filled; keystoneauth1 reads its own options from it.
         :raises DatabaseUnavailable: the schema is not the one that this version needs.
+        :raises ConfigurationError: the Keystone of ``[credentials]`` cannot be used.
         """
         require_newest(database)
         api = ApiAddress.of(settings)
-        return cls(settings, Store(database), transport, types or registry(settings, api), api)
+        keystone = keystone_of(settings.credentials, conf)
+        return cls(settings, Store(database), transport, types or registry(settings, api), api, keystone)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -178,6 +199,12 @@ class WorkerProcess:
             options,
             new_id,
             nested=EngineNesting(engine, ports.reader, _on_behalf),
+            credentials=CredentialsOfStacks(
+                ports.credentials,
+                parts.keystone,
+                parts.settings.credentials.region,
+                parts.settings.credentials.interface,
+            ),
         )
         hands.lend_a_hand = self.service.lend_a_hand
         self.service.heartbeat.witness = Witness(
@@ -290,7 +317,7 @@ class EngineProcess:
         self._parts = parts
         self._stop_s = stop_s
         settings, engine_id = parts.settings.engine, new_id()
-        ports = Ports.of(parts.store, _kept(parts.settings.limits))
+        ports, database = Ports.of(parts.store, _kept(parts.settings.limits)), parts.store.engine
         myself = _myself(parts, engine_id)
         engine = wire_engine(ports, WorkerClient(parts.transport), parts.types, _options(parts.settings), myself)
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
@@ -314,19 +341,31 @@ class EngineProcess:
             NestedReads(ports.reader, engine.goals),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),
+            StackCredentials(
+                ports.credentials, engine.stacks.find, partial(opened, seal=seal_of(database.dialect)), new_id
+            ),
         )
         offered = (*acting, *_reading(parts, ports, engine, heartbeat))
         self.service = EngineService(offered, engine.traversals, engine.sweeper, heartbeat)
         name = parts.queue_name(engine_id)
         self._server = EngineServer(parts.transport, name, self.service, threads=settings.threads)
+        self._credential_removal = None
+        if parts.keystone is not None:
+            self._credential_removal = CredentialRemoval(
+                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.settles_s
+            )
 
     def start(self) -> None:
         """Take requests."""
         self.service.start()
         self._server.start()
+        if self._credential_removal is not None:
+            self._credential_removal.start()
 
     def stop(self) -> bool:
         """Take no more requests, finish those that were taken; whether all of them ended in time."""
+        if self._credential_removal is not None:
+            self._credential_removal.stop()
         self._server.stop()
         finished = self._server.wait(self._stop_s)
         self.service.stop()

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from oslo_config import cfg
 from oslo_context.context import RequestContext
 
 from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
@@ -45,14 +46,15 @@ class Embedded:
     ``memory://`` nobody else can reach it, not even another one in the same process.
 
     :param types: the resource types; None: those that are installed, with the local provider where it is enabled.
+    :param conf: filled; keystoneauth1 reads its own options from it.
     :raises DatabaseUnavailable: the database does not answer, or its schema is not the newest.
     :raises MessagingUnavailable: the broker does not answer.
     :raises ConfigurationError: a URL cannot be used.
     """
 
-    def __init__(self, settings: Settings, *, types: Registry | None = None) -> None:
+    def __init__(self, settings: Settings, *, types: Registry | None = None, conf: cfg.ConfigOpts = cfg.CONF) -> None:
         self.settings = settings
-        self._running: _Running | None = _open(settings, types)
+        self._running: _Running | None = _open(settings, types, conf)
 
     @property
     def client(self) -> EngineClient:
@@ -137,13 +139,13 @@ class Embedded:
         return self._running
 
 
-def _open(settings: Settings, types: Registry | None) -> _Running:
+def _open(settings: Settings, types: Registry | None, conf: cfg.ConfigOpts) -> _Running:
     database = open_database(settings)
     if database.dialect.name == 'sqlite' and migration.version(database) != migration.newest():
         LOG.info('Bringing the SQLite database up to date')
         migration.sync(database)
     migration.require_newest(database)
     prefix = f'embedded-{uuid.uuid4()}' if settings.transport.url == MEMORY_URL else None
-    parts = Parts.of(settings, database, open_transport(settings, prefix), types)
+    parts = Parts.of(settings, database, open_transport(settings, prefix), types, conf)
     workers = [WorkerProcess(parts) for _ in range(settings.worker.workers)]
     return _Running(parts, EngineProcess(parts), workers, EngineClient(parts.transport))

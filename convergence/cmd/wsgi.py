@@ -30,8 +30,11 @@ def application(environ: dict[str, Any], start_response: Any) -> Any:
 def _make() -> Any:
     from convergence.cmd.api_process import make_application
     from convergence.cmd.assembly import open_transport
+    from convergence.cmd.keys import configured_seal
+    from convergence.cmd.keystone import issuer_of
 
     settings = config.load([], process=api.NAME)
     logs.set_up(cfg.CONF, api.NAME)
     require_broker(settings, api.NAME)
-    return make_application(settings.api, open_transport(settings))
+    issuer = issuer_of(settings, configured_seal(settings.secrets))
+    return make_application(settings.api, open_transport(settings), issuer=issuer)

@@ -6,6 +6,7 @@ handed the settings object that concerns it and never sees a `ConfigOpts`.
 """
 
 from convergence.config.api import ApiSettings
+from convergence.config.credentials import CredentialSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
@@ -28,6 +29,7 @@ from convergence.config.worker import WorkerSettings
 __all__ = (
     'OPTIONS',
     'ApiSettings',
+    'CredentialSettings',
     'DatabaseSettings',
     'Defaults',
     'EngineSettings',

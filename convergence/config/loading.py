@@ -13,8 +13,20 @@ from oslo_config import cfg
 
 from convergence import __version__, logs
 from convergence.concurrency import Executor
-from convergence.config import api, database, engine, general, limits, local_provider, secrets, transport, worker
+from convergence.config import (
+    api,
+    credentials,
+    database,
+    engine,
+    general,
+    limits,
+    local_provider,
+    secrets,
+    transport,
+    worker,
+)
 from convergence.config.api import ApiSettings
+from convergence.config.credentials import CredentialSettings
 from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
@@ -33,6 +45,7 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
     'worker': worker.OPTIONS,
     'limits': limits.OPTIONS,
     'api': api.OPTIONS,
+    'credentials': credentials.OPTIONS,
     'local_provider': local_provider.OPTIONS,
 }
 """All options by group, which is the section of the configuration file."""
@@ -65,6 +78,7 @@ class Settings:
     local_provider: LocalProviderSettings
     api: ApiSettings = field(default_factory=ApiSettings)
     secrets: SecretSettings = field(default_factory=SecretSettings)
+    credentials: CredentialSettings = field(default_factory=CredentialSettings)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -193,6 +207,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
             keys=tuple(conf.secrets['keys']),
             key_file=Path(conf.secrets.key_file).expanduser().absolute() if conf.secrets.key_file else None,
         ),
+        credentials=CredentialSettings(**_texts(_own(conf.credentials, credentials.OPTIONS))),
     )
     _check(made)
     return made

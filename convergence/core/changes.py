@@ -32,6 +32,7 @@ class StackChange(TypedDict, total=False):
     parent_resource_id: str | None
     resource_count: int
     type_rules: Mapping[str, bool] | None
+    credentials_id: str | None
 
 
 class ResourceChange(TypedDict, total=False):

@@ -55,6 +55,7 @@ class Stack:
     :param resource_count: how many resources its goal has, for the limit of a tree.
     :param type_rules: what the policy said of resource types to whoever gave it its goal; see
         `convergence.engine.operations.permits`. What is nested in it may hold no more.
+    :param credentials_id: with which it acts for its user; None: with those of the stack that it is nested in, if any.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Stack:
     nested_depth: int = 0
     resource_count: int = 0
     type_rules: Mapping[str, bool] | None = None
+    credentials_id: str | None = None
 
     @property
     def tree_id(self) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from convergence.core.model import Json
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.core.software import SoftwareRowsPort
+from convergence.credentials.model import StoredCredentials
+from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.purges import EVERYTHING, Keep
@@ -182,6 +184,77 @@ class SnapshotsPort(Protocol):
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
 
 
+class CredentialsPort(Protocol):
+    """Keeps the rows of the credentials with which stacks act for their users."""
+
+    def plan(self, planned: StoredCredentials) -> None:
+        """They are about to be made."""
+
+    def made(self, credentials_id: str, content: Mapping[str, Any]) -> bool:
+        """They have been made. False: they are being removed already."""
+
+    def refused(self, credentials_id: str, reason: str) -> None:
+        """Keystone does not accept them any more."""
+
+    def one(self, credentials_id: str) -> StoredCredentials | None:
+        """One row."""
+
+    def of_stack(self, stack_id: str) -> str | None:
+        """The id of those with which a stack acts: its own, or those of the nearest stack that it is nested in."""
+
+    def drop_unwanted(self, settles_s: float, limit: int, credentials_id: str | None = None) -> int:
+        """See which are needed no more, and have them removed; how many."""
+
+    def take_unwanted(self, limit: int) -> list[StoredCredentials]:
+        """Those to be removed now, each handed out to one caller for a while."""
+
+    def forget(self, credentials_id: str) -> None:
+        """They do not exist any more."""
+
+    def not_yet(self, taken: StoredCredentials, reason: str) -> None:
+        """They could not be removed; it will be tried again."""
+
+
+class NoCredentials:
+    """The rows of an installation in which no stack has credentials: there are none."""
+
+    def plan(self, planned: StoredCredentials) -> None:
+        """There is nowhere to keep them."""
+        raise RuntimeError('credentials cannot be kept here')
+
+    def made(self, credentials_id: str, content: Mapping[str, Any]) -> bool:
+        """There are none."""
+        return False
+
+    def refused(self, credentials_id: str, reason: str) -> None:
+        """There are none."""
+
+    def one(self, credentials_id: str) -> StoredCredentials | None:
+        """There is none."""
+        return None
+
+    def of_stack(self, stack_id: str) -> str | None:
+        """It has none."""
+        return None
+
+    def drop_unwanted(self, settles_s: float, limit: int, credentials_id: str | None = None) -> int:
+        """There are none."""
+        return 0
+
+    def take_unwanted(self, limit: int) -> list[StoredCredentials]:
+        """There are none."""
+        return []
+
+    def forget(self, credentials_id: str) -> None:
+        """There are none."""
+
+    def not_yet(self, taken: StoredCredentials, reason: str) -> None:
+        """There are none."""
+
+
+NO_CREDENTIALS = NoCredentials()
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """What engines and workers read and write rows through.
@@ -195,6 +268,7 @@ class Ports:
     sweeps: SweepsPort
     snapshots: SnapshotsPort
     software: SoftwareRowsPort
+    credentials: CredentialsPort = NO_CREDENTIALS
 
     @classmethod
     def of(cls, store: Store, keep: Keep = EVERYTHING) -> Self:
@@ -203,5 +277,11 @@ class Ports:
         :param keep: how much of the past the sweeps leave.
         """
         return cls(
-            store, StackReader(store), Roster(store), Sweeps(store, keep), SnapshotRows(store), SoftwareRows(store)
+            store,
+            StackReader(store),
+            Roster(store),
+            Sweeps(store, keep),
+            SnapshotRows(store),
+            SoftwareRows(store),
+            CredentialRows(store),
         )

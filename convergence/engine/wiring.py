@@ -77,8 +77,8 @@ def wire_engine(
     dispatcher = Dispatcher(store, messenger, new_id)
     goals = goals_of(reader, types, options.limits)
     traversals = Traversals(store, reader, goals, dispatcher, new_id, window=options.window)
-    stacks = Stacks(reader, goals, traversals, options.stacks, new_id)
-    nesting = Nesting(reader, goals, traversals, types, options.nesting, new_id, ports.snapshots)
+    stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials)
+    nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     scaling = Scaling(store, reader, nesting, types, new_id)
     tasks = tasks_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting)
     return EngineParts(

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from convergence.core.model import Action, Json, RetryPolicy
+from convergence.credentials.model import Credentials
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.software import NO_SOFTWARE, ProjectSoftware
 from convergence.resources.support import SUPPORTED, SupportStatus
@@ -155,6 +156,16 @@ def no_time() -> float:
     return 0.0
 
 
+def no_credentials() -> Credentials:
+    """The default of `Call.credentials`.
+
+    :raises FinalFailure: there are none.
+    """
+    raise FinalFailure(
+        'This call acts for nobody: only the actions of a resource have credentials, in a deployment with Keystone.'
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[P]):
     """Everything a method of a resource type is told.
@@ -177,6 +188,8 @@ class Call(Generic[P]):
     :param type_name: the name of the resource's type; empty where nobody needs it.
     :param nested: the stack that is the object of a resource, for the types of `convergence.resources.nested`.
     :param software: the software configurations and deployments of the project.
+    :param credentials: with which to act for the user of the stack in the cloud; for types that need them, when they
+        do. Raises `FinalFailure` where there are none: ask before anything is made.
     """
 
     properties: P
@@ -199,6 +212,7 @@ class Call(Generic[P]):
     type_name: str = ''
     nested: NestedStacks = NO_STACK
     software: ProjectSoftware = NO_SOFTWARE
+    credentials: Callable[[], Credentials] = no_credentials
 
 
 class OptionalActions(Generic[P]):

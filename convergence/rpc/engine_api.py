@@ -112,8 +112,12 @@ class EngineApi:
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Accept a new stack. Its identity; the stack is CREATE_IN_PROGRESS by then."""
+        """Accept a new stack. Its identity; the stack is CREATE_IN_PROGRESS by then.
+
+        `credentials` are those that `plan_credentials` has told, with what has become known of them since.
+        """
 
     @operation
     def preview_stack(
@@ -138,8 +142,12 @@ class EngineApi:
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Give a stack a new goal; None as the template keeps the present one. Its identity."""
+        """Give a stack a new goal; None as the template keeps the present one. Its identity.
+
+        `credentials` as in `create_stack`.
+        """
 
     @operation
     def preview_update_stack(
@@ -161,8 +169,34 @@ class EngineApi:
         stack_identity: Identity,
         expected_traversal: str | None = None,
         leave: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin to delete a stack in whatever state; leave: names of resources whose objects stay."""
+        """Begin to delete a stack in whatever state; leave: names of resources whose objects stay.
+
+        `credentials` as in `create_stack`.
+        """
+
+    @operation
+    def plan_credentials(
+        self,
+        context: RequestContext,
+        kind: str,
+        roles: Sequence[str],
+        secret: str | None = None,
+        stack_identity: Identity | None = None,
+        repair: bool | None = None,
+    ) -> Document:
+        """Which credentials an operation of the caller is to bring: their id, and whether the stack has them already.
+
+        If not, they are about to be made. With `repair` only those are replaced with which the stack cannot act.
+
+        `kind`: a `convergence.credentials.model.Method`. `roles`: what they are to pass on. `secret`: that of an
+        application credential, sealed.
+        """
+
+    @operation
+    def discard_credentials(self, context: RequestContext, credentials_id: str) -> None:
+        """The operation for which credentials were planned is refused: remove them."""
 
     @operation
     def stack_cancel_update(

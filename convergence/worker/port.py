@@ -11,6 +11,8 @@ from convergence.core.claim import Claim
 from convergence.core.finish import Parked
 from convergence.core.rows import ReceivedSignal
 from convergence.core.software import SoftwareRowsPort
+from convergence.credentials.model import Credentials
+from convergence.resources.contract import no_credentials
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.worker.storable import MOST_BYTES
 
@@ -51,6 +53,14 @@ NO_NESTING = NoNesting()
 """The default of `WorkerPort.nested`."""
 
 
+def none_of_stack(stack_id: str) -> Credentials:
+    """The default of `WorkerPort.credentials`.
+
+    :raises FinalFailure: there are none.
+    """
+    return no_credentials()
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerPort:
     """What a runner needs of the worker that it works for.
@@ -64,6 +74,7 @@ class WorkerPort:
     :param most_bytes: what a resource may store of each kind, as JSON.
     :param nested: the nested stacks that the worker has to do with.
     :param software: where software configurations and deployments are kept.
+    :param credentials: those with which the stack of that id acts for its user.
     """
 
     record: Callable[[Claim, Parked], bool]
@@ -75,3 +86,4 @@ class WorkerPort:
     most_bytes: int = MOST_BYTES
     nested: NestingPort = NO_NESTING
     software: SoftwareRowsPort | None = None
+    credentials: Callable[[str], Credentials] = none_of_stack

@@ -140,7 +140,13 @@ class Runner:
         signals = partial(heard_by, resource, pending, self._around.signals)
         holder = Holder(resource.id, resource.fence)
         software = ProjectSoftware(self._around.software, claim.stack.project_id, holder)
-        attempt.call = replace(call, age_s=lambda: attempt.age_s, signals=signals, software=software)
+        attempt.call = replace(
+            call,
+            age_s=lambda: attempt.age_s,
+            signals=signals,
+            software=software,
+            credentials=partial(self._around.credentials, claim.stack.id),
+        )
         if kind.nests:
             attempt.call = replace(attempt.call, nested=self._around.nested(claim))
         return attempt

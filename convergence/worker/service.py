@@ -13,6 +13,7 @@ from convergence import logs
 from convergence.concurrency import Event, Task, sleep
 from convergence.core.claim import Worker
 from convergence.core.interrupt import NO_NODE
+from convergence.credentials.model import Credentials
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
@@ -23,7 +24,7 @@ from convergence.worker.attempt import Pace
 from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
-from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, wait
+from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
 from convergence.worker.recent import Recent
 from convergence.worker.runner import Runner
 from convergence.worker.snapshot_removal import SnapshotRemoval
@@ -83,6 +84,7 @@ class WorkerService:
     """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead.
 
     :param nested: the nested stacks that it has to do with; see `convergence.worker.nested`.
+    :param credentials: those of the stack of that id; see `convergence.worker.credentials`.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class WorkerService:
         new_id: Callable[[], str],
         timing: Timing = Timing(),
         nested: NestingPort = NO_NESTING,
+        credentials: Callable[[str], Credentials] = none_of_stack,
     ) -> None:
         self.id = new_id()
         self._store = store = ports.store
@@ -137,6 +140,7 @@ class WorkerService:
             options.max_stored_bytes,
             nested,
             ports.software,
+            credentials,
         )
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after
@@ -150,7 +154,9 @@ class WorkerService:
             grace_s=options.cancel_grace_s,
             window=options.dispatch_window,
         )
-        self._snapshot_removal = SnapshotRemoval(ports.snapshots, ports.reader, registry, self._groups, nested)
+        self._snapshot_removal = SnapshotRemoval(
+            ports.snapshots, ports.reader, registry, self._groups, nested, credentials
+        )
         self._maintenance = Maintenance(
             ports,
             dispatcher,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,6 +11,7 @@ from convergence import logs
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.interrupt import NO_NODE
 from convergence.core.rows import SnapshotItem
+from convergence.credentials.model import Credentials
 from convergence.db.ports import ReaderPort, SnapshotsPort
 from convergence.resources.contract import ObjectNotFound
 from convergence.resources.invocation import Subject, build_call
@@ -17,7 +19,7 @@ from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import secret_properties
 from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.port import NO_NESTING, NestingPort
+from convergence.worker.port import NO_NESTING, NestingPort, none_of_stack
 from convergence.worker.storable import text_of
 
 LOG = logging.getLogger(__name__)
@@ -36,12 +38,14 @@ class SnapshotRemoval:
         registry: Registry,
         groups: ThreadGroups,
         nested: NestingPort = NO_NESTING,
+        credentials: Callable[[str], Credentials] = none_of_stack,
     ) -> None:
         self._nested = nested
         self._rows = rows
         self._reader = reader
         self._registry = registry
         self._groups = groups
+        self._credentials = credentials
 
     def __call__(self) -> None:
         """Do it once."""
@@ -69,6 +73,7 @@ class SnapshotRemoval:
                 strictness=Strictness.LENIENT,
                 cancelled=task.cancelled.is_set,
             )
+            call = replace(call, credentials=partial(self._credentials, item.stack_id))
             if kind.nests:
                 call = replace(call, nested=self._nested.kept(item.physical_id or '', subject.project_id))
             with task.killable():

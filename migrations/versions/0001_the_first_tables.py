@@ -148,6 +148,7 @@ def upgrade() -> None:
         sa.Column('nested_depth', sa.Integer(), nullable=False),
         sa.Column('resource_count', sa.Integer(), nullable=False),
         sa.Column('type_rules', LONG_TEXT, nullable=True),
+        sa.Column('credentials_id', sa.String(length=36), nullable=True),
         sa.Column('planned', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
@@ -156,6 +157,7 @@ def upgrade() -> None:
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
+    op.create_index(op.f('ix_stack_credentials_id'), 'stack', ['credentials_id'], unique=False)
     op.create_index('ix_stack_deleted_at', 'stack', ['deleted_at'], unique=False)
     op.create_index(op.f('ix_stack_parent_id'), 'stack', ['parent_id'], unique=False)
     op.create_index(op.f('ix_stack_parent_resource_id'), 'stack', ['parent_resource_id'], unique=False)
@@ -325,10 +327,33 @@ def upgrade() -> None:
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
+    op.create_table(
+        'credentials',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('user_id', sa.String(length=255), nullable=False),
+        sa.Column('method', sa.String(32), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=True),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('attempts', sa.Integer(), nullable=False),
+        sa.Column('reason', LONG_TEXT, nullable=False),
+        sa.Column('again_at', sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_credentials')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_credentials_status_again_at', 'credentials', ['status', 'again_at'], unique=False)
+    op.create_index(op.f('ix_credentials_stack_id'), 'credentials', ['stack_id'], unique=False)
 
 
 def downgrade() -> None:
     """Back."""
+    op.drop_index(op.f('ix_credentials_stack_id'), table_name='credentials')
+    op.drop_index('ix_credentials_status_again_at', table_name='credentials')
+    op.drop_table('credentials')
     op.drop_table('snapshot_item')
     op.drop_index('ix_snapshot_deleting', table_name='snapshot')
     op.drop_index('ix_snapshot_stack_id', table_name='snapshot')
@@ -348,6 +373,7 @@ def downgrade() -> None:
     op.drop_table('sync_point')
     op.drop_index('ix_stack_project_id_created_at', table_name='stack')
     op.drop_index('ix_stack_deleted_at', table_name='stack')
+    op.drop_index(op.f('ix_stack_credentials_id'), table_name='stack')
     op.drop_table('stack')
     op.drop_table('service')
     op.drop_index('ix_resource_status_owner', table_name='resource')

@@ -20,6 +20,14 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/rpc/engine_api.py'): 'every operation, declared in one place',
     ('wide_functions', 'convergence/rpc/engine_api.py'): 'what the field has in the body of a deployment',
     (
+        'wide_functions',
+        'convergence/engine/operations/stacks.py create_stack',
+    ): 'the arguments of the field, each by its name, and the credentials that come with them',
+    (
+        'wide_functions',
+        'convergence/engine/operations/stacks.py update_stack',
+    ): 'the arguments of the field, each by its name, and the credentials that come with them',
+    (
         'large_classes',
         'convergence/simulator/crew.py Crew',
     ): 'it is messenger and processes at once, as its threads see it',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +12,7 @@ from convergence.api import submissions, views
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
 from convergence.api.faults import message
+from convergence.api.lending import lent
 from convergence.rpc.engine_api import EngineApi, StackQuery
 
 FILTERS = (
@@ -105,13 +105,13 @@ def create(call: ApiCall) -> ApiAnswer:
     options = submissions.options(
         call.body, adopt_stack_data=call.body.get('adopt_stack_data'), idempotency_key=idempotency_key(call)
     )
-    identity = call.ask(
-        EngineApi.create_stack,
-        stack_name=call.body['stack_name'],
-        template=submissions.template(call.body, required=not call.body.get('adopt_stack_data')),
-        args=options,
+    arguments = {
+        'stack_name': call.body['stack_name'],
+        'template': submissions.template(call.body, required=not call.body.get('adopt_stack_data')),
+        'args': options,
         **submissions.arguments(call.body),
-    )
+    }
+    identity = lent(call, lambda credentials: call.ask(EngineApi.create_stack, **arguments, credentials=credentials))
     made = {'id': identity['stack_id'], 'links': [views.link(call.base, identity)]}
     return ApiAnswer({'stack': made}, headers={'Location': views.url(call.base, identity)})
 
@@ -130,14 +130,23 @@ def preview(call: ApiCall) -> ApiAnswer:
 
 def update(call: ApiCall) -> ApiAnswer:
     """Give a stack a new goal, whole."""
-    _update(call, EngineApi.update_stack, expected_traversal=expected_traversal(call))
+    _accept_update(call)
     return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
 
 def patch(call: ApiCall) -> ApiAnswer:
     """Give a stack a new goal: what is not sent stays as it is."""
-    _update(call, EngineApi.update_stack, existing=True, expected_traversal=expected_traversal(call))
+    _accept_update(call, existing=True)
     return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
+
+
+def _accept_update(call: ApiCall, *, existing: bool | None = None) -> None:
+    arguments = _update_arguments(call, existing=existing, expected_traversal=expected_traversal(call))
+    lent(
+        call,
+        lambda credentials: call.about_stack(EngineApi.update_stack, **arguments, credentials=credentials),
+        stack_identity=call.identity,
+    )
 
 
 def preview_update(call: ApiCall) -> ApiAnswer:
@@ -152,23 +161,27 @@ def preview_patch(call: ApiCall) -> ApiAnswer:
 
 def _preview_update(call: ApiCall, *, existing: bool | None = None) -> Any:
     show_nested = call.query.flag('show_nested', empty=True) or None
-    return _update(call, EngineApi.preview_update_stack, existing=existing, show_nested=show_nested)
+    arguments = _update_arguments(call, existing=existing, show_nested=show_nested)
+    return call.about_stack(EngineApi.preview_update_stack, **arguments)
 
 
-def _update(call: ApiCall, operation: Callable[..., Any], *, existing: bool | None = None, **more: Any) -> Any:
+def _update_arguments(call: ApiCall, *, existing: bool | None = None, **more: Any) -> dict[str, Any]:
     body = call.body or {}
-    return call.about_stack(
-        operation,
-        template=submissions.template(body, required=not existing),
-        args=submissions.options(body, existing=existing, **more),
+    return {
+        'template': submissions.template(body, required=not existing),
+        'args': submissions.options(body, existing=existing, **more),
         **submissions.arguments(body),
-    )
+    }
 
 
 def delete(call: ApiCall) -> ApiAnswer:
     """Begin to delete a stack. The objects of resources named with leave=NAME, as often as needed, are left behind."""
-    call.about_stack(
-        EngineApi.delete_stack, expected_traversal=expected_traversal(call), leave=call.query.texts('leave')
+    arguments: dict[str, Any] = {'expected_traversal': expected_traversal(call), 'leave': call.query.texts('leave')}
+    lent(
+        call,
+        lambda credentials: call.about_stack(EngineApi.delete_stack, **arguments, credentials=credentials),
+        stack_identity=call.identity,
+        repair=True,
     )
     return ApiAnswer()
 

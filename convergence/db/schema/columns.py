@@ -178,8 +178,9 @@ class Word(sqlalchemy.types.TypeDecorator[Any]):
     impl = sqlalchemy.String(16)
     cache_ok = True
 
-    def __init__(self, kind: type[StrEnum]) -> None:
+    def __init__(self, kind: type[StrEnum], length: int = 16) -> None:
         super().__init__()
+        self.impl = sqlalchemy.String(length)
         self.kind = kind
 
     @override

@@ -12,6 +12,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, Meta
 
 from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Pending, Retry
+from convergence.credentials.model import CredentialsStatus, Method
 from convergence.db.schema.columns import LONG_TEXT, Figures, JsonText, Series, Valued, Word
 
 METADATA = MetaData(
@@ -53,6 +54,7 @@ STACK = Table(
     Column('nested_depth', Integer, nullable=False),
     Column('resource_count', Integer, nullable=False),
     Column('type_rules', Figures),
+    Column('credentials_id', ID, index=True),
     Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
@@ -267,6 +269,24 @@ SNAPSHOT_ITEM = Table(
     Column('data', JsonText, nullable=False),
     Column('kept', JsonText, nullable=False),
     Column('attempted_at', Double),  # when somebody last began to delete it
+    **OPTIONS,
+)
+
+CREDENTIALS = Table(
+    'credentials',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('project_id', String(64), nullable=False),
+    Column('user_id', NAME, nullable=False),
+    Column('method', Word(Method, 32), nullable=False),
+    Column('status', Word(CredentialsStatus), nullable=False),
+    Column('content', JsonText(dict, lenient=True), nullable=False),
+    Column('stack_id', ID, index=True),
+    Column('created_at', Double, nullable=False),
+    Column('attempts', Integer, nullable=False),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('again_at', Double),  # before that nobody tries to remove it
+    Index('ix_credentials_status_again_at', 'status', 'again_at'),
     **OPTIONS,
 )
 

@@ -14,8 +14,10 @@ from sqlalchemy.engine import Connection
 from convergence.core import effects
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
+from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import (
+    CREDENTIALS,
     EVENT,
     RESOURCE,
     SIGNAL,
@@ -30,7 +32,7 @@ from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import LAST, Ready
-from convergence.errors import Conflict, StackExists
+from convergence.errors import ActionInProgress, Conflict, StackExists
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -161,6 +163,12 @@ WAITING_FOR = (
 )
 _HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
 _FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
+# Whoever removes credentials locks their row first and looks for references afterwards.
+REFER_TO_CREDENTIALS = (
+    update(CREDENTIALS)
+    .where(CREDENTIALS.c.id == bindparam('key'), CREDENTIALS.c.status == CredentialsStatus.MADE)
+    .values(stack_id=func.coalesce(CREDENTIALS.c.stack_id, bindparam('of_stack')))
+)
 NOBODY = '-'
 # A DELETE takes no hint. In this form no index serves the owner: that one would lead by all rows of a worker.
 DELETE_RESOURCE = delete(RESOURCE).where(
@@ -181,6 +189,7 @@ def _insert_stack(connection: Connection, effect: effects.InsertStack, ready: Re
         connection.execute(insert(STACK), {**_values(stack), 'live_name': stack.name})
     except db_exception.DBDuplicateEntry:
         raise StackExists(f'The Stack ({stack.name}) already exists.') from None
+    _refer_to_credentials(connection, stack.credentials_id, stack.id)
 
 
 def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Ready) -> None:
@@ -192,6 +201,16 @@ def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Re
     if effect.traversal_id is not None:
         values['present'] = effect.traversal_id
     _expect_one(connection.execute(statement, values).rowcount, f'stack {effect.stack_id}')
+    _refer_to_credentials(connection, effect.changes.get('credentials_id'), effect.stack_id)
+
+
+def _refer_to_credentials(connection: Connection, credentials_id: str | None, stack_id: str) -> None:
+    """A stack gets credentials, unless somebody has begun to remove them because no stack had them for long."""
+    if credentials_id is None:
+        return
+    referred = connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
+    if referred.rowcount != 1:
+        raise ActionInProgress('The request has taken so long that its credentials are being removed; repeat it.')
 
 
 @cache

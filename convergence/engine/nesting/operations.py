@@ -12,13 +12,14 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.adoption import brings_nested
+from convergence.core.changes import StackChange
 from convergence.core.effects import Decision, UpdateStack
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
 from convergence.core.nesting import is_tidy, is_wanted, may_act
 from convergence.core.plan import Request
 from convergence.core.rows import Resource, Snapshot, Stack, Template
 from convergence.core.views import PlanView
-from convergence.db.ports import ReaderPort, SnapshotsPort
+from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.beginnings import Beginnings
@@ -65,24 +66,24 @@ class Nesting:
 
     def __init__(
         self,
-        reader: ReaderPort,
+        ports: Ports,
         goals: Goals,
         traversals: Traversals,
         types: Registry,
         limits: NestingLimits,
         new_id: Callable[[], str],
-        snapshots: SnapshotsPort,
     ) -> None:
-        self._reader = reader
+        self._reader = reader = ports.reader
         self._goals = goals
         self._traversals = traversals
         self.wants = Wants(reader, goals, types)
         self._limits = limits
         self._new_id = new_id
+        self._credentials = ports.credentials
         self._present = Present(reader, goals)
         self._beginnings = Beginnings(traversals)
-        plans = SnapshotPlans(reader, goals, snapshots)
-        self.snapshots = NestedSnapshots(plans, snapshots, traversals, self._beginnings)
+        plans = SnapshotPlans(reader, goals, ports.snapshots)
+        self.snapshots = NestedSnapshots(plans, ports.snapshots, traversals, self._beginnings)
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -126,13 +127,22 @@ class Nesting:
             self._traversals.cancel_with(around, stack_id, resource_id)
 
     def release(self, stack_id: str, resource_id: str) -> None:
-        """The resource of a nested stack is gone and the stack stays: from now on it is in no other."""
+        """The resource of a nested stack is gone and the stack stays: from now on it is in no other.
+
+        It goes on to act with the credentials that it had from there.
+        """
+        credentials_id = self._credentials.of_stack(stack_id)
 
         def decide(view: PlanView) -> Decision[None]:
             stack = view.stack
             if stack is None or stack.parent_resource_id != resource_id or stack.deleted_at is not None:
                 return Decision(None)
-            free = UpdateStack(stack.id, stack.traversal_id, {'parent_id': None, 'parent_resource_id': None})
+            changes: StackChange = {
+                'parent_id': None,
+                'parent_resource_id': None,
+                **({'credentials_id': credentials_id} if credentials_id != stack.credentials_id else {}),
+            }
+            free = UpdateStack(stack.id, stack.traversal_id, changes)
             return Decision(None, (free,))
 
         self._traversals.decide(StackAlone(stack_id, resource_id), decide)
@@ -320,7 +330,11 @@ class Nesting:
         kept: Snapshot | None = None,
     ) -> tuple[Request, template.Compiled]:
         request = Request(
-            action, Goal(), cancels=held.traversal.cancels, stack_changes={'type_rules': held.stack.type_rules}
+            action,
+            Goal(),
+            cancels=held.traversal.cancels,
+            # Whoever has updated the nested stack by itself has said nothing about what it is given from above.
+            stack_changes={'type_rules': held.stack.type_rules, 'credentials_id': None},
         )
         request, compiled = self._towards(stack, submission, Permits(held.stack.type_rules), request)
         if kept is not None:

@@ -14,9 +14,10 @@ from convergence.core.plan import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.core.ways import Answer, Operation
-from convergence.db.ports import ReaderPort
+from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, ReaderPort
 from convergence.engine.caller import Caller
 from convergence.engine.operations.adoption import Adoption
+from convergence.engine.operations.credentials import Given
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackOptions
@@ -57,6 +58,7 @@ class Stacks:
         traversals: Traversals,
         limits: StackLimits,
         new_id: Callable[[], str],
+        credentials: CredentialsPort = NO_CREDENTIALS,
     ) -> None:
         self.reader = reader
         self.goals = goals
@@ -64,6 +66,7 @@ class Stacks:
         self._traversals = traversals
         self._limits = limits
         self._new_id = new_id
+        self._credentials = credentials
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -76,6 +79,7 @@ class Stacks:
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
         """Accept a new stack; its identity. Arguments as in the field's RPC of the same name.
 
@@ -97,6 +101,9 @@ class Stacks:
         try:
             stack, compiled = self.prospective(context, stack_name, options, submission)
             stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
+            lent = Given.of(self._credentials, credentials)
+            if lent is not None:
+                stack = replace(stack, credentials_id=lent.id)
             request = self._request(action, stack, submission, compiled, options, context, self._may_create)
             if adoption is not None:
                 request = replace(request, offered=adoption.offered)
@@ -119,6 +126,7 @@ class Stacks:
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
         """Accept a new goal for a stack, at any time; its identity.
 
@@ -127,25 +135,31 @@ class Stacks:
         options = StackOptions.of(args)
         if not options.existing and options.tags is None:
             options = replace(options, tags=())
+        lent = None
         for _ in range(ROUNDS):
             try:
                 proposal = self.proposed(context, stack_identity, options, template, params, files, environment_files)
-                return self._update(context, proposal, options)
+                lent = lent or Given.of(self._credentials, credentials)
+                return self._update(context, proposal, options, lent)
             except Overtaken:
                 continue
         raise errors.ActionInProgress(f'Stack {_called(stack_identity)} keeps changing; repeat the update.')
 
-    def _update(self, context: Caller, proposal: Proposal, options: StackOptions) -> Document:
+    def _update(self, context: Caller, proposal: Proposal, options: StackOptions, lent: Given | None) -> Document:
         stack, submission, compiled = proposal
 
         def guard(view: PlanView) -> None:
             assert view.stack is not None
             require_traversal(view.stack, options.expected_traversal)
             may_get_goal(view.stack)
+            if lent is not None:
+                lent.require(view.stack)
             if options.existing and view.stack.template_id != stack.template_id:
                 raise Overtaken(f'stack {stack.name} has got another goal')
 
         request = self._request(Action.UPDATE, stack, submission, compiled, options, context, guard)
+        if lent is not None and lent.is_new:
+            request = replace(request, stack_changes={**request.stack_changes, 'credentials_id': lent.id})
         self._traversals.start(stack, request)
         self._keep(request, compiled)
         return identity(stack)
@@ -156,6 +170,7 @@ class Stacks:
         stack_identity: Document,
         expected_traversal: str | None = None,
         leave: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> None:
         """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing.
 
@@ -165,6 +180,7 @@ class Stacks:
         """
         stack = self.find(context, stack_identity)
         leaves = frozenset(leave or ())
+        lent = Given.of(self._credentials, credentials)
 
         def guard(view: PlanView) -> None:
             require_traversal(view.stack, expected_traversal)
@@ -181,6 +197,7 @@ class Stacks:
                     request_id=context.request_id,
                     cancels=True,
                     leaves=leaves,
+                    stack_changes={'credentials_id': lent.id} if lent is not None and lent.is_new else {},
                     beside=lambda view: (DeleteSnapshots(stack.id),),
                 ),
             )

@@ -1,0 +1,87 @@
+"""Removes credentials that no stack needs any more: the last that is done of a stack.
+
+Not in the sweeper's own thread: a Keystone that does not answer holds up nothing else. Every engine looks; each row is
+handed out to one of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from convergence.concurrency import Event, start_thread
+from convergence.credentials.model import StoredCredentials
+from convergence.db.ports import CredentialsPort
+from convergence.errors import ConvergenceError, DatabaseUnavailable
+
+LOG = logging.getLogger(__name__)
+
+LIMIT = 100
+"""Most that are looked at in one turn."""
+
+
+class Remover(Protocol):
+    """Removes credentials: the part of `convergence.credentials.keystone.Keystone` that engines need."""
+
+    def remove(self, stored: StoredCredentials) -> None:
+        """Remove credentials. That there are none (any more) is success."""
+
+
+class CredentialRemoval:
+    """Looks for what is kept in vain, again and again.
+
+    :param interval_s: seconds between two turns.
+    :param settles_s: for how many seconds credentials that no stack has had may still get one.
+    """
+
+    def __init__(self, rows: CredentialsPort, keystone: Remover, interval_s: float, settles_s: float) -> None:
+        self._rows = rows
+        self._keystone = keystone
+        self._interval_s = interval_s
+        self._settles_s = settles_s
+        self._stopping = Event()
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        start_thread('credentials', self._run)
+
+    def stop(self) -> None:
+        """End after what is being removed."""
+        self._stopping.set()
+
+    def turn(self) -> int:
+        """See what is needed no more, and remove what can be; how many were removed.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next turn.
+        """
+        self._rows.drop_unwanted(self._settles_s, LIMIT)
+        return sum(self._remove(each) for each in self._rows.take_unwanted(LIMIT))
+
+    def _remove(self, unwanted: StoredCredentials) -> bool:
+        try:
+            self._keystone.remove(unwanted)
+        except DatabaseUnavailable:
+            raise
+        except ConvergenceError as error:
+            LOG.warning(
+                'Credentials %s (%s of user %s in project %s) are not needed any more, and not removed yet: %s',
+                unwanted.id,
+                unwanted.method,
+                unwanted.user_id,
+                unwanted.project_id,
+                error,
+            )
+            self._rows.not_yet(unwanted, str(error))
+            return False
+        LOG.info('Removed credentials %s of user %s', unwanted.id, unwanted.user_id)
+        self._rows.forget(unwanted.id)
+        return True
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._interval_s):
+            try:
+                self.turn()
+            except DatabaseUnavailable as error:
+                LOG.warning('Credentials are not looked after: %s', error)
+            except Exception:
+                LOG.exception('Credentials are not looked after')
