@@ -99,7 +99,7 @@ class Heartbeat:
         try:
             self._roster.leave(self._presence.id)
         except Exception as error:  # noqa: BLE001 - we are leaving anyhow; the lease will run out
-            LOG.warning('Could not sign off: %s', error)
+            LOG.warning('This process could not sign off; its lease has to run out: %s', error)
 
     def _run(self) -> None:
         while not self._stopping.wait(self._interval_s):
@@ -107,7 +107,7 @@ class Heartbeat:
             try:
                 known = self._roster.beat(self._presence.id, self._told())
             except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
-                LOG.warning('No heartbeat: %s', error)
+                LOG.warning('This process could not send its heartbeat: %s', error)
                 continue
             if self._stopping.is_set():
                 return
@@ -143,7 +143,7 @@ class Heartbeat:
             try:
                 self._on_beat()
             except Exception as error:  # noqa: BLE001 - the next beat tries again
-                LOG.warning('After a heartbeat: %s', error)
+                LOG.warning('This process could not do what follows a heartbeat: %s', error)
 
     def holds(self) -> bool:
         """Whether a heartbeat was committed within the lease: the process is known, and its database answers."""
@@ -166,7 +166,7 @@ class Heartbeat:
         try:
             self._on_lost()
         except Exception:
-            LOG.exception('After the loss of the lease')
+            LOG.exception('This process has failed to end its work after the loss of its lease')
 
     def _register(self) -> None:
         known = self._presence
@@ -179,4 +179,4 @@ class Heartbeat:
             self._register()
             self._committed(begun)
         except Exception as error:  # noqa: BLE001 - the next beat tries again
-            LOG.warning('Could not register again: %s', error)
+            LOG.warning('This process could not register again: %s', error)

@@ -281,7 +281,7 @@ def _fail(request: falcon.Request, response: falcon.Response, error: Exception, 
             exc_info=None if isinstance(error, errors.ConvergenceError) else error,
         )
     elif status is HTTPStatus.SERVICE_UNAVAILABLE:
-        LOG.warning('%s %s cannot be served: %s', request.method, request.path, error)
+        LOG.warning('The API cannot serve %s %s: %s', request.method, request.path, error)
     for name, value in faults.headers_of(error).items():
         response.set_header(name, value)
     discovery.write(response, status, faults.body_of(error, request.method, guest=is_signal_path(request.path)))

@@ -70,7 +70,7 @@ NOT_READY: Mapping[type[errors.ConvergenceError], str] = {
 
 def _told(path: str, error: errors.ConvergenceError) -> str:
     """What a probe may say of an error: nothing of the inside, which the log tells."""
-    LOG.warning('GET %s finds the installation not ready: %s', path, error)
+    LOG.warning('GET %s finds that the installation is not ready: %s', path, error)
     return next(NOT_READY[kind] for kind in type(error).__mro__ if kind in NOT_READY)
 
 

@@ -241,7 +241,7 @@ class _Refusals:
                 f'. Let the process open more files than [api] max_connections ({connections}), with LimitNOFILE= of '
                 'systemd; or lower that option'
             )
-        LOG.error('No connection can be accepted: %s%s', error.strerror, cure)
+        LOG.error('The API cannot accept connections: %s%s', error.strerror, cure)
 
 
 class Accepted(Connection):

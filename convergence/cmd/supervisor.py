@@ -99,7 +99,7 @@ class Supervisor:
         with ProcessSignals(*CAUGHT) as signals:
             for child in self._children:
                 self._start(child)
-            LOG.info('%s: %d processes', self._name, len(self._children))
+            LOG.info('%s runs %d processes', self._name, len(self._children))
             while True:
                 received = signals.wait(self._pause_s())
                 if received in STOP:
@@ -191,7 +191,7 @@ class Supervisor:
             # Not only on a signal: one that came while another was read is noted only once.
             received = signals.wait(min(max(left_s, 0.0), 1.0)) if self._alive() else None
             if received in STOP or left_s <= 0:
-                LOG.warning('%s: killing what has not ended; others take over what it held', self._name)
+                LOG.warning('%s kills the processes that have not ended; others take over what they held', self._name)
                 self._signal(signal.SIGKILL)
                 ends = float('inf')
         return 0 if not any(codes) else 1

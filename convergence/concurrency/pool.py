@@ -131,7 +131,7 @@ class Pool:
             try:
                 job.call()
             except BaseException:
-                LOG.exception('%s: a call failed', self.name)
+                LOG.exception('A task of %s has failed', self.name)
             with self._changed:
                 job.finished = True
                 if job.lost:

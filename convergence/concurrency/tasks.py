@@ -206,7 +206,7 @@ class Group:
             self._ended(task, killed)
         except BaseException as error:
             if log:
-                LOG.exception('%s: task %s failed', self.name, task.name)
+                LOG.exception('A thread of %s has failed in task %s', self.name, task.name)
             self._ended(task, error)
             raise
         else:
@@ -247,4 +247,4 @@ class Group:
         try:
             self._left(task)
         except Exception:
-            LOG.exception('%s: task %s was given up, and whoever is to see to it has failed', self.name, task.name)
+            LOG.exception('%s has given up task %s, and has failed to tell of it', self.name, task.name)

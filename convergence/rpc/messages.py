@@ -59,7 +59,7 @@ def refuse(method: str, problem: str) -> Invalid:
     text = f'{method}: {problem}; sender and receiver may be of different versions'
     if (method, problem) not in _logged:
         _logged.add((method, problem))
-        LOG.warning('Refused a message. %s', text)
+        LOG.warning('This process refuses a message. %s', text)
     return Invalid(text)
 
 

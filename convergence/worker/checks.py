@@ -100,7 +100,7 @@ class NodeChecks:
         try:
             committed = self._steps.begin(traversal_id, number)
         except ConvergenceError as error:
-            LOG.warning('Node %d is left to the sweeper: %s', number, error)
+            LOG.warning('This worker leaves node %d to the sweeper: %s', number, error)
             return
         if committed is None:
             LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
@@ -146,7 +146,11 @@ class NodeChecks:
         try:
             committed = self._steps.not_begun(claim)
         except ConvergenceError as error:
-            LOG.warning('%s is not given back yet, it will be when it is missed: %s', claim.resource.name, error)
+            LOG.warning(
+                'This worker cannot give back %s; the sweeper takes it when it misses it: %s',
+                claim.resource.name,
+                error,
+            )
         else:
             if committed is not None:
                 self._dispatcher.attend(committed)

@@ -109,9 +109,9 @@ class Maintenance:
             except DatabaseUnavailable:
                 raise
             except Conflict as error:
-                LOG.info('Worker maintenance: task %s is left for the next heartbeat: %s', task.__name__, error)
+                LOG.info('This worker leaves its task %s for the next heartbeat: %s', task.__name__, error)
             except Exception:
-                LOG.exception('Worker maintenance: task %s failed', task.__name__)
+                LOG.exception('This worker has failed in its task %s', task.__name__)
 
     @property
     def fitness(self) -> Fitness:
@@ -134,7 +134,7 @@ class Maintenance:
             return
         withdrawn = self._groups.withdraw()
         if withdrawn:
-            LOG.warning('No thread has come free for a while, %d checks are handed on', len(withdrawn))
+            LOG.warning('No thread of this worker has come free for a while; it hands on %d checks', len(withdrawn))
         for check in withdrawn:
             self.hand_on(check)
 
@@ -146,7 +146,7 @@ class Maintenance:
         held = {(resource.id, resource.fence) for resource in self._ports.roster.held_by(self._settings.worker.id)}
         forgotten = held - self._checks.holding()
         for resource_id, fence in sorted(forgotten & self._forgotten):
-            LOG.warning('Giving back resource %s, which nothing works on', resource_id)
+            LOG.warning('This worker gives back resource %s, on which it does not work', resource_id)
             self._give_back(resource_id, fence)
         self._forgotten = frozenset(forgotten)
 
@@ -184,7 +184,7 @@ class Maintenance:
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
         for task, claim in self._checks.overdue():
-            LOG.warning('%s of %s has timed out and is stopped', claim.action, claim.resource.name)
+            LOG.warning('This worker stops %s of %s, whose time is over', claim.action, claim.resource.name)
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 
     def interrupt_left(self) -> None:
@@ -213,7 +213,7 @@ class Maintenance:
             older_than_s /= BETWEEN_SWEEPS
         found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.window)
         if found:
-            LOG.warning('Ready nodes of which this worker was not told, and which it takes: %d', len(found))
+            LOG.warning('This worker takes %d ready nodes of which nobody has told it', len(found))
         for node in found:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])

@@ -105,16 +105,20 @@ class Results:
                     LOG.error('The database has lost the claim under which this was done, look at it: %s', entry)
                     return None
                 if told_at is None or self._clock() - told_at >= TOLD_EVERY_S:
-                    LOG.warning('Not stored yet, and tried again until it is: %s (%s)', entry, error)
+                    LOG.warning(
+                        'This worker cannot store a result yet, and tries again until it can: %s (%s)', entry, error
+                    )
                     told_at = self._clock()
             except Exception as error:
                 refusals += 1
                 if refusals == REFUSALS:
                     raise
-                LOG.warning('Not stored, and tried again: %s (%s)', entry, error, exc_info=True)
+                LOG.warning(
+                    'This worker has failed to store a result, and tries again: %s (%s)', entry, error, exc_info=True
+                )
             else:
                 if attempt:
-                    LOG.info('Stored after %d further attempts: %s', attempt, entry)
+                    LOG.info('This worker has stored a result after %d further attempts: %s', attempt, entry)
                 return stored
             pause_s = PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
             self._pause(pause_s)

@@ -212,7 +212,7 @@ class WorkerService:
         self._cancelled.append(traversal_id)
         tasks = self._groups.stop(traversal_id, self._options.cancel_grace_s)
         if tasks:
-            LOG.info('Cancelling %d tasks of traversal %s', tasks, traversal_id)
+            LOG.info('This worker cancels %d tasks of traversal %s', tasks, traversal_id)
 
     # --- life -------------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class WorkerService:
         while self._is_busy() and time.monotonic() < ends:
             Event().wait(0.05)
         for unsaved in self._checks.unsaved():
-            LOG.error('Not stored when this worker had to end, look after its object: %s', unsaved)
+            LOG.error('This worker had to end before it could store a result; look after the object: %s', unsaved)
         return not self._is_busy()
 
     def _is_busy(self) -> bool:

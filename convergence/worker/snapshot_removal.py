@@ -83,7 +83,12 @@ class SnapshotRemoval:
         except TaskKilled:
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
-            LOG.warning('What is kept of %s for snapshot %s: not deleted yet: %s', item.name, item.snapshot_id, error)
+            LOG.warning(
+                'This worker cannot delete yet what is kept of %s for snapshot %s: %s',
+                item.name,
+                item.snapshot_id,
+                error,
+            )
             self._rows.not_yet(item, f'resources.{item.name}: {text_of(error)}; its deletion is repeated')
             return
         self._rows.forget(item)

@@ -103,7 +103,10 @@ class Steps:
         try:
             return self._finish(claim, Failed(NOT_STORABLE, physical_id=result.physical_id))
         except Exception:
-            LOG.error('Not stored, look after its object by hand: %s', Unsaved(claim, result.physical_id))
+            LOG.error(
+                'This worker cannot store a result; look after the object by hand: %s',
+                Unsaved(claim, result.physical_id),
+            )
             self.give_back(claim)
             raise
 
@@ -160,7 +163,7 @@ class Steps:
 
     def keep_track(self, claim: Claim, physical_id: str | None) -> Committed[Tracking] | None:
         """The row is somebody else's by now and the result is dropped; what was made must not be forgotten."""
-        LOG.warning('%s: somebody else holds the row by now, the result is dropped', claim.resource.name)
+        LOG.warning('This worker drops a result of %s: somebody else holds the row by now', claim.resource.name)
         if physical_id is None or physical_id == claim.resource.physical_id:
             return None
 
@@ -185,7 +188,9 @@ class Steps:
                 HeldResource(claim.resource.id, fence=fence), lambda view: release(view, fence, self._worker)
             )
         except Exception:  # noqa: BLE001 - whatever keeps it from being stored
-            LOG.warning('%s cannot even be given back; it will be when it is missed', claim.resource.name)
+            LOG.warning(
+                'This worker cannot even give back %s; the sweeper takes it when it misses it', claim.resource.name
+            )
 
 
 def _held(claim: Claim) -> HeldResource:

@@ -225,7 +225,7 @@ def test_a_worker_that_has_to_end_says_which_objects_nobody_knows_of(
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     token = harness.row(stack_id, 'r').token
     found = f'CREATE of r in stack {stack_id}: type Test::Thing, token {token}, physical id made'
-    assert said == [f'Not stored when this worker had to end, look after its object: {found}']
+    assert said == [f'This worker had to end before it could store a result; look after the object: {found}']
 
 
 def test_a_result_outlasts_the_lease_of_its_worker_where_nobody_has_taken_the_row(

@@ -182,7 +182,7 @@ def run(application: Application, environ: dict[str, Any], outlet: Outlet) -> No
     except ClientGone:
         pass
     except Exception:
-        LOG.exception('The application has failed')
+        LOG.exception('The application has failed to answer a request')
         outlet.fail()
     finally:
         with suppress(Exception):

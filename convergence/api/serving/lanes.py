@@ -124,7 +124,7 @@ class _Lane:
         try:
             self.pool.submit(self._run, client, work)
         except RuntimeError as error:
-            LOG.error('A request is not served: %s', error)
+            LOG.error('The API does not serve a request: %s', error)
             work.give_up()
             self._call_soon(lambda: self._end(client))
 

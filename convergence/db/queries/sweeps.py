@@ -367,9 +367,9 @@ class Sweeps(NestedSweeps):
             except DatabaseUnavailable:
                 raise
             except Conflict as error:
-                LOG.info('The nodes of traversal %s are left for the next sweep: %s', traversal_id, error)
+                LOG.info('The sweeper leaves the nodes of traversal %s for the next sweep: %s', traversal_id, error)
             except Exception:
-                LOG.exception('The nodes of traversal %s are not removed', traversal_id)
+                LOG.exception('The sweeper has failed to remove the nodes of traversal %s', traversal_id)
                 self._not_purged.failed(traversal_id)
             else:
                 self._not_purged.succeeded(traversal_id)
@@ -394,7 +394,7 @@ class Sweeps(NestedSweeps):
             return 0
         removed = 0
         for stack_id in deleted_stacks(self._store, self._keep.deleted_s, limit):
-            LOG.info('All that is left of stack %s, deleted long ago, is removed', stack_id)
+            LOG.info('The sweeper has removed all that was left of stack %s, deleted long ago', stack_id)
             removed += remove_stack(self._store, stack_id)
         return removed
 

@@ -45,5 +45,9 @@ def with_signals(
         )
         return kind.metadata(replace(call, software=ProjectSoftware(software, stack.project_id)))
     except Exception:
-        LOG.warning('The metadata of %s is shown without its signals', row.name, exc_info=True)
+        LOG.warning(
+            'The type of %s has failed to add its signals to the metadata, which is shown without them',
+            row.name,
+            exc_info=True,
+        )
         return metadata

@@ -62,4 +62,4 @@ class Sweeper:
             try:
                 self.sweep()
             except Exception as error:  # noqa: BLE001 - the database may be away; the next sweep tries again
-                LOG.warning('No sweep: %s', error)
+                LOG.warning('This engine cannot sweep, and tries again at the next interval: %s', error)

@@ -117,10 +117,10 @@ class SweepTasks:
         except DatabaseUnavailable:
             raise
         except Conflict as error:
-            LOG.info('Sweeping: %s is left for the next sweep: %s', name, error)
+            LOG.info('The sweeper leaves the task %s for the next sweep: %s', name, error)
             return 0
         except Exception:
-            LOG.exception('Sweeping: %s failed', name)
+            LOG.exception('The sweeper has failed in its task %s', name)
             return 0
 
     def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
@@ -139,10 +139,10 @@ class SweepTasks:
                 except DatabaseUnavailable:
                     raise
                 except Conflict as error:
-                    LOG.info('Sweeping: %s: %s is left for later: %s', name, found, error)
+                    LOG.info('The sweeper leaves the task %s of %s for later: %s', name, found, error)
                     backoff.failed(found)
                 except Exception:
-                    LOG.exception('Sweeping: %s: %s is left for later', name, found)
+                    LOG.exception('The sweeper leaves the task %s of %s for later', name, found)
                     backoff.failed(found)
                 else:
                     backoff.succeeded(found)
@@ -258,7 +258,7 @@ class SweepTasks:
             # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
             if time.monotonic() >= self._next_complaint:
                 stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
-                LOG.warning('No worker is running: %d nodes wait, of the stacks %s', len(waiting), stacks)
+                LOG.warning('No worker is running; %d nodes wait for one, of the stacks %s', len(waiting), stacks)
                 self._next_complaint = time.monotonic() + COMPLAINT_S
             return len(nodes)
         if waiting:
