@@ -199,9 +199,11 @@ _STACKS = (
         schemas.ACTION,
         Body.OPTIONAL,
     ),
-    _route(f'GET {STACK}/explain', traversals.explain, 'stack_explain', 'stacks:explain'),
-    _route(f'GET {STACK}/graph', traversals.graph, 'stack_graph', 'stacks:graph', query='format'),
-    _route(f'GET {STACK}/traversals', traversals.index, 'list_traversals', 'stacks:traversals', query='limit'),
+    _route(f'GET {STACK}/explain', traversals.explain, 'stack_explain', 'stacks:explain', query='nested_depth'),
+    _route(f'GET {STACK}/graph', traversals.graph, 'stack_graph', 'stacks:graph', query='format nested_depth'),
+    _route(
+        f'GET {STACK}/traversals', traversals.index, 'list_traversals', 'stacks:traversals', query='limit nested_depth'
+    ),
 )
 
 _RESOURCE = f'{STACK}/resources/{{resource_name}}'

@@ -222,11 +222,11 @@ class StackClient:
 
     def graph(self) -> Document:
         """Its resources, and what needs what."""
-        return dict(self.api.get(self.at('graph'))['graph'])
+        return dict(self.api.get(self.at('graph'), nested_depth=self.nested_depth)['graph'])
 
     def explain(self) -> Document:
         """Why it is as it is."""
-        return dict(self.api.get(self.at('explain'))['explanation'])
+        return dict(self.api.get(self.at('explain'), nested_depth=self.nested_depth)['explanation'])
 
     def outputs(self) -> list[Document]:
         """The outputs with their values."""

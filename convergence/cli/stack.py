@@ -16,14 +16,14 @@ from convergence.cli import (
     stack_snapshots,
     stack_transfers,
 )
-from convergence.cli.arguments import OUTPUT_IF_ANY, RESOURCE_IF_ANY, STACK, complete_resources
+from convergence.cli.arguments import NESTED_DEPTH, OUTPUT_IF_ANY, RESOURCE_IF_ANY, STACK, complete_resources
 from convergence.cli.client import Api
 from convergence.cli.exits import NotFound
 from convergence.cli.following import OperationStart, console, scene_of
 from convergence.cli.graph_text import graph_lines
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, harmless, say
-from convergence.cli.waiting import conclude, show_cause, watch
+from convergence.cli.waiting import conclude, show_cause, waiting_in, watch
 
 STACK_COLUMNS = ('id', 'stack_name', 'stack_status', 'creation_time', 'updated_time')
 RESOURCE_COLUMNS = ('resource_name', 'resource_type', 'resource_status', 'physical_resource_id', 'updated_time')
@@ -31,9 +31,6 @@ EVENT_COLUMNS = ('event_time', 'resource_name', 'resource_status', 'resource_sta
 OUTPUT_COLUMNS = ('output_key', 'output_value', 'description')
 HISTORY_COLUMNS = ('started_at', 'action', 'status', 'finished_at', 'reason', 'id')
 FRONTIER_COLUMNS = ('resource_name', 'resource_type', 'state', 'age_s', 'attempts', 'owner_host', 'last_error')
-NESTED_DEPTH = click.option(
-    '--nested-depth', type=click.IntRange(min=0), metavar='N', help='Those of nested stacks as well, N levels deep.'
-)
 
 
 def _located(columns: tuple[str, ...], nested_depth: int | None) -> tuple[str, ...]:
@@ -166,28 +163,34 @@ def events(
 @stack.command(epilog=EPILOG)
 @STACK
 @click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most.')
+@NESTED_DEPTH
 @printing
 @connected
-def history(api: Api, output: ResultPrinter, name: str, limit: int | None) -> None:
+def history(api: Api, output: ResultPrinter, name: str, limit: int | None, nested_depth: int | None) -> None:
     """List the operations on a stack, the newest first."""
-    output.listing(HISTORY_COLUMNS, api.get(api.stack(name).at('traversals'), limit=limit)['traversals'])
+    found = api.get(api.stack(name).at('traversals'), limit=limit, nested_depth=nested_depth)['traversals']
+    output.listing(('path', *HISTORY_COLUMNS) if nested_depth else HISTORY_COLUMNS, found)
 
 
 @stack.command(epilog=EPILOG)
 @STACK
+@NESTED_DEPTH
 @printing
 @connected
-def explain(api: Api, output: ResultPrinter, name: str) -> None:
+def explain(api: Api, output: ResultPrinter, name: str, nested_depth: int | None) -> None:
     """Say why a stack is as it is: what failed first, what it waits for, and for how long."""
-    found = api.stack(name).explain()
+    found = replace(api.stack(name), nested_depth=nested_depth).explain()
     if not output.is_for_people or output.columns:
         found.pop('links', None)
         output.record(found)
         return
     click.echo(harmless(found['summary']))
     show_cause(console(), found)
-    if found.get('frontier'):
-        output.listing(FRONTIER_COLUMNS, found['frontier'])
+    for each in found.get('nested') or ():
+        click.echo(harmless(f'{each["path"]}: {each["summary"]}'))
+    frontier = waiting_in(found)
+    if frontier:
+        output.listing(FRONTIER_COLUMNS, frontier)
 
 
 @stack.command(epilog=EPILOG)
@@ -201,15 +204,16 @@ def explain(api: Api, output: ResultPrinter, name: str) -> None:
     show_default=True,
     help='How to draw.',
 )
+@NESTED_DEPTH
 @connected
-def graph(api: Api, name: str, form: str) -> None:
+def graph(api: Api, name: str, form: str, nested_depth: int | None) -> None:
     """Draw the resources of a stack: what needs what, with states."""
-    found = api.stack(name)
+    found = replace(api.stack(name), nested_depth=nested_depth)
     if form == 'ascii':
         for line in graph_lines(found.graph()):
             say(line)
         return
-    answer = api.ask('GET', found.at('graph'), query={'format': form})
+    answer = api.ask('GET', found.at('graph'), query={'format': form, 'nested_depth': nested_depth})
     say(answer.text, nl=not answer.text.endswith('\n'))
 
 

@@ -109,7 +109,7 @@ def show_cause(shown: Console, explained: Document) -> bool:
         return False
     line = Text.assemble(
         ('Root cause: ', 'bold red'),
-        (harmless(cause['resource_name']), 'bold'),
+        (harmless(cause.get('path') or cause['resource_name']), 'bold'),
         f' ({cause["action"]}): ',
         harmless(cause.get('reason') or 'no reason was given'),
     )
@@ -119,3 +119,13 @@ def show_cause(shown: Console, explained: Document) -> bool:
         text = f'  because of it: {harmless(each["resource_name"])}  {each.get("resource_status") or ""}  {reason}'
         shown.print(Text(text.rstrip(), 'dim'), soft_wrap=True)
     return True
+
+
+def waiting_in(explained: Document) -> list[Document]:
+    """The steps that an operation waits for, also those in nested stacks: these are named by their paths."""
+    found = list(explained.get('frontier') or ())
+    for nested in explained.get('nested') or ():
+        for each in nested.get('frontier') or ():
+            name = '/'.join((nested['path'], each['resource_name'] or each['phase']))
+            found.append({**each, 'resource_name': name, 'links': nested['links'], 'stack_id': nested['stack_id']})
+    return found

@@ -249,16 +249,24 @@ class EngineApi:
         """One output with its value."""
 
     @operation
-    def stack_explain(self, context: RequestContext, stack_identity: Identity) -> Document:
+    def stack_explain(
+        self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
+    ) -> Document:
         """Why a stack is as it is, and what it is waiting for."""
 
     @operation
-    def stack_graph(self, context: RequestContext, stack_identity: Identity) -> Document:
+    def stack_graph(
+        self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
+    ) -> Document:
         """The nodes of the traversal of a stack, their states, and what requires what."""
 
     @operation
     def list_traversals(
-        self, context: RequestContext, stack_identity: Identity, limit: int | None = None
+        self,
+        context: RequestContext,
+        stack_identity: Identity,
+        limit: int | None = None,
+        nested_depth: int | None = None,
     ) -> list[Document]:
         """The operations on a stack, the newest first."""
 

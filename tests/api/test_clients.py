@@ -145,6 +145,21 @@ def test_a_stack_in_a_stack_with_openstack(run, tmp_path):
     assert run('stack', 'list', '--nested', '-f', 'json') == []
 
 
+def test_a_hook_in_a_nested_stack_is_found_and_cleared_by_its_path_with_openstack(run, heat, tmp_path):
+    (tmp_path / 'outer.yaml').write_text(OUTER)
+    (tmp_path / 'paused.yaml').write_text('resource_registry: {resources: {child: {first: {hooks: pre-create}}}}\n')
+    run('stack', 'create', '-t', 'outer.yaml', '-e', 'paused.yaml', 'halted')
+    paused = []
+    while not paused:
+        paused = run('stack', 'hook', 'poll', '--nested-depth', '2', 'halted', '-f', 'json')
+    assert [each for each in paused if 'first' in each.values()] == paused
+    run('stack', 'hook', 'clear', '--pre-create', 'halted', 'child/fi*')
+    while heat.stacks.get('halted').stack_status == 'CREATE_IN_PROGRESS':
+        pass
+    assert heat.stacks.get('halted').stack_status == 'CREATE_COMPLETE'
+    heat.stacks.delete('halted')
+
+
 def test_an_operation_is_cancelled_with_openstack(run):
     run('stack', 'create', '-t', 'slow.yaml', 'slow')
     assert 'CREATE_FAILED' in run('stack', 'cancel', '--no-rollback', '--wait', 'slow', code=1)

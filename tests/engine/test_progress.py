@@ -106,6 +106,7 @@ def test_a_failed_stack_names_the_first_failure_and_what_it_kept_from_being_made
     explained = explain(harness, stack)
     assert explained['root_cause'] == {
         'resource_name': 'db',
+        'path': 'db',
         'action': 'CREATE',
         'reason': 'disk full',
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from convergence.api import views
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.faults import bad_request
@@ -11,12 +14,19 @@ from convergence.rpc.engine_api import EngineApi
 
 def explain(call: ApiCall) -> ApiAnswer:
     """Why a stack is as it is, and what it waits for."""
-    document = dict(call.about_stack(EngineApi.stack_explain))
-    identity = document.pop('stack_identity')
-    action = document.pop('stack_action')
-    document['stack_status'] = f'{action}_{document["stack_status"]}'
-    shown = {'stack_id': identity['stack_id'], 'links': [views.link(call.base, identity, 'stack')], **document}
+    document = call.about_stack(EngineApi.stack_explain, nested_depth=call.query.number('nested_depth'))
+    shown = _explanation(call.base, document)
+    if 'nested' in shown:
+        shown['nested'] = [_explanation(call.base, each) for each in shown['nested']]
     return ApiAnswer({'explanation': shown})
+
+
+def _explanation(base: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    identity = document['stack_identity']
+    shown = {'stack_id': identity['stack_id'], 'links': [views.link(base, identity, 'stack')], **document}
+    del shown['stack_identity'], shown['stack_action']
+    shown['stack_status'] = f'{document["stack_action"]}_{document["stack_status"]}'
+    return shown
 
 
 def graph(call: ApiCall) -> ApiAnswer:
@@ -24,7 +34,7 @@ def graph(call: ApiCall) -> ApiAnswer:
     form = call.query.text('format') or 'json'
     if form != 'json' and form not in FORMATS:
         raise bad_request(f'format must be json, {", ".join(FORMATS)}, not {form}')
-    document = call.about_stack(EngineApi.stack_graph)
+    document = call.about_stack(EngineApi.stack_graph, nested_depth=call.query.number('nested_depth'))
     if form == 'json':
         return ApiAnswer({'graph': {'nodes': document['nodes'], 'edges': document['edges']}})
     content_type, draw = FORMATS[form]
@@ -33,4 +43,5 @@ def graph(call: ApiCall) -> ApiAnswer:
 
 def index(call: ApiCall) -> ApiAnswer:
     """The operations on a stack, the newest first."""
-    return ApiAnswer({'traversals': call.about_stack(EngineApi.list_traversals, limit=call.query.number('limit'))})
+    asked = {name: call.query.number(name) for name in ('limit', 'nested_depth')}
+    return ApiAnswer({'traversals': call.about_stack(EngineApi.list_traversals, **asked)})

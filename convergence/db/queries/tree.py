@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import select
 
 from convergence.core.model import Definition, Phase
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.queries.inspection import Inspector
 from convergence.db.queries.nested import below
-from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT
-from convergence.db.statements.load import RESOURCE_COLUMNS, STACK_COLUMNS, chunks, resource_of
+from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.statements.load import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, chunks, resource_of
 
 
 class TreeInspector(Inspector):
@@ -30,6 +30,25 @@ class TreeInspector(Inspector):
         for some in chunks(sorted(stack_ids)):
             found += self._many(resource_of, select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id.in_(some)))
         return found
+
+    def resource_names(self, resource_ids: Sequence[str]) -> dict[str, str]:
+        """The names of some rows, by their keys."""
+        found: dict[str, str] = {}
+        with self._store.reading() as connection:
+            for some in chunks(sorted(resource_ids)):
+                statement = select(RESOURCE.c.id, RESOURCE.c.name).where(RESOURCE.c.id.in_(some))
+                found.update((key, name) for key, name in connection.execute(statement))
+        return found
+
+    def traversals_of_stacks(self, stack_ids: Sequence[str], newest: int) -> list[Traversal]:
+        """The newest operations on some stacks, all in all so many, the newest first."""
+        found: list[Traversal] = []
+        for some in chunks(sorted(stack_ids)):
+            of_stacks = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.stack_id.in_(some))
+            found += self._many(
+                Traversal, of_stacks.order_by(TRAVERSAL.c.started_at.desc(), TRAVERSAL.c.id.desc()).limit(newest)
+            )
+        return sorted(found, key=lambda each: (each.started_at, each.id), reverse=True)[:newest]
 
     def stacks_by_id(self, stack_ids: Iterable[str]) -> list[Stack]:
         """Some stacks, deleted or not."""

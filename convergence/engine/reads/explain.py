@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from convergence.core.failure import cancelling
@@ -12,8 +13,12 @@ from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.stacks import StackReader
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
+from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading
+
+NESTED = 50
+"""Nested stacks that are explained with the one that they are in."""
 
 FRONTIER = 100
 """Nodes shown. Who has more than that to wait for needs the counts, not a longer list."""
@@ -22,15 +27,30 @@ FRONTIER = 100
 class ExplainReads(Reading[StackReader]):
     """Explains the current traversal of a stack."""
 
-    def stack_explain(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
+    def stack_explain(
+        self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
+    ) -> Document:
         """The state of a stack, its current traversal, and the nodes that may be worked on now.
 
+        :param nested_depth: how many levels of nested stacks to look at; None: none.
         :returns: `summary`, a sentence; `traversal`, null if there is none; `counts` of nodes; `frontier`, the ready
             nodes, those held by a worker first; `frontier_left_off`, how many ready nodes are not shown; `root_cause`,
             the resource that failed first, null where none did; `following`, resources that failed after it, or were
-            not begun because of it.
+            not begun because of it; with `nested_depth` also `nested`: the same of each nested stack that is at work
+            or has failed, with the `path` that leads to it, and `nested_left_off`, how many of these are not shown.
+            `path` of the root cause leads to what failed first of all, on whatever level.
         """
         stack = self._stack(context, stack_identity)
+        document = self._explained(stack)
+        if nested_depth is None:
+            return document
+        below = stacks_below(self._reader, stack, nested_depth)
+        telling = {path: each for path, each in below.items() if each.status is not Status.COMPLETE}
+        shown = dict(islice(telling.items(), NESTED))
+        nested = [{'path': path, **self._explained(each)} for path, each in shown.items()]
+        return {**document, 'nested': nested, 'nested_left_off': len(telling) - len(shown)}
+
+    def _explained(self, stack: Stack) -> Document:
         traversal = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
         document: Document = {
             'stack_identity': formats.identity(stack),
@@ -83,6 +103,7 @@ class ExplainReads(Reading[StackReader]):
         rows = [row for row in self._reader.resources_named(stack.id, [first]) if row.status is Status.FAILED]
         cause = {
             'resource_name': first,
+            'path': '/'.join((first, *self._deeper(rows[-1] if rows else None))),
             'action': (rows[-1].action if rows else failed.action).value,
             'reason': rows[-1].status_reason if rows else failed.reason,
         }
@@ -90,6 +111,17 @@ class ExplainReads(Reading[StackReader]):
             return {'root_cause': cause, 'following': []}
         others = [row for row in self._reader.unfinished(stack.id, FRONTIER) if row.name != first]
         return {'root_cause': cause, 'following': [_following(row, first) for row in others]}
+
+    def _deeper(self, row: Resource | None) -> Iterator[str]:
+        """The names that lead from a resource that is a stack to what has failed first in it."""
+        while row is not None and row.token is not None:
+            stack = self._reader.stack(row.token)
+            traversal = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
+            if stack is None or traversal is None or traversal.failed_name is None:
+                return
+            yield traversal.failed_name
+            rows = self._reader.resources_named(stack.id, [traversal.failed_name])
+            row = next((each for each in rows if each.status is Status.FAILED), None)
 
     def _counts(self, traversal: Traversal) -> dict[str, int]:
         """How many nodes are in which state; nodes of a traversal that is over may have been removed already."""

@@ -7,12 +7,13 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.model import Phase
-from convergence.core.rows import Resource, Stack
-from convergence.db.ports import ReaderPort, RosterPort
+from convergence.core.rows import Resource, Stack, Traversal
+from convergence.db.ports import RosterPort
 from convergence.db.queries.overview import Overview
-from convergence.db.queries.stacks import in_service
+from convergence.db.queries.stacks import StackReader, in_service
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
+from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.explain import traversal_document
 from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading
@@ -21,34 +22,60 @@ NEWEST = 100
 """Operations shown where the caller sets no limit."""
 
 
-class HistoryReads(Reading[ReaderPort]):
+class HistoryReads(Reading[StackReader]):
     """Questions about the operations on a stack, and about its graph."""
 
     def list_traversals(
-        self, context: Caller, stack_identity: Mapping[str, Any], limit: int | None = None
+        self,
+        context: Caller,
+        stack_identity: Mapping[str, Any],
+        limit: int | None = None,
+        nested_depth: int | None = None,
     ) -> list[Document]:
         """The operations on a stack, the newest first.
 
         :param limit: how many; None: `NEWEST`.
+        :param nested_depth: how many levels of nested stacks to go down; None: none. Else each operation has the
+            `path` that leads to its stack, empty for the one that was asked about.
         """
         if limit is not None and limit < 0:
             raise errors.Invalid(f'limit: {limit} is less than 0')
         stack = self._stack(context, stack_identity)
         now = self._reader.now()
-        found = self._reader.traversals(stack.id, newest=NEWEST if limit is None else limit)
-        return [
-            {**traversal_document(traversal, now), 'is_current': traversal.id == stack.traversal_id}
-            for traversal in reversed(found)
-        ]
+        newest = NEWEST if limit is None else limit
+        if nested_depth is None:
+            return [_operation(each, stack, now) for each in reversed(self._reader.traversals(stack.id, newest=newest))]
+        tree = {'': stack, **stacks_below(self._reader, stack, nested_depth)}
+        paths = {each.id: path for path, each in tree.items()}
+        found = self._reader.traversals_of_stacks(list(paths), newest)
+        return [{**_operation(each, tree[paths[each.stack_id]], now), 'path': paths[each.stack_id]} for each in found]
 
-    def stack_graph(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
+    def stack_graph(
+        self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
+    ) -> Document:
         """The resources of a stack and what needs what.
 
+        :param nested_depth: how many levels of nested stacks to go down; None: none. The names of what is in them are
+            paths, with slashes, and a resource that is a stack needs all that is in it.
         :returns: `nodes`, each with `name`, `type`, `status` (null: not begun), `reason` and `is_planned`, whether the
             current operation is to visit it, or has, as long as that is known; first what is wanted, in the order of
             the template, then what is left of older templates. `edges`: `from` needs `to`.
         """
         stack = self._stack(context, stack_identity)
+        nodes, edges = self._graph(stack, '')
+        for path, nested in stacks_below(self._reader, stack, nested_depth or 0).items():
+            inside = self._graph(nested, f'{path}/')
+            nodes += inside[0]
+            needed = {edge['to'] for edge in inside[1]}
+            edges += [{'from': path, 'to': each['name']} for each in inside[0] if each['name'] not in needed]
+            edges += inside[1]
+        return {'stack_identity': formats.identity(stack), 'nodes': nodes, 'edges': edges}
+
+    def _graph(self, stack: Stack, lead: str) -> tuple[list[Document], list[Document]]:
+        """The nodes and edges of one stack.
+
+        :param lead: what stands in front of each name.
+        """
         compiled = self._compiled(stack)
         wanted = compiled.goal.definitions if compiled is not None else {}
         rows = in_service(self._reader.resources(stack.id), stack.template_id)
@@ -56,7 +83,7 @@ class HistoryReads(Reading[ReaderPort]):
         planned = self._planned(stack)
         nodes = [
             {
-                **_node(name, wanted[name].type if name in wanted else rows[name].type, row),
+                **_node(f'{lead}{name}', wanted[name].type if name in wanted else rows[name].type, row),
                 'is_planned': name in planned,
             }
             for name in names
@@ -66,16 +93,20 @@ class HistoryReads(Reading[ReaderPort]):
         for name in names:
             definition = wanted[name] if name in wanted else rows[name].definition
             edges += [
-                {'from': name, 'to': required}
+                {'from': f'{lead}{name}', 'to': f'{lead}{required}'}
                 for required in (definition.requires if definition is not None else ())
                 if required in wanted or required in rows
             ]
-        return {'stack_identity': formats.identity(stack), 'nodes': nodes, 'edges': edges}
+        return nodes, edges
 
     def _planned(self, stack: Stack) -> set[str | None]:
         """What the current operation visits in order to make it as it is wanted; forgotten some time after its end."""
         nodes = self._reader.nodes(stack.traversal_id) if stack.traversal_id else []
         return {node.name for node in nodes if node.phase is Phase.UPDATE}
+
+
+def _operation(traversal: Traversal, stack: Stack, now: float) -> Document:
+    return {**traversal_document(traversal, now), 'is_current': traversal.id == stack.traversal_id}
 
 
 def _node(name: str, kind: str, row: Resource | None) -> Document:
