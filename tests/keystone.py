@@ -110,6 +110,8 @@ class Keystone:
         if not project_id:
             raise Refusal(401, 'The request needs authentication.')
         if not roles or not set(roles) <= set(self.roles.get(name, [])):
+            if known is not None:
+                del self.application_credentials[known['id']]  # the real one removes them with the role
             raise Refusal(403 if TRUST in scope else 401, 'The user has not (any more) the roles that are passed on.')
         body = {
             'methods': identity['methods'],

@@ -21,6 +21,9 @@ from convergence.errors import ConfigurationError, CredentialsRefused, KeystoneU
 Open = Callable[..., Session]
 """Makes a session: with the plugin `auth`, or as the trustee, with further arguments of its plugin."""
 
+Failed = Callable[[CredentialsRefused | KeystoneUnavailable], Exception]
+"""Says why there is no token, as an error."""
+
 _UNSCOPED = {
     'project_id': None,
     'project_name': None,
@@ -111,11 +114,27 @@ class Keystone:
 
     # --- using ------------------------------------------------------------------------------------------------
 
-    def session(self, stored: StoredCredentials) -> Session:
+    def session(self, stored: StoredCredentials, failed: Failed) -> Session:
         """A session that acts with credentials. Nothing is asked yet.
 
+        :param failed: makes what is raised where the session gets no token, now or in the middle of its use.
         :raises CredentialsRefused: they cannot be read, or were never made.
         """
+        session: Any = self._acting(stored)
+        get = session.auth.get_auth_ref
+
+        def get_auth_ref(*arguments: Any, **more: Any) -> Any:
+            try:
+                with _told('let the stack act for its user', _REFUSED):
+                    return get(*arguments, **more)
+            except (CredentialsRefused, KeystoneUnavailable) as error:
+                raise failed(error) from None
+
+        session.auth.get_auth_ref = get_auth_ref
+        opened: Session = session
+        return opened
+
+    def _acting(self, stored: StoredCredentials) -> Session:
         content = stored.readable
         if stored.method is Method.TRUSTS:
             if not content.get('trust_id'):
@@ -128,15 +147,6 @@ class Keystone:
             user_id=stored.user_id,
         )
         return self._open(auth=auth)
-
-    def token(self, session: Session) -> str:
-        """A token of a session that is valid for some time to come.
-
-        :raises CredentialsRefused: Keystone does not accept the credentials.
-        :raises KeystoneUnavailable: it does not answer.
-        """
-        with _told('let the stack act for its user', _REFUSED):
-            return str(session.get_token())
 
     # --- removing ---------------------------------------------------------------------------------------------
 
@@ -180,7 +190,7 @@ class Keystone:
         ]
 
     def _remove_application_credential(self, stored: StoredCredentials) -> None:
-        session: Any = self.session(stored)
+        session: Any = self._acting(stored)
         with suppress(exceptions.Unauthorized, exceptions.NotFound):
             # Keystone tells nobody whether it is gone or its user is: in both cases it opens nothing.
             held = session.auth.get_access(session)

@@ -126,8 +126,8 @@ class Credentials(Protocol):
     def session(self) -> Any:
         """A `keystoneauth1.session.Session` with a time limit for each request, and a token that is valid now.
 
-        It gets itself another token when one has run out, or is answered with 401. Raises what `token` does; what its
-        requests raise is keystoneauth's.
+        It gets itself another token when one has run out, or is answered with 401. Raises what `token` does. Where it
+        gets none in the middle of its use it raises `OutcomeUnknown`; what else its requests raise is keystoneauth's.
         """
 
     def renew(self) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from convergence.concurrency import Lock
 from convergence.credentials.model import Credentials, StoredCredentials
-from convergence.errors import ConfigurationError, CredentialsRefused, KeystoneUnavailable
-from convergence.resources.contract import FinalFailure, TransientFailure
+from convergence.errors import ConfigurationError, ConvergenceError, CredentialsRefused
+from convergence.resources.contract import FinalFailure, OutcomeUnknown, TransientFailure
 
 MOST = 500
 """Sessions that a worker keeps; of more, those that were not used for longest go."""
@@ -44,11 +43,19 @@ class Sessions(Protocol):
     def auth_url(self) -> str:
         """Where Keystone is, with the version."""
 
-    def session(self, stored: StoredCredentials) -> Any:
+    def session(self, stored: StoredCredentials, failed: Callable[[ConvergenceError], Exception]) -> Any:
         """A session that acts with credentials."""
 
-    def token(self, session: Any) -> str:
-        """A token of a session that is valid for some time to come."""
+
+class NoToken(OutcomeUnknown):
+    """A session has got no other token when it needed one: in the middle of its use, something may have been done.
+
+    :param cause: why.
+    """
+
+    def __init__(self, cause: ConvergenceError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 class CredentialsOfStacks:
@@ -84,9 +91,10 @@ class CredentialsOfStacks:
         stored = self._rows.one(credentials_id)
         if stored is None:
             raise FinalFailure(NONE_MADE)
-        with _failing(lambda reason: None):
-            session = self._keystone.session(stored)
-            made = _KeptCredentials(self._keystone, stored, session, self._refused)
+        try:
+            made = _KeptCredentials(self._keystone, stored, self._refused)
+        except (CredentialsRefused, ConfigurationError) as error:
+            raise FinalFailure(str(error)) from None
         made.region, made.interface = self._region, self._interface
         with self._lock:
             # Another thread may have been quicker; one session of the two is as good as the other.
@@ -107,20 +115,25 @@ class _KeptCredentials:
     region: str
     interface: str
 
-    def __init__(
-        self, keystone: Sessions, stored: StoredCredentials, session: Any, refused: Callable[[str, str], None]
-    ) -> None:
-        self._keystone = keystone
+    def __init__(self, keystone: Sessions, stored: StoredCredentials, refused: Callable[[str, str], None]) -> None:
         self._id = stored.id
-        self._session = session
         self._refused = refused
+        self._session = keystone.session(stored, self._failed)
         self.auth_url = keystone.auth_url
         self.project_id, self.user_id = stored.project_id, stored.user_id
 
+    def _failed(self, error: ConvergenceError) -> NoToken:
+        if isinstance(error, CredentialsRefused):
+            self._refused(self._id, str(error))
+        return NoToken(error)
+
     def token(self) -> str:
         """A token that is valid for some time to come."""
-        with _failing(lambda reason: self._refused(self._id, reason)):
-            return self._keystone.token(self._session)
+        try:
+            return str(self._session.get_token())
+        except NoToken as error:
+            kind = FinalFailure if isinstance(error.cause, CredentialsRefused) else TransientFailure
+            raise kind(str(error)) from None
 
     def session(self) -> Any:
         """A session with a token that is valid now."""
@@ -130,21 +143,3 @@ class _KeptCredentials:
     def renew(self) -> None:
         """The next `token` is another one."""
         self._session.invalidate()
-
-
-@contextmanager
-def _failing(refused: Callable[[str], None]) -> Iterator[None]:
-    """Say what goes wrong as resource types do.
-
-    :raises TransientFailure: it may be better soon.
-    :raises FinalFailure: it will not.
-    """
-    try:
-        yield
-    except CredentialsRefused as error:
-        refused(str(error))
-        raise FinalFailure(str(error)) from None
-    except ConfigurationError as error:
-        raise FinalFailure(str(error)) from None
-    except KeystoneUnavailable as error:
-        raise TransientFailure(str(error)) from None

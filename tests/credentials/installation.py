@@ -16,6 +16,7 @@ from convergence.cmd.api_process import make_application
 from convergence.cmd.embedded import Embedded
 from convergence.cmd.keystone import issuer_of
 from convergence.config import ApiSettings, CredentialSettings, EngineSettings
+from convergence.credentials.issuing import Issuer
 from convergence.db.queries.credentials import CredentialRows
 from convergence.db.schema.sealing import seal_of
 from convergence.engine.sweeper.credentials import CredentialRemoval
@@ -82,6 +83,10 @@ class Cloud(ResourceType[CloudProperties]):
         self._tell('delete', call)
         return Done()
 
+    def check(self, call: Call[Any]) -> None:
+        """Look at it."""
+        self._tell('check', call)
+
     def by(self, action: str) -> list[str]:
         """For whom an action was carried out, once for each time."""
         return [who for what, _, who in self.told if what == action]
@@ -99,6 +104,8 @@ class Lent:
     cloud: Cloud
     client: testing.TestClient
     removal: CredentialRemoval
+    issuer: Issuer
+    directory: Path
     tokens: dict[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, user: str = 'ann', **more: Any) -> testing.Result:
@@ -127,6 +134,12 @@ class Lent:
         answer = self.ask('DELETE', path, user)
         assert answer.status_code == 204, answer.text
         return self.wait(path)
+
+    def acted(self, path: str, action: str, user: str = 'ann') -> str:
+        """Ask for an action on a stack; its path."""
+        answer = self.ask('POST', f'{path}/actions', user, json={action: None})
+        assert answer.status_code < 300, answer.text
+        return path
 
     def wait(self, path: str) -> dict[str, Any]:
         """Wait for the operation on a stack to end."""
@@ -184,5 +197,6 @@ def lending(directory: Path, method: str) -> Iterator[Lent]:
             issuer = issuer_of(made, seal_of(parts.store.engine.dialect), conf)
             application = make_application(made.api, parts.transport, conf, issuer=issuer)
             assert parts.keystone is not None
+            assert issuer is not None
             removal = CredentialRemoval(CredentialRows(parts.store, again_s=0.0), parts.keystone, 1.0, 3600.0)
-            yield Lent(embedded, identity, kind, client(application), removal)
+            yield Lent(embedded, identity, kind, client(application), removal, issuer, directory)
