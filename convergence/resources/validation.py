@@ -66,7 +66,7 @@ def validate(
                 if definition.type not in warned:
                     problems.warn(unknown.message, unknown.place, UNKNOWN_TYPE)
                 warned.add(definition.type)
-            else:
+            elif definition.type:  # that there is none was told
                 found.append(unknown)
     found.extend(_snapshots(compiled, kinds))
     for name, kind in kinds.items():

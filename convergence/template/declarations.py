@@ -24,8 +24,8 @@ from convergence.template.patterns import BadPattern
 from convergence.template.values import BadValue, ParameterType, convert, number
 from convergence.template.versions import MODULO_SINCE, TAGS_SINCE, Version
 
-_KEYS = ('type', 'label', 'description', 'default', 'hidden', 'immutable', 'constraints', 'tags')
-_GROUP_KEYS = ('label', 'description', 'parameters')
+PARAMETER_KEYS = ('type', 'label', 'description', 'default', 'hidden', 'immutable', 'constraints', 'tags')
+_GROUPPARAMETER_KEYS = ('label', 'description', 'parameters')
 
 Path = tuple[str | int, ...]
 
@@ -89,10 +89,14 @@ class _Declaration:
 
     def _check_keys(self) -> None:
         for key in self._declaration:
-            known = key in _KEYS
+            known = key in PARAMETER_KEYS
             if known and not (key == 'tags' and self._version.date < TAGS_SINCE):
                 continue
-            hint = f' It came with version {TAGS_SINCE}.' if known else self._document.problems.suggestion(key, _KEYS)
+            hint = (
+                f' It came with version {TAGS_SINCE}.'
+                if known
+                else self._document.problems.suggestion(key, PARAMETER_KEYS)
+            )
             message = f'"{key}" is not a valid keyword inside a parameter definition.{hint}'
             self._document.key_problem(message, (*self._path, key), InvalidTemplateSection)
 
@@ -266,8 +270,8 @@ def check_groups(document: ParsedDocument, groups: Json, parameters: Mapping[str
             document.problem('A parameter group must be a map.', path)
             continue
         for key in group:
-            if key not in _GROUP_KEYS:
-                hint = document.problems.suggestion(key, _GROUP_KEYS)
+            if key not in _GROUPPARAMETER_KEYS:
+                hint = document.problems.suggestion(key, _GROUPPARAMETER_KEYS)
                 message = f'"{key}" is not a valid keyword inside a parameter group.{hint}'
                 document.key_problem(message, (*path, key), InvalidTemplateSection)
         names = group.get('parameters')

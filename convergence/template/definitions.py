@@ -12,7 +12,7 @@ from convergence.template.cycles import cycles
 from convergence.template.document import ParsedDocument
 from convergence.template.evaluation import references
 from convergence.template.folding import Folder
-from convergence.template.functions.base import Absence, Compiling, ReferenceFailed, is_call
+from convergence.template.functions.base import Absence, Compiling, ReferenceFailed, is_call, nearly
 from convergence.template.functions.references import require
 from convergence.template.secrets import outermost
 from convergence.template.time_limits import read_time_limits_and_retry
@@ -29,6 +29,12 @@ MAX_NAME = 255
 _KEYS = ('type', 'properties', 'metadata', 'depends_on', 'deletion_policy', 'update_policy', 'description')
 
 
+def resource_keys(version: Version) -> tuple[str, ...]:
+    """What a resource may say in a version of the language."""
+    condition = ('condition',) if version.conditions else ()
+    return (*_KEYS, *condition, *(('external_id',) if version.date >= EXTERNAL_ID_SINCE else ()))
+
+
 class Definitions:
     """The definitions of a template's resources, read one by one.
 
@@ -41,11 +47,7 @@ class Definitions:
         self.folder = folder
         self.conditions = conditions
         self.asked: dict[str, set[str]] = {}
-        self._keys = [*_KEYS]
-        if version.conditions:
-            self._keys.append('condition')
-        if version.date >= EXTERNAL_ID_SINCE:
-            self._keys.append('external_id')
+        self._keys = resource_keys(version)
 
     def read(self, section: Mapping[str, Json], scope: Compiling) -> dict[str, Definition]:
         """The definitions, in the order of the template, of the resources that exist.
@@ -119,6 +121,8 @@ class Definitions:
         type_ = body.get('type')
         if isinstance(type_, str) and type_:
             return type_
+        if 'type' not in body and nearly(body, ['type']):
+            return ''  # it is misspelt, which has been told
         what = 'has no type' if type_ is None else 'has a type that is not text'
         self.document.problem(f'The resource {name} {what}.', ('resources', name, 'type'))
         return ''
@@ -203,7 +207,8 @@ class Definitions:
                 message = f'Write {encoded.capitalize()}; lower case came with version {LOWER_CASE_POLICIES_SINCE}.'
                 self.document.problem(message, path)
             return lower[encoded]
-        self.document.problem(f'Invalid deletion policy; it must be one of {", ".join(names)}.', path)
+        hint = self.document.problems.suggestion(encoded, names) if isinstance(encoded, str) else ''
+        self.document.problem(f'Invalid deletion policy; it must be one of {", ".join(names)}.{hint}', path)
         return DeletionPolicy.DELETE
 
     def _refuse_cycles(self, definitions: Mapping[str, Definition]) -> None:

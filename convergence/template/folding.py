@@ -110,7 +110,8 @@ class Folder:
                 self._remaining += 1
                 return call(FailedCall.code, told)
             self._refused += 1
-            self._document.problem(told, path, error.kind)
+            where = self._document.key_problem if error.key else self._document.problem
+            where(told, (*path, error.key) if error.key else path, error.kind)
             return None
         finally:
             self._depth -= 1

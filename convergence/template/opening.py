@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from convergence.core.model import Json
 from convergence.errors import InvalidTemplateSection, InvalidTemplateVersion
 from convergence.template.cloudformation import translated
+from convergence.template.declarations import PARAMETER_KEYS
+from convergence.template.definitions import resource_keys
 from convergence.template.document import ParsedDocument
+from convergence.template.indentation import indented
+from convergence.template.outputs import OUTPUT_KEYS
 from convergence.template.versions import DIALECTS, KEY, VERSIONS, Version
 
 _SECTIONS = ('description', 'parameter_groups', 'parameters', 'resources', 'outputs')
@@ -55,6 +59,8 @@ def open_template(document: ParsedDocument) -> Opened:
         document = translated(document, version)
         root = document.root if isinstance(document.root, dict) else {}
     else:
+        document = indented(document, _offered(version), _entry_keys(version))
+        root = document.root if isinstance(document.root, dict) else {}
         _check_sections(root, version, document)
     offered = _MAPS if version.is_cloud else [name for name in _MAPS if name in _offered(version)]
     maps = {name: _map(root, name, document) if name in offered else {} for name in _MAPS}
@@ -96,6 +102,15 @@ def _check_sections(root: Mapping[str, Json], version: Version, document: Parsed
 
 def _offered(version: Version) -> tuple[str, ...]:
     return version.key, *_SECTIONS, *(('conditions',) if version.conditions else ())
+
+
+def _entry_keys(version: Version) -> dict[str, Collection[str]]:
+    """What each entry of a section may say."""
+    return {
+        'parameters': PARAMETER_KEYS,
+        'resources': resource_keys(version),
+        'outputs': (*OUTPUT_KEYS, *(('condition',) if version.conditions else ())),
+    }
 
 
 def _map(root: Mapping[str, Json], name: str, document: ParsedDocument) -> dict[str, Json]:

@@ -10,13 +10,13 @@ from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateSection
 from convergence.template.definitions import Definitions
 from convergence.template.document import ParsedDocument
-from convergence.template.functions.base import Absence, Compiling
+from convergence.template.functions.base import Absence, Compiling, nearly
 from convergence.template.secrets import outermost
 from convergence.template.versions import CONDITIONS_SINCE, Version
 
 NO_DESCRIPTION = 'No description given'
 
-_KEYS = ('value', 'description')
+OUTPUT_KEYS = ('value', 'description')
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,10 @@ def read_outputs(
     for name, body in section.items():
         path: Path = ('outputs', name)
         if not isinstance(body, dict) or 'value' not in body:
-            document.problem(f'The output {name} must be a map with the key value.', path)
+            misspelt = [key for key in body if nearly([key], ['value'])] if isinstance(body, dict) else []
+            hint = f' Did you mean "value" by "{misspelt[0]}"?' if misspelt else ''
+            where = (*path, *misspelt[:1])
+            document.key_problem(f'The output {name} must be a map with the key value.{hint}', where)
         if not isinstance(body, dict):
             continue
         _check_keys(document, definitions.version, body, path)
@@ -69,9 +72,9 @@ def _hidden(scope: Compiling) -> tuple[Path, ...]:
 
 
 def _check_keys(document: ParsedDocument, version: Version, body: Mapping[str, Json], path: Path) -> None:
-    keys = (*_KEYS, 'condition') if version.conditions else _KEYS
+    keys = (*OUTPUT_KEYS, 'condition') if version.conditions else OUTPUT_KEYS
     for key in body:
-        if key not in keys:
+        if key not in keys and ('value' in body or not nearly([key], ['value'])):
             what = f'"{key}" is not a valid keyword inside an output definition'
             if key == 'condition':
                 message = f'{what}. It came with version {CONDITIONS_SINCE}.'

@@ -239,7 +239,7 @@ def test_a_template_that_is_too_deep_is_a_problem(write):
 def test_a_template_may_come_through_a_pipe(write):
     done = run('validate', '-', stdin=VERSION + 'outputs: {o: {valeu: 1}}\n')
     assert done.exit_code == 1
-    assert done.stdout.startswith('-:2:11: error: ')
+    assert done.stdout.startswith('-:2:15: error: ')
 
 
 @pytest.mark.parametrize(

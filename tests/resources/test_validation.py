@@ -104,6 +104,73 @@ def analysed(text):
     return analyse(f'heat_template_version: 2018-08-31\n{text}', identity=IDENTITY)
 
 
+HOLDS = 'a: {type: OS::Heat::Value, properties: {value: x}}'
+
+
+@pytest.mark.parametrize(
+    ('text', 'line', 'said'),
+    [
+        (
+            'resources:\n  a:\n  type: OS::Heat::Value\n  properties:\n    value: x',
+            4,
+            'type and properties stand beside a, which is empty; indent them further.',
+        ),
+        (
+            'resources:\n  a:\n    type: OS::Heat::Value\n    properties:\n    value: x',
+            6,
+            'value stands beside properties, which is empty; indent it further.',
+        ),
+        (f'resources:\n{HOLDS}', 3, 'a stands beside resources, which is empty; indent it further.'),
+        (
+            (
+                'parameters:\n  p:\n  type: number\n  default: 1\nresources:\n  a: {type: OS::Heat::Value, '
+                'properties: {value: {get_param: p}}}'
+            ),
+            4,
+            'type and default stand beside p, which is empty; indent them further.',
+        ),
+        ('outputs:\n  o:\n  value: x\n  p: {value: y}', 4, 'value stands beside o, which is empty; indent it further.'),
+        (
+            'outputs:\n  o: {valu: x}',
+            3,
+            'The output o must be a map with the key value. Did you mean "value" by "valu"?',
+        ),
+        (
+            'resources:\n  a:\n    typ: OS::Heat::None',
+            4,
+            '"typ" is not a valid keyword inside a resource definition. Did you mean "type"?',
+        ),
+        (
+            'resources:\n  a: {type: OS::Heat::None, deletion_policy: Retian}',
+            3,
+            'Invalid deletion policy; it must be one of Delete, Retain, Snapshot. Did you mean "Retain"?',
+        ),
+    ],
+)
+def test_one_mistake_is_told_once_without_its_consequences_and_where_it_is(text, line, said):
+    with pytest.raises(StackValidationFailed) as caught:
+        validate(analysed(text), Registry.builtin())
+    assert [(problem.place.line, str(problem).splitlines()[0]) for problem in caught.value.problems] == [(line, said)]
+
+
+@pytest.mark.parametrize(
+    ('call', 'wrong'),
+    [
+        ('str_replace: {templte: x, params: {}}', 'templte'),
+        ('repeat: {template: x, foreach: {}}', 'foreach'),
+        ('yaql: {expresion: x, data: 1}', 'expresion'),
+        ('make_url: {hots: x}', 'hots'),
+    ],
+)
+def test_the_caret_is_below_the_key_that_a_function_does_not_know(call, wrong):
+    line = f'    value: {{{call}}}'
+    with pytest.raises(StackValidationFailed) as caught:
+        validate(analysed(f'outputs:\n  o:\n{line}'), Registry.builtin())
+    (problem,) = caught.value.problems
+    assert f'not {wrong}.' in problem.message and problem.hint.startswith('Did you mean')
+    assert problem.place.column == line.index(wrong) + 1
+
+
 def test_mistakes_of_language_and_of_types_are_told_together_but_not_their_consequences():
     wrong = analysed("""
 resources:

@@ -117,7 +117,6 @@ reosurces: {}
     found = problems(text, require_parameters=Require.NONE)
     expected = [
         (4, 'Did you mean "number"?'),
-        (6, 'has no type'),
         (7, 'Did you mean "type"?'),
         (8, '"bd" (in web) is incorrect'),
         (9, 'Did you mean "size"?'),

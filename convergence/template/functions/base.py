@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import enum
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Protocol
 
@@ -22,11 +22,13 @@ class EvaluationFailed(ConvergenceError):
     """A function cannot work with what it was given.
 
     :ivar kind: what it means if it is found while a template is read.
+    :ivar key: the one among those of the argument that is wrong; empty where it is none.
     :ivar is_of_form: the call is not written as the function wants it; otherwise it is the values that do not fit.
     """
 
     kind: type[StackValidationFailed] = StackValidationFailed
     is_of_form: bool = True
+    key: str = ''
 
 
 class ReferenceFailed(EvaluationFailed):
@@ -280,6 +282,19 @@ class Misplaced(Function):
         :raises EvaluationFailed: always.
         """
         raise EvaluationFailed(f'The function "{self._name}" is invalid in this context: a condition cannot use it.')
+
+
+def wrong_keys(message: str, given: Iterable[str], wanted: Sequence[str]) -> EvaluationFailed:
+    """The failure of a function that wants certain keys, with the name of the first that it does not know.
+
+    :param message: what it wants, without a full stop.
+    :param wanted: the keys that it knows; those that must be there first.
+    """
+    unknown = [key for key in given if key not in wanted]
+    named = f', not {unknown[0][:80]}' if unknown else ''
+    failed = EvaluationFailed(f'{message}{named}.{nearly(unknown, [key for key in wanted if key not in given])}')
+    failed.key = unknown[0] if unknown else ''
+    return failed
 
 
 def nearly(given: Iterable[str], wanted: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, nearly, type_name
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name, wrong_keys
 from convergence.template.functions.text import json_text, replace
 from convergence.template.limits import CALL_STEPS, COMPARISON_STEPS, ITEM_BYTES, Budget
 
@@ -35,8 +35,8 @@ class Repeat(Function):
         if entries is None or not {'template', 'for_each'} <= set(entries) <= self.keys:
             optional = ', '.join(sorted(self.keys - {'template', 'for_each'}))
             more = f'; it may have {optional}' if optional else ''
-            hint = nearly(entries or (), sorted(self.keys, reverse=True))
-            raise EvaluationFailed(f'repeat needs a map with the keys template and for_each{more}.{hint}')
+            what = f'repeat needs a map with the keys template and for_each{more}'
+            raise wrong_keys(what, entries or (), sorted(self.keys, reverse=True))
         for_each = entries['for_each']
         if is_call(for_each):
             return

@@ -14,8 +14,8 @@ from convergence.template.functions.base import (
     Function,
     NotYetKnown,
     is_call,
-    nearly,
     type_name,
+    wrong_keys,
 )
 
 
@@ -32,8 +32,8 @@ class YaqlExpression(Function):
             return
         entries = entries_of(argument)
         if entries is None or set(entries) != {'expression', 'data'}:
-            hint = nearly(entries or (), ('expression', 'data'))
-            raise EvaluationFailed(f'yaql needs a map with exactly the keys expression and data.{hint}')
+            what = 'yaql needs a map with exactly the keys expression and data'
+            raise wrong_keys(what, entries or (), ('expression', 'data'))
         expression = entries['expression']
         if not (is_call(expression) or isinstance(expression, str)):
             raise EvaluationFailed(f'yaql: the expression must be a string, not {type_name(expression)}.')

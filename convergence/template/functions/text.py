@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, nearly, type_name
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name, wrong_keys
 from convergence.template.limits import REPLACEMENT_STEPS, Budget
 
 # Two give digests of any length, so of none in particular.
@@ -104,8 +104,8 @@ class StringReplace(Function):
             return
         entries = entries_of(argument)
         if entries is None or set(entries) != {'template', 'params'}:
-            hint = nearly(entries or (), ('template', 'params'))
-            raise EvaluationFailed(f'{self.name} needs a map with exactly the keys template and params.{hint}')
+            what = f'{self.name} needs a map with exactly the keys template and params'
+            raise wrong_keys(what, entries or (), ('template', 'params'))
         template, params = entries['template'], entries['params']
         if not (is_call(template) or isinstance(template, str)):
             raise EvaluationFailed(f'{self.name}: the template must be a string, not {type_name(template)}.')

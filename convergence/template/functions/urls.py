@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.template.encoding import entries_of, escaped
-from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, nearly, type_name
+from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name, wrong_keys
 from convergence.template.functions.text import index_of
 
 _TEXTS = ('scheme', 'username', 'password', 'host', 'path', 'fragment')
@@ -30,8 +30,7 @@ class MakeUrl(Function):
             return
         parts = entries_of(argument)
         if parts is None or not set(parts) <= set(_KEYS):
-            hint = nearly([key for key in parts or () if key not in _KEYS], _KEYS)
-            raise EvaluationFailed(f'make_url needs a map with keys among {", ".join(_KEYS)}.{hint}')
+            raise wrong_keys(f'make_url needs a map with keys among {", ".join(_KEYS)}', parts or (), _KEYS)
         for name in _TEXTS:
             text = parts.get(name)
             if isinstance(text, dict | list) and not is_call(text):
