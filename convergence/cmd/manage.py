@@ -91,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
     _add_database_commands(areas.add_parser('db', help='the schema of the database'))
     _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
     _add_key_commands(areas.add_parser('secrets', help='the keys with which the database is sealed'))
+    _add_credentials_commands(areas.add_parser('credentials', help='what stacks act with for their users'))
     purged = areas.add_parser('purge_deleted', help='remove what is left of stacks that were deleted long ago')
     manage_purge.add_arguments(purged)
     purged.set_defaults(command=manage_purge.purge)
@@ -138,6 +139,17 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
         help='seal everything anew with the first key, while the processes go on; afterwards the other keys can go',
     )
     rotate.set_defaults(key_command=manage_keys.rotate)
+
+
+def _add_credentials_commands(parser: argparse.ArgumentParser) -> None:
+    from convergence.cmd import manage_credentials
+
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    listing = commands.add_parser('list', help='show those that Keystone refuses, or that could not be removed yet')
+    listing.set_defaults(command=manage_credentials.troubled)
+    forget = commands.add_parser('forget', help='give up removing credentials: you have removed them in Keystone')
+    forget.add_argument('id', help='as "list" shows it')
+    forget.set_defaults(command=manage_credentials.forget)
 
 
 # --- db -------------------------------------------------------------------------------------------------------

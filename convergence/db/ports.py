@@ -208,8 +208,8 @@ class CredentialsPort(Protocol):
     def take_unwanted(self, limit: int) -> list[StoredCredentials]:
         """Those to be removed now, each handed out to one caller for a while."""
 
-    def forget(self, credentials_id: str) -> None:
-        """They do not exist any more."""
+    def forget(self, credentials_id: str) -> bool:
+        """They do not exist any more. False: there are none such that are being removed."""
 
     def not_yet(self, taken: StoredCredentials, reason: str) -> None:
         """They could not be removed; it will be tried again."""
@@ -245,8 +245,9 @@ class NoCredentials:
         """There are none."""
         return []
 
-    def forget(self, credentials_id: str) -> None:
+    def forget(self, credentials_id: str) -> bool:
         """There are none."""
+        return False
 
     def not_yet(self, taken: StoredCredentials, reason: str) -> None:
         """There are none."""

@@ -10,8 +10,9 @@ from typing import Any
 
 from convergence.core.model import Json
 from convergence.core.software import SoftwareRowsPort
+from convergence.credentials.model import Credentials
 from convergence.db.memory.software import MemorySoftware
-from convergence.resources.contract import ResourceType, Signal
+from convergence.resources.contract import ResourceType, Signal, no_credentials
 
 
 class Recovery(Enum):
@@ -50,6 +51,7 @@ class Fixture:
     :param heard: signals that the resources which it requires have received, by name.
     :param poll_limit: polls after which an action counts as never ending.
     :param software: where software configurations and deployments are kept.
+    :param credentials: what the calls of the type are to give as `Call.credentials`; there are none unless said.
     """
 
     make: Callable[[], ResourceType[Any]]
@@ -66,3 +68,4 @@ class Fixture:
     heard: Mapping[str, tuple[Signal, ...]] = field(default_factory=dict)
     poll_limit: int = 500
     software: SoftwareRowsPort = field(default_factory=lambda: MemorySoftware(time.time))
+    credentials: Callable[[], Credentials] = no_credentials

@@ -111,6 +111,7 @@ class Life:
             lambda task, wait_s: False,
             self._heard,
             software=fixture.software,
+            credentials=lambda stack_id: fixture.credentials(),
         )
         self._runner = Runner(self._registry, PACE, around)
         self._row: Resource | None = Resource(
@@ -195,7 +196,7 @@ class Life:
         signals = {**self.fixture.heard, row.name: tuple(self.received)}
         software = ProjectSoftware(self.fixture.software, subject.project_id)
         call = build_call(self.kind(), subject, properties, previous=previous, signals=lambda: signals)
-        return replace(call, software=software)
+        return replace(call, software=software, credentials=self.fixture.credentials)
 
     # --- the engine -------------------------------------------------------------------------------------------
 

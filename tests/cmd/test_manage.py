@@ -15,6 +15,8 @@ import sqlalchemy
 from convergence import errors
 from convergence.cmd.assembly import new_id
 from convergence.cmd.manage import main, parser
+from convergence.credentials.model import CredentialsStatus, Method, StoredCredentials
+from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.roster import Roster
 from convergence.db.schema import migration
 from convergence.db.schema.models import RESOURCE, SERVICE, STACK
@@ -212,3 +214,20 @@ def test_a_wrong_command_line_is_explained(arguments, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert 'usage: convergence-manage' in capsys.readouterr().err
+
+
+@ONLY_SQLITE
+def test_credentials_that_cannot_be_removed_are_listed_and_can_be_given_up(manage, database):
+    manage('db', 'sync')
+    kept = CredentialRows(Store(database))
+    for user in ('ann', 'ben'):
+        planned = StoredCredentials(f'C-{user}', 'p', user, Method.TRUSTS, CredentialsStatus.PLANNED, {'roles': []})
+        kept.plan(planned)
+    kept.drop_unwanted(-1.0, 1, 'C-ann')
+    kept.not_yet(kept.one('C-ann'), 'Keystone is away')
+    shown = manage('credentials', 'list')
+    assert (shown[0], len(shown[1])) == (0, 2)
+    assert shown[1][1].split() == ['C-ann', 'REMOVING', 'trusts', 'ann', 'p', '1', 'Keystone', 'is', 'away']
+    assert manage('credentials', 'forget', 'C-ann') == (0, ['The credentials C-ann are forgotten.'])
+    with pytest.raises(errors.Invalid, match='No credentials C-ben are being removed'):
+        manage('credentials', 'forget', 'C-ben')

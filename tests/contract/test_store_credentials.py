@@ -128,6 +128,7 @@ def test_what_is_nested_has_those_of_the_root_and_keeps_them_when_it_stays_alone
 
 
 def test_a_row_that_cannot_be_read_hides_nothing_else(harness, rows):
+    """F089, F187"""
     identity = create(harness, plan(rows))
     with harness.engine.begin() as connection:
         connection.execute(text("UPDATE credentials SET content = 'gAAAA-damaged'"))

@@ -64,6 +64,7 @@ def test_a_stack_acts_for_its_user_and_what_it_acts_with_goes_last(lent):
 
 
 def test_another_user_who_updates_a_stack_is_acted_for_from_then_on(lent):
+    """F183"""
     path = lent.create('s', {'a': cloud()})
     first = {*lent.identity.trusts, *lent.identity.application_credentials}
     lent.update(path, {'a': cloud('changed')}, 'ben')
@@ -107,6 +108,7 @@ def test_what_is_nested_acts_with_the_credentials_of_the_root_also_when_nobody_a
 
 
 def test_a_role_that_is_taken_away_is_told_and_somebody_who_has_it_repairs_the_stack(lent):
+    """F184"""
     path = lent.create('s', {'a': cloud()})
     lent.identity.roles['ann'] = ['reader']
     lent.identity.revoke_tokens()
@@ -128,6 +130,7 @@ def test_a_role_that_is_taken_away_is_told_and_somebody_who_has_it_repairs_the_s
 
 
 def test_tokens_that_have_run_out_are_got_anew_and_an_absent_keystone_is_waited_for(lent):
+    """F182, F089"""
     path = lent.create('s', {'a': cloud()})
     lent.identity.revoke_tokens()
     lent.tokens.clear()

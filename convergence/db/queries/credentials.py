@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Delete, Update, and_, delete, exists, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import Status
@@ -148,12 +148,12 @@ class CredentialRows:
             )
         ]
 
-    def forget(self, credentials_id: str) -> None:
-        """They do not exist any more."""
+    def forget(self, credentials_id: str) -> bool:
+        """They do not exist any more. False: there are none such that are being removed."""
         gone = delete(CREDENTIALS).where(
             CREDENTIALS.c.id == credentials_id, CREDENTIALS.c.status == CredentialsStatus.REMOVING
         )
-        self._store.write(lambda connection: connection.execute(gone).rowcount, CredentialRows.forget)
+        return self._store.write(partial(_changed, gone), CredentialRows.forget) > 0
 
     def not_yet(self, taken: StoredCredentials, reason: str) -> None:
         """They could not be removed; it will be tried again."""
@@ -161,6 +161,13 @@ class CredentialRows:
         again_at = database_now() + pause_s
         values: dict[str, Any] = {'attempts': taken.attempts + 1, 'reason': reason, 'again_at': again_at}
         self._change(taken.id, CredentialsStatus.REMOVING, **values)
+
+    def troubled(self) -> list[StoredCredentials]:
+        """Those that Keystone has refused, and those that are being removed; the oldest first."""
+        said = or_(CREDENTIALS.c.reason != '', CREDENTIALS.c.status == CredentialsStatus.REMOVING)
+        statement = select(*_COLUMNS).where(said).order_by(CREDENTIALS.c.created_at, CREDENTIALS.c.id)
+        with self._store.reading() as connection:
+            return [_read(row) for row in connection.execute(statement)]
 
     def _change(self, credentials_id: str, present: CredentialsStatus, **values: Any) -> bool:
         statement = (
@@ -182,7 +189,7 @@ def _drop(credentials_id: str, settles_s: float, connection: Connection) -> int:
     return connection.execute(removing).rowcount
 
 
-def _changed(statement: Update, connection: Connection) -> int:
+def _changed(statement: Update | Delete, connection: Connection) -> int:
     return connection.execute(statement).rowcount
 
 
