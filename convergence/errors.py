@@ -249,6 +249,10 @@ class InvalidTemplateSection(StackValidationFailed):
     """The template or a section of it has a key that the language does not know."""
 
 
+class ResourceTypeUnavailable(StackValidationFailed):
+    """The service that a resource type belongs to is not there."""
+
+
 class InvalidTemplateReference(StackValidationFailed):
     """The template refers to a resource, attribute or file that does not exist."""
 

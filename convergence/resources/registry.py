@@ -25,6 +25,7 @@ from convergence.resources.nested import PROVIDER
 from convergence.resources.plugins import load
 from convergence.resources.reading import did_you_mean
 from convergence.resources.schema import PropertySchema
+from convergence.resources.services import missing_service, unavailable
 from convergence.resources.withdrawn import WITHDRAWN
 from convergence.template.mappings import is_template
 
@@ -113,10 +114,17 @@ class Registry:
         """
         kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
+            service = self.missing_service(name)
+            if service is not None:
+                raise EntityNotFound(unavailable(name, service))
             withdrawn = WITHDRAWN.get(name)
             more = f': {withdrawn}.' if withdrawn else did_you_mean(name, self._types) or '.'
             raise EntityNotFound(f'The Resource Type ({name}) could not be found{more}')
         return kind
+
+    def missing_service(self, name: str) -> str | None:
+        """The service of a cloud that a type belongs to, where no type of that is here; None for any other type."""
+        return None if name in WITHDRAWN or name in self._types else missing_service(name, self._types)
 
     def describe(self, name: str) -> dict[str, Json]:
         """The type as JSON: resource_type, properties, attributes, support_status, description.

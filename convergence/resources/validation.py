@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from convergence.core.model import Definition, DeletionPolicy, Json
-from convergence.errors import EntityNotFound, Place, Problem
+from convergence.errors import EntityNotFound, Place, Problem, ResourceTypeUnavailable, StackValidationFailed
 from convergence.resources.attributes import attribute_names, has_attribute
 from convergence.resources.contract import ResourceType
 from convergence.resources.provider import Templates, facade_problems
@@ -26,6 +26,12 @@ UNKNOWN_PROPERTY = 'Unknown Property'
 
 UNKNOWN_TYPE = 'UnknownResourceType'
 """The kind of the problem that a resource type is not installed."""
+
+UNAVAILABLE_TYPE = ResourceTypeUnavailable.__name__
+"""The same where no type of its service is."""
+
+_RAISED = {UNAVAILABLE_TYPE: ResourceTypeUnavailable}
+"""What is raised where all problems are of a kind, if it is not the usual error."""
 
 
 def validate(
@@ -61,10 +67,11 @@ def validate(
         try:
             kinds[name] = registry.get(definition.type)
         except EntityNotFound as error:
-            unknown = Problem(str(error), compiled.place('resources', name, 'type'), kind=UNKNOWN_TYPE)
+            sort = UNKNOWN_TYPE if registry.missing_service(definition.type) is None else UNAVAILABLE_TYPE
+            unknown = Problem(str(error), compiled.place('resources', name, 'type'), kind=sort)
             if ignore_unknown_types and definition.type:
                 if definition.type not in warned:
-                    problems.warn(unknown.message, unknown.place, UNKNOWN_TYPE)
+                    problems.warn(unknown.message, unknown.place, sort)
                 warned.add(definition.type)
             elif definition.type:  # that there is none was told
                 found.append(unknown)
@@ -74,7 +81,7 @@ def validate(
     found += [*_wrong_attributes(compiled, kinds), *_large(compiled, most_bytes), *further]
     for problem in found:
         if not _is_consequence(problem, compiled):
-            problems.include(problem)
+            problems.include(problem, _RAISED.get(problem.kind, StackValidationFailed))
     problems.raise_any()
     return problems.warnings()
 

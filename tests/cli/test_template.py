@@ -142,7 +142,7 @@ resources:
     document = errors_of('--ignore-unknown-types', '-P', 'flavor=m2', 'web.yaml')
     assert [(each['line'], each['kind']) for each in document['warnings']] == [
         (3, 'Warning'),
-        (5, 'UnknownResourceType'),
+        (5, 'ResourceTypeUnavailable'),
     ]
     assert "values of the parameter 'flavor' are not checked: nova.flavor" in document['warnings'][0]['message']
 

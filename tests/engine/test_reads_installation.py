@@ -165,7 +165,8 @@ def test_files_of_environments_are_merged_and_win(harness, reads):
 def test_types_that_are_not_there_can_be_ignored(harness, reads):
     source = hot({'a': {'type': 'OS::Nova::Server', 'name': 'x'}, 'b': {'value': 'x'}})
     assert reads.validate_template(harness.context, source, ignorable_errors=['99001'])
-    with pytest.raises(errors.StackValidationFailed, match='OS::Nova::Server'):
+    said = 'HEAT-E99001 Service nova is not available for resource type OS::Nova::Server, reason: '
+    with pytest.raises(errors.ResourceTypeUnavailable, match=said):
         reads.validate_template(harness.context, source)
     with pytest.raises(errors.StackValidationFailed, match='valeu'):
         reads.validate_template(harness.context, hot({'b': {'valeu': 'x'}}), ignorable_errors=['99001'])

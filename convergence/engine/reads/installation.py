@@ -17,15 +17,13 @@ from convergence.engine.reads.formats import Document
 from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
+from convergence.resources.services import UNAVAILABLE
 from convergence.resources.support import Status
 from convergence.template import Compiled
 from convergence.template.functions.base import description_of
 from convergence.template.limits import STANDARD, Budget
 from convergence.template.patterns import BadPattern, Pattern
 from convergence.template.versions import DIALECTS, by_full_name
-
-UNAVAILABLE_TYPE = '99001'
-"""The number, in the field, of the error that a resource type is not there."""
 
 
 class InstallationReads:
@@ -74,7 +72,7 @@ class InstallationReads:
             context.project_id or '',
             submission,
             Permits.of(context),
-            ignore_unknown_types=UNAVAILABLE_TYPE in ignored,
+            ignore_unknown_types=UNAVAILABLE in ignored,
         )
         document = self._declared(compiled, template)
         document['Environment'] = formats.sent_environment(submission.environment, compiled.parameters)
@@ -216,10 +214,10 @@ class InstallationReads:
 def _ignored(numbers: Sequence[str] | None) -> frozenset[str]:
     """The numbers of errors that shall be none."""
     found = frozenset(str(number).strip() for number in numbers or ())
-    unknown = sorted(found - {UNAVAILABLE_TYPE})
+    unknown = sorted(found - {UNAVAILABLE})
     if unknown:
         raise errors.Invalid(
-            f'Invalid codes in ignore_errors : {unknown}; only {UNAVAILABLE_TYPE} (a resource type is not there) '
+            f'Invalid codes in ignore_errors : {unknown}; only {UNAVAILABLE} (a resource type is not there) '
             'can be ignored'
         )
     return found
