@@ -30,6 +30,8 @@ class StackChange(TypedDict, total=False):
     tags: tuple[str, ...]
     parent_id: str | None
     parent_resource_id: str | None
+    root_id: str | None
+    nested_depth: int
     resource_count: int
     type_rules: Mapping[str, bool] | None
     credentials_id: str | None

@@ -75,7 +75,7 @@ def wire_engine(
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id)
-    goals = goals_of(reader, types, options.limits)
+    goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
     traversals = Traversals(store, reader, goals, dispatcher, new_id, window=options.window)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)

@@ -95,8 +95,6 @@ class NestingContext:
     :param present_parameters: the parameters that the nested stack has got now, by name.
     :param update_policy: of the resource.
     :param concealed: where values stand in the properties that nobody may be shown.
-    :param has_changed: whether what the members are made from besides the properties (files, mappings) has changed
-        since the last success.
     :param required: reads the resource that a reference means, of those that the resource is built on; None: there is
         no such resource.
     :param adopted: the names of the resources that are there before the nested stack, which is to be made of just
@@ -112,7 +110,6 @@ class NestingContext:
     present_parameters: Mapping[str, Json] = field(default_factory=dict)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     concealed: tuple[Path, ...] = ()
-    has_changed: bool = False
     required: Callable[[str], RequiredResource | None] = nothing_required
     adopted: tuple[str, ...] | None = None
 

@@ -262,14 +262,29 @@ def test_a_request_that_comes_late_makes_nothing(harness):
     assert harness.reality.objects == {}
 
 
-def test_depth_is_limited_and_a_template_may_use_the_type_that_it_stands_for(harness):
-    files = tree(7)
-    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files)
+def test_depth_is_limited_before_anything_is_made(harness):
+    """A template that nests itself, or a chain that is too long: the types on the way are told."""
+    itself = hot({'again': {'type': 'level1.yaml', 'value': 'x'}}, parameters={'value': {'type': 'string'}})
+    member = {'type': 'OS::Heat::ResourceGroup', 'resource_def': {'type': 'level1.yaml', 'properties': {'value': 'x'}}}
+    through_a_group = hot({'again': member}, parameters={'value': {'type': 'string'}})
+    for files, way in (
+        (tree(7), ' > '.join(f'level{level}.yaml' for level in range(1, 7))),
+        ({'level1.yaml': itself}, ' > '.join(['level1.yaml'] * 6)),
+        ({'level1.yaml': through_a_group}, ' > '.join(['level1.yaml', 'OS::Heat::ResourceGroup'] * 3)),
+    ):
+        with pytest.raises(errors.StackValidationFailed) as refused:
+            create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files)
+        assert f'Recursion depth exceeds 5 ([limits] max_nested_stack_depth): {way}' in str(refused.value)
+    create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(5))
+
+
+def test_depth_that_depends_on_what_is_not_known_before_is_limited_where_it_is_reached(harness):
+    deeper = {'type': 'level1.yaml', 'value': {'get_attr': ['thing0', 'value']}}
+    files = {'level1.yaml': nested(count=1, again=deeper)}
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, files, disable_rollback=True)
     harness.run()
-    stack = harness.stack(stack_id)
     assert harness.state(stack_id) == 'CREATE_FAILED'
-    assert 'Recursion depth exceeds 5 ([limits] max_nested_stack_depth).' in stack.status_reason
-    assert harness.reality.objects == {}
+    assert 'Recursion depth exceeds 5 ([limits] max_nested_stack_depth).' in harness.stack(stack_id).status_reason
 
 
 def test_a_mapping_does_not_hold_inside_of_what_it_maps_to(harness):
@@ -299,16 +314,19 @@ def test_lost_messages_are_made_up_for(harness):
     assert harness.state(stack_id) == 'CREATE_COMPLETE'
 
 
-def test_a_retained_nested_stack_becomes_one_of_its_own(harness):
-    child = {'type': CHILD, 'value': 'a', 'deletion_policy': 'Retain'}
-    stack_id = create(harness, {'child': child}, {CHILD: nested()})
+def test_a_retained_nested_stack_becomes_the_root_of_a_tree_of_its_own(harness):
+    child = {'type': 'level1.yaml', 'value': 'a', 'deletion_policy': 'Retain'}
+    stack_id = create(harness, {'below': child}, tree(3))
     harness.run()
-    before = child_of(harness, stack_id)
+    before = [lowest(harness, stack_id, depth).id for depth in (1, 2, 3)]
     harness.delete(stack_id)
     harness.run()
     assert harness.state(stack_id) == 'DELETE_COMPLETE'
-    after = harness.stack(before.id)
-    assert (after.parent_id, after.deleted_at) == (None, None)
+    after = [harness.stack(each) for each in before]
+    assert after[0].parent_id is None
+    assert [(each.tree_id, each.nested_depth, each.deleted_at) for each in after] == [
+        (before[0], depth, None) for depth in range(3)
+    ]
     assert harness.reality.values() == {'thing0': 'a'}
 
 

@@ -107,3 +107,11 @@ def test_defaults_of_the_environment_satisfy_what_a_template_requires(harness):
     harness.run()
     assert harness.state(identity['stack_id']) == 'CREATE_COMPLETE', harness.stack(identity['stack_id']).status_reason
     assert harness.reality.values() == {'thing0': 'from afar'}
+
+
+def test_what_is_wrong_in_a_group_in_a_nested_template_is_told(harness):
+    member = {'type': 'Test::Thing', 'properties': {'colour': 'blue'}}
+    group = {'type': 'OS::Heat::ResourceGroup', 'resource_def': member, 'count': 2}
+    with pytest.raises(errors.StackValidationFailed) as refused:
+        create(harness, {'child': {'type': CHILD}}, {CHILD: hot({'group': group})})
+    assert 'resources.child: resources.group: resources.0 (Test::Thing): ' in str(refused.value)

@@ -29,9 +29,6 @@ from convergence.resources.validation import validate
 from convergence.template.environment import NAME as ENVIRONMENT
 from convergence.template.secrets import PROPERTIES, within
 
-DEEPEST = 5
-"""Levels that are looked at: whoever nests deeper is refused by the engine that would make that level."""
-
 MOST = 100
 """Templates that are looked at for one request; the others are checked when their stacks are made."""
 
@@ -64,6 +61,20 @@ class Foreseen:
     problems: list[Problem] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What leads to a template.
+
+    :param depth: how many templates it is nested in.
+    :param types: of the resources that lead there, as far back as is known.
+    :param is_certain: whether all values are known on which it may depend that it is there.
+    """
+
+    depth: int = 0
+    types: tuple[str, ...] = ()
+    is_certain: bool = True
+
+
 @dataclass(slots=True)
 class _Look:
     """One request: what holds for all levels, and what has been seen of it, by content."""
@@ -71,6 +82,7 @@ class _Look:
     project_id: str
     permits: Permits
     ignore_unknown_types: bool
+    depth: int = 0
     left: int = MOST
     seen: dict[str, tuple[template.Compiled, Foreseen] | None] = field(default_factory=dict)
 
@@ -79,11 +91,19 @@ class Foresight:
     """Compiles and checks the templates of nested stacks.
 
     :param most_bytes: what a resource may store of each kind.
+    :param deepest: how many stacks a stack may be in.
     """
 
     def __init__(
-        self, registry: Registry, installation: template.Installation, *, most_bytes: int, kept: int = 256
+        self,
+        registry: Registry,
+        installation: template.Installation,
+        *,
+        most_bytes: int,
+        kept: int = 256,
+        deepest: int = 5,
     ) -> None:
+        self._deepest = deepest
         self._registry = registry
         self._installation = installation
         self._most_bytes = most_bytes
@@ -92,21 +112,29 @@ class Foresight:
         self._sound: OrderedDict[str, None] = OrderedDict()
 
     def problems(
-        self, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits, *, lenient: bool
+        self,
+        compiled: template.Compiled,
+        submission: Submission,
+        project_id: str,
+        permits: Permits,
+        *,
+        lenient: bool,
+        depth: int = 0,
     ) -> list[Problem]:
         """What is wrong in what is nested. The same content is looked at once, also by later requests.
 
         :param lenient: that a resource type is not there is no error.
+        :param depth: how many templates this one is nested in.
         :raises Forbidden: a resource in it is of a type that the user may not use.
         """
         if not any(self._registry.nests(each.type) for each in compiled.goal.definitions.values()):
             return []
-        key = _digest([submission.content(), permits.rules and dict(permits.rules), lenient])
+        key = _digest([submission.content(), permits.rules and dict(permits.rules), lenient, depth])
         with self._lock:
             if key in self._sound:
                 self._sound.move_to_end(key)
                 return []
-        found = self._below(compiled, submission, _Look(project_id, permits, lenient), 1).problems
+        found = self._below(compiled, submission, _Look(project_id, permits, lenient, depth), _Way(depth)).problems
         if not found:
             with self._lock:
                 self._sound[key] = None
@@ -116,7 +144,7 @@ class Foresight:
 
     def stacks(self, compiled: template.Compiled, submission: Submission, project_id: str) -> list[ForeseenStack]:
         """The nested stacks that are to be, each with those in it, as far as they are known. Nothing is refused."""
-        return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), 1).stacks
+        return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), _Way()).stacks
 
     def of(
         self, definition: Definition, known: Any, submission: Submission, identity: template.Identity
@@ -151,33 +179,44 @@ class Foresight:
             undetermined=undetermined,
         )
 
-    def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, depth: int) -> Foreseen:
+    def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, way: _Way) -> Foreseen:
         found = Foreseen()
-        if depth > DEEPEST or len(compiled.problems):
+        if len(compiled.problems):
             return found
         for definition in compiled.goal.definitions.values():
             if not self._registry.nests(definition.type) or definition.external_id is not None:
+                continue
+            place = compiled.place('resources', definition.name)
+            types = (*way.types, definition.shown_type)
+            if way.depth >= self._deepest:
+                if way.is_certain:
+                    found.problems.append(_led_to(self._too_deep(types), definition, place))
                 continue
             wanted, undetermined = self._wanted(definition, submission, look.project_id)
             if wanted is None:
                 continue
             inner = submission_of(submission, definition, wanted)
-            seen = self._look_at(definition, inner, undetermined, look, depth)
+            inside = _Way(way.depth + 1, types, way.is_certain and not undetermined)
+            seen = self._look_at(definition, inner, undetermined, look, inside)
             if seen is None:
                 continue
             nested, below = seen
             found.stacks.append(ForeseenStack(definition, inner, nested, tuple(below.stacks)))
-            place = compiled.place('resources', definition.name)
-            if type(self._registry.get(definition.type)).foreseen is NestedType.foreseen:  # type: ignore[attr-defined]
-                # Others tell where in their properties the cause stands: see `member_checks`.
+            kind = self._registry.get(definition.type)
+            if way.depth > look.depth or type(kind).foreseen is NestedType.foreseen:  # type: ignore[attr-defined]
+                # At the top others tell where in their properties the cause stands: see `member_checks`.
                 found.problems += [_led_to(problem, definition, place) for problem in below.problems]
         return found
 
+    def _too_deep(self, types: tuple[str, ...]) -> Problem:
+        told = f'Recursion depth exceeds {self._deepest} ([limits] max_nested_stack_depth): {" > ".join(types)}'
+        return Problem(told)
+
     def _look_at(
-        self, definition: Definition, inner: Submission, undetermined: frozenset[str], look: _Look, depth: int
+        self, definition: Definition, inner: Submission, undetermined: frozenset[str], look: _Look, way: _Way
     ) -> tuple[template.Compiled, Foreseen] | None:
         """The template with what is wrong in it and in what is nested in it; None where it is no template at all."""
-        key = _digest([inner.content(), sorted(undetermined), depth])
+        key = _digest([inner.content(), sorted(undetermined), way.depth, way.is_certain])
         if key in look.seen:
             return look.seen[key]
         if look.left == 0:
@@ -190,7 +229,7 @@ class Foresight:
         except errors.StackValidationFailed:
             return None  # told by whoever checks the resource: the template cannot be read
         look.permits.require_all(compiled)
-        found = self._below(compiled, inner, look, depth + 1)
+        found = self._below(compiled, inner, look, way)
         try:
             validate(
                 compiled,

@@ -12,8 +12,6 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.adoption import brings_nested
-from convergence.core.changes import StackChange
-from convergence.core.effects import Decision, UpdateStack
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
 from convergence.core.nesting import is_tidy, is_wanted, may_act
 from convergence.core.plan import Request
@@ -24,6 +22,7 @@ from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.beginnings import Beginnings
 from convergence.engine.nesting.content import name_of
+from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
 from convergence.engine.operations.actions import Present
@@ -62,6 +61,7 @@ class Nesting:
 
     :ivar wants: asks the types of those resources.
     :ivar snapshots: their parts in the snapshots of the stacks that they are in.
+    :ivar release: see `Releases.release`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Nesting:
         self.wants = Wants(reader, goals, types)
         self._limits = limits
         self._new_id = new_id
-        self._credentials = ports.credentials
+        self.release = Releases(ports, types, traversals).release
         self._present = Present(reader, goals)
         self._beginnings = Beginnings(traversals)
         plans = SnapshotPlans(reader, goals, ports.snapshots)
@@ -125,27 +125,6 @@ class Nesting:
         around = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
         if around is not None and around.status is TraversalStatus.CANCELLING:
             self._traversals.cancel_with(around, stack_id, resource_id)
-
-    def release(self, stack_id: str, resource_id: str) -> None:
-        """The resource of a nested stack is gone and the stack stays: from now on it is in no other.
-
-        It goes on to act with the credentials that it had from there.
-        """
-        credentials_id = self._credentials.of_stack(stack_id)
-
-        def decide(view: PlanView) -> Decision[None]:
-            stack = view.stack
-            if stack is None or stack.parent_resource_id != resource_id or stack.deleted_at is not None:
-                return Decision(None)
-            changes: StackChange = {
-                'parent_id': None,
-                'parent_resource_id': None,
-                **({'credentials_id': credentials_id} if credentials_id != stack.credentials_id else {}),
-            }
-            free = UpdateStack(stack.id, stack.traversal_id, changes)
-            return Decision(None, (free,))
-
-        self._traversals.decide(StackAlone(stack_id, resource_id), decide)
 
     # --- acting -----------------------------------------------------------------------------------------------
 

@@ -110,7 +110,6 @@ class Wants:
         if stored is None:
             raise Overtaken(f'stack {held.stack.name} has got another goal')
         parent = Submission.from_content(stored.content)
-        made_from = row.definition.nested if row.definition is not None else ''
 
         def ask() -> StackWanted:
             context = replace(
@@ -118,7 +117,6 @@ class Wants:
                 step=step,
                 action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
                 goal=pending.template_id or '',
-                has_changed=bool(made_from) and made_from != pending.definition.nested,
                 adopted=tuple(adopted_by(row)) if present is None and brings_nested(row) else None,
             )
             return kind.wanted(_call(held, kind), context)

@@ -29,9 +29,6 @@ from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
-DEEPEST = 5
-"""How deep nested templates are looked at before there are stacks. What is deeper is checked when its turn comes."""
-
 Environment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""
 
@@ -40,9 +37,13 @@ class Goals:
     """Compiles templates for stacks.
 
     :param limits: what a template may hold.
+    :param deepest: how many stacks a stack may be in.
     """
 
-    def __init__(self, reader: ReaderPort, registry: Registry, limits: template.Limits, *, kept: int = 64) -> None:
+    def __init__(
+        self, reader: ReaderPort, registry: Registry, limits: template.Limits, *, kept: int = 64, deepest: int = 5
+    ) -> None:
+        self._deepest = deepest
         self._reader = reader
         self._registry = self.types = registry
         self._limits = limits
@@ -52,7 +53,7 @@ class Goals:
         # What was accepted once is not questioned again: a moment in the future does not stay there.
         self.yaql = evaluator()
         self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
-        self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes)
+        self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest)
         self._kept = kept
         self._lock = Lock()
         self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
@@ -113,7 +114,9 @@ class Goals:
         :param depth: how many templates it is nested in.
         """
         permits.require_all(compiled)
-        nested = self.foresight.problems(compiled, submission, project_id, permits, lenient=ignore_unknown_types)
+        nested = self.foresight.problems(
+            compiled, submission, project_id, permits, lenient=ignore_unknown_types, depth=depth
+        )
         warnings = validate(
             compiled,
             self._registry,
@@ -129,7 +132,7 @@ class Goals:
         def type_of(name: str) -> ResourceType[Any] | None:
             return self._registry.get(name) if name in self._registry else None
 
-        if depth < DEEPEST:
+        if depth < self._deepest:
             problems = [*problems_below(compiled, submission, type_of, check)]
             if problems:
                 raise errors.StackValidationFailed(problems)

@@ -1,0 +1,61 @@
+"""Nested stacks that outlive the resources that they were the objects of: they become roots of trees of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence.core.changes import StackChange
+from convergence.core.effects import Decision, UpdateStack
+from convergence.core.rows import Stack
+from convergence.core.views import PlanView
+from convergence.db.ports import Ports
+from convergence.db.scopes import StackAlone
+from convergence.engine.operations.traversals import Traversals
+from convergence.resources.registry import Registry
+
+
+class Releases:
+    """Sets nested stacks free."""
+
+    def __init__(self, ports: Ports, types: Registry, traversals: Traversals) -> None:
+        self._reader = ports.reader
+        self._credentials = ports.credentials
+        self._types = types
+        self._traversals = traversals
+
+    def release(self, stack_id: str, resource_id: str) -> None:
+        """The resource of a nested stack is gone and the stack stays: from now on it is in no other.
+
+        It goes on to act with the credentials that it had from there, and is the root of what is nested in it. That it
+        is in no other is written last: until then the sweeper finds it again.
+        """
+        credentials_id = self._credentials.of_stack(stack_id)
+        own: StackChange = {'root_id': None, 'nested_depth': 0}
+        if credentials_id is not None:
+            own['credentials_id'] = credentials_id
+
+        def is_ours(stack: Stack) -> bool:
+            return stack.parent_resource_id == resource_id and stack.deleted_at is None
+
+        self._change(stack_id, is_ours, own, resource_id)
+        self._root(stack_id, stack_id, 1)
+        self._change(stack_id, is_ours, {'parent_id': None, 'parent_resource_id': None}, resource_id)
+
+    def _root(self, stack_id: str, root_id: str, depth: int) -> None:
+        """What is nested in a stack belongs to another tree."""
+        for row in self._reader.resources(stack_id):
+            child = self._reader.stack(row.token) if row.token is not None and self._types.nests(row.type) else None
+            if child is not None and child.parent_id == stack_id:
+                self._change(child.id, lambda stack: True, {'root_id': root_id, 'nested_depth': depth})
+                self._root(child.id, root_id, depth + 1)
+
+    def _change(
+        self, stack_id: str, may: Callable[[Stack], bool], changes: StackChange, resource_id: str | None = None
+    ) -> None:
+        def decide(view: PlanView) -> Decision[None]:
+            stack = view.stack
+            if stack is None or not may(stack):
+                return Decision(None)
+            return Decision(None, (UpdateStack(stack.id, stack.traversal_id, changes),))
+
+        self._traversals.decide(StackAlone(stack_id, resource_id), decide)
