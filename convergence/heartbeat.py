@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from convergence import lifetime
 from convergence.concurrency import Event, Lock, start_thread
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
 from convergence.db.queries.witness import Witness
+from convergence.errors import ConvergenceError
 
 LOG = logging.getLogger(__name__)
 
@@ -76,6 +78,7 @@ class Heartbeat:
         self._on_beat = on_beat
         self._on_lost = on_lost
         self._load = load
+        self._own: dict[str, Json] = {}
         self._stopping = Event()
         self._beaten = Event()
         self._lock = Lock()
@@ -84,9 +87,11 @@ class Heartbeat:
 
     def start(self) -> None:
         """Register the process and begin to renew its lease."""
+        self._own = {'pid': os.getpid(), 'mark': lifetime.mark()}
         begun = time.monotonic()
         self._register()
         self._committed(begun)
+        self._sign_off_the_ended()
         start_thread('heartbeat', self._run)
         start_thread('heartbeat-watch', self._watch)
         if self._on_beat is not nothing:
@@ -120,7 +125,7 @@ class Heartbeat:
 
     def _told(self) -> Mapping[str, Json]:
         """What a heartbeat tells of the process: its number, how busy it is, and which database server it uses."""
-        told: dict[str, Json] = {'pid': os.getpid(), **self._load()}
+        told: dict[str, Json] = {**self._own, **self._load()}
         if self.witness is not None:
             self.witness.look()
             told['database'] = self.witness.server
@@ -170,7 +175,21 @@ class Heartbeat:
 
     def _register(self) -> None:
         known = self._presence
-        self._roster.register(known.id, known.kind, known.host, known.version, known.lease_s)
+        self._roster.register(known.id, known.kind, known.host, known.version, known.lease_s, self._own)
+
+    def _sign_off_the_ended(self) -> None:
+        """Sign off what ran on this machine and has ended without doing so: nobody needs to wait for its lease.
+
+        Whoever is started takes the place of somebody, as a rule: of the process that its supervisor has seen end.
+        """
+        try:
+            for other in self._roster.services():
+                left = other.load.get('mark')
+                if isinstance(left, str) and lifetime.has_ended(left):
+                    LOG.warning('The %s %s of this machine has ended without signing off', other.kind, other.id)
+                    self._roster.leave(other.id)
+        except ConvergenceError as error:
+            LOG.warning('This process could not look for those that have ended; their leases run out: %s', error)
 
     def _again(self) -> None:
         """Come back under the same id: everything held under it has been given up or is fenced."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from convergence import lifetime
+from convergence.db.queries.roster import Service
 from convergence.heartbeat import Heartbeat, Presence
 
 PATIENCE_S = 60.0
@@ -22,6 +24,8 @@ class Roster:
     def __init__(self, *answers: object) -> None:
         self.answers = list(answers)
         self.registered = 0
+        self.others: list[Service] = []
+        self.gone: list[str] = []
         self.left = threading.Event()
         self.beats = 0
         self.beaten = threading.Condition()
@@ -44,7 +48,12 @@ class Roster:
 
     def leave(self, service_id: str) -> None:
         """Somebody goes."""
+        self.gone.append(service_id)
         self.left.set()
+
+    def services(self) -> list[Service]:
+        """Who is there."""
+        return self.others
 
     def wait_for(self, beats: int) -> bool:
         """Wait for so many beats."""
@@ -153,3 +162,18 @@ def test_whoever_stops_signs_off_and_beats_no_more(start):
     answer.set()
     assert roster.wait_for(1)
     assert roster.beats == 1
+
+
+def test_whoever_starts_signs_off_those_of_its_machine_that_have_ended(start):
+    """A supervisor starts another one within a second: nobody has to wait for the lease of the killed one."""
+    mark = lifetime.mark()
+    if mark is None:
+        pytest.skip('this system tells nothing of its processes')
+    ended = f'{mark.rpartition("/")[0]}/1'  # this process id, given out before
+    told = {'here': {'mark': mark}, 'ended': {'mark': ended}, 'silent': {}, 'no mark': {'mark': None}}
+    roster = Roster()
+    roster.others = [
+        Service(name, 'worker', 'host', '1', 0.0, 0.0, FOR_EVER, False, load, 0.0) for name, load in told.items()
+    ]
+    start(roster, FOR_EVER)
+    assert roster.gone == ['ended']

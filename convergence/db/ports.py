@@ -88,14 +88,16 @@ class ReaderPort(Protocol):
 class RosterPort(Protocol):
     """Registers processes and tells which of them are alive."""
 
-    def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
+    def register(
+        self, service_id: str, kind: str, host: str, version: str, lease_s: float, load: Mapping[str, Json] = NO_LOAD
+    ) -> None:
         """A process has started."""
 
     def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
         """A process is still there; False: it is not known any more."""
 
     def leave(self, service_id: str) -> None:
-        """A process ends in good order."""
+        """A process has ended: what it holds, if anything, may be taken from it."""
 
     def services(self) -> list[Service]:
         """All registered processes."""

@@ -21,10 +21,12 @@ class MemoryRoster:
         self._memory = store
         self._services: dict[str, Service] = {}
 
-    def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
+    def register(
+        self, service_id: str, kind: str, host: str, version: str, lease_s: float, load: Mapping[str, Json] = NO_LOAD
+    ) -> None:
         """A process has started."""
         now = self._memory.clock()
-        self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, {}, 0.0)
+        self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, load, 0.0)
 
     def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
         """A process is still there."""

@@ -28,7 +28,8 @@ class Service:
 
     :param kind: ``api``, ``engine`` or ``worker``.
     :param lease_s: how many seconds after its last heartbeat it is taken for dead.
-    :param load: how busy it said it was: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows.
+    :param load: how busy it said it was: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows; its
+        ``pid``, and the ``mark`` of `convergence.lifetime`.
     :param age_s: seconds since the last heartbeat, by the database's clock.
     """
 
@@ -63,12 +64,16 @@ class Roster:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def register(self, service_id: str, kind: str, host: str, version: str, lease_s: float) -> None:
+    def register(
+        self, service_id: str, kind: str, host: str, version: str, lease_s: float, load: Mapping[str, Json] = NO_LOAD
+    ) -> None:
         """A process has started, or comes back after its lease was over."""
 
         def put(connection: Connection) -> None:
             now = connection.execute(select(database_now())).scalar_one()
-            row = dict(zip(_FIELDS, (service_id, kind, host, version, now, now, lease_s, False, {}), strict=True))
+            row = dict(
+                zip(_FIELDS, (service_id, kind, host, version, now, now, lease_s, False, dict(load)), strict=True)
+            )
             known = connection.execute(update(SERVICE).where(SERVICE.c.id == service_id).values(**row)).rowcount
             if not known:
                 try:
@@ -88,7 +93,7 @@ class Roster:
         return self._store.write(lambda connection: connection.execute(_BEAT, beat).rowcount == 1, self.beat)
 
     def leave(self, service_id: str) -> None:
-        """A process ends in good order, holding nothing."""
+        """A process has ended: what it holds, if anything, may be taken from it."""
         gone = delete(SERVICE).where(SERVICE.c.id == service_id)
         self._store.write(lambda connection: connection.execute(gone), self.leave)
 
