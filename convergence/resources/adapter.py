@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import copy
 import json
-import keyword
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass, make_dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from typing_extensions import override
 
 from convergence.core.model import Action, Json
-from convergence.resources.attributes import attr
-from convergence.resources.constraints import AllowedPattern, AllowedValues, Constraint, Length, Modulo, Range, custom
 from convergence.resources.contract import (
     Answer,
     Call,
@@ -32,20 +28,9 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     ResourceType,
 )
+from convergence.resources.declaring import attributes_class, properties_class, support_of
 from convergence.resources.handlers import Handlers, Snippet
-from convergence.resources.schema import PropertySchema, prop, secret
-from convergence.resources.support import SUPPORTED, Status, SupportStatus
-from convergence.resources.translation import Rule
-
-_TYPES: dict[str, Any] = {
-    'string': str,
-    'integer': int,
-    'number': float,
-    'boolean': bool,
-    'list': list,
-    'map': dict,
-    'any': Json,
-}
+from convergence.resources.values import named
 
 
 def adapt(plugin: type[Any]) -> ResourceType[Any]:
@@ -101,9 +86,9 @@ class AdaptedType(_AtRest):
         self._plugin: type[Any] = type(plugin.__name__, (plugin, Handlers), {})
         schema = getattr(plugin, 'properties_schema', {})
         rules = tuple(getattr(plugin, 'TRANSLATIONS', ()))
-        self.Properties = _properties_class(plugin.__name__, schema, rules)  # type: ignore[misc]
+        self.Properties = properties_class(plugin.__name__, schema, rules)  # type: ignore[misc]
         self.support = support_of(getattr(plugin, 'support_status', None))  # type: ignore[misc]
-        self.Attributes = _attributes_class(plugin)  # type: ignore[misc]
+        self.Attributes = attributes_class(plugin.__name__, _attributes(plugin))  # type: ignore[misc]
 
     @override
     def create(self, call: Call[Any]) -> Answer:
@@ -134,7 +119,7 @@ class AdaptedType(_AtRest):
     def needs_replacement(self, call: Call[Any]) -> bool:
         """``needs_replace_with_prop_diff``."""
         after, changes = _difference(call)
-        before = _named(call.previous) if call.previous is not None else {}
+        before = named(call.previous) if call.previous is not None else {}
         return bool(self._instance(call).needs_replace_with_prop_diff(set(changes), after, before))
 
     @override
@@ -168,7 +153,7 @@ class AdaptedType(_AtRest):
 
     def _instance(self, call: Call[Any]) -> Any:
         one: Any = object.__new__(self._plugin)
-        one.begin(call, _named(call.properties))
+        one.begin(call, named(call.properties))
         return one
 
     @override
@@ -201,117 +186,25 @@ def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
         raise OutcomeUnknown(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
 
 
-def _named(properties: Any) -> dict[str, Any]:
-    """The values of properties, by their names in templates, down to the innermost map: plain dicts and lists."""
-    schema = PropertySchema.of(type(properties))
-    return {name: _plain(getattr(properties, declared.field)) for name, declared in schema.properties.items()}
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return _named(value)
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value
-
-
 def _difference(call: Call[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """All wanted values, and those of them that differ from the previous ones."""
-    after = _named(call.properties)
-    before = _named(call.previous) if call.previous is not None else {}
+    after = named(call.properties)
+    before = named(call.previous) if call.previous is not None else {}
     return after, {name: value for name, value in after.items() if name not in before or before[name] != value}
 
 
-def _properties_class(name: str, schema: Mapping[str, Any], rules: Sequence[Rule] = ()) -> type[Any]:
-    entries = [(_identifier(key), _annotation(entry), _declared(key, entry)) for key, entry in schema.items()]
-    return make_dataclass(f'{name}Properties', entries, frozen=True, namespace={'TRANSLATIONS': rules})
+def _attributes(plugin: type[Any]) -> dict[str, Any]:
+    """The attributes that a plugin declares, each telling of the property of its name."""
+    declared: Mapping[str, Any] = getattr(plugin, 'attributes_schema', {})
+    return {name: {**_entry(entry), 'of': (name,)} for name, entry in declared.items()}
 
 
-def _attributes_class(plugin: type[Any]) -> type[Any]:
-    schema = getattr(plugin, 'attributes_schema', {})
-    entries = []
-    for key, entry in schema.items():
-        annotation = Json if isinstance(entry, str) else _annotation(entry)
-        description = entry if isinstance(entry, str) else _told(entry, 'description', '')
-        entries.append((_identifier(key), annotation, attr(str(description or ''), name=key, of=(key,))))
-    return make_dataclass(f'{plugin.__name__}Attributes', entries, frozen=True)
-
-
-def _declared(key: str, entry: Any) -> Any:
-    options: dict[str, Any] = {
-        'description': str(_told(entry, 'description', '') or ''),
-        'update_allowed': bool(_told(entry, 'update_allowed', False)),
-        'immutable': bool(_told(entry, 'immutable', False)),
-        'constraints': [_constraint(key, one) for one in _told(entry, 'constraints', ()) or ()],
-        'name': key,
-        'support': support_of(_told(entry, 'support_status', None)),
-    }
-    if not _told(entry, 'required', False):
-        options['default'] = _told(entry, 'default', None)
-    declared = prop(**options)
-    return secret(declared) if _told(entry, 'secret', False) else declared
-
-
-def _annotation(entry: Any) -> Any:
-    kind = str(_told(entry, 'type', 'any')).lower()
-    if kind not in _TYPES:
-        raise TypeError(f'the schema has the unknown type {kind}; known: {", ".join(_TYPES)}')
-    inner = _told(entry, 'schema', None)
-    if kind == 'map' and isinstance(inner, Mapping) and inner and '*' not in inner:
-        return _properties_class('Nested', inner)
-    if kind in ('list', 'map') and inner is not None:
-        item = inner['*'] if isinstance(inner, Mapping) and '*' in inner else inner
-        return list[_annotation(item)] if kind == 'list' else dict[str, _annotation(item)]  # type: ignore[misc]
-    return _TYPES[kind]
-
-
-def _constraint(key: str, entry: Any) -> Constraint:
-    """A constraint, given as one of ours or as the field's JSON, for example ``{'range': {'min': 1}}``."""
-    if not isinstance(entry, Mapping):
-        if callable(getattr(entry, 'problem', None)):
-            constraint: Constraint = entry
-            return constraint
-        raise TypeError(f'{key}: {entry!r} is no constraint')
-    description = str(entry.get('description', ''))
-    for name, bounded in (('length', Length), ('range', Range)):
-        if name in entry:
-            return bounded(entry[name].get('min'), entry[name].get('max'), description)
-    if 'allowed_values' in entry:
-        return AllowedValues(tuple(entry['allowed_values']), description)
-    if 'allowed_pattern' in entry:
-        return AllowedPattern(entry['allowed_pattern'], description)
-    if 'modulo' in entry:
-        return Modulo(entry['modulo']['step'], entry['modulo']['offset'], description)
-    if 'custom_constraint' in entry:
-        return custom(entry['custom_constraint'], description)
-    raise TypeError(
-        f'{key}: a constraint is one of length, range, modulo, allowed_values, allowed_pattern, custom_constraint'
-    )
-
-
-def support_of(told: Any) -> SupportStatus:
-    """The status that a plugin tells, as a mapping or an object; supported where it tells none."""
-    if told is None:
-        return SUPPORTED
-    previous = _told(told, 'previous_status', None)
-    return SupportStatus(
-        Status(str(_told(told, 'status', Status.SUPPORTED))),
-        _told(told, 'version', None),
-        _told(told, 'message', None),
-        None if previous is None else support_of(previous),
-    )
-
-
-def _told(entry: Any, name: str, default: Any) -> Any:
-    """What a schema says, be it a mapping or an object with attributes."""
-    return entry.get(name, default) if isinstance(entry, Mapping) else getattr(entry, name, default)
-
-
-def _identifier(name: str) -> str:
-    text = ''.join(character if character.isalnum() else '_' for character in name)
-    return f'{text}_' if keyword.iskeyword(text) or not text.isidentifier() else text
+def _entry(entry: Any) -> dict[str, Any]:
+    if isinstance(entry, str):
+        return {'description': entry}
+    if isinstance(entry, Mapping):
+        return dict(entry)
+    return {key: getattr(entry, key, None) for key in ('type', 'description')}
 
 
 def _as_json(value: Any, what: str) -> Json:

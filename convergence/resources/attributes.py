@@ -116,9 +116,10 @@ def _entry(kind: ResourceType[Any], name: str) -> Field[Any] | None:
     return next((entry for entry in fields(declared) if (entry.metadata.get(_NAME) or entry.name) == name), None)
 
 
-def describe_attributes(kind: ResourceType[Any]) -> dict[str, Json]:
+def describe_attributes(kind: ResourceType[Any], *, whole: bool = False) -> dict[str, Json]:
     """The attributes as JSON, by name: type and description.
 
+    :param whole: and what else `attr` was told, so that the attributes can be made of it again.
     :raises TypeError: an annotation is no type of an attribute.
     """
     declared = kind.Attributes
@@ -131,5 +132,8 @@ def describe_attributes(kind: ResourceType[Any]) -> dict[str, Json]:
         about: dict[str, Json] = {'type': Kind(type_).value}
         if entry.metadata.get(_DESCRIPTION):
             about['description'] = entry.metadata[_DESCRIPTION]
+        if whole:
+            about |= {key: True for key, at in (('secret', _SECRET), ('dear', _DEAR)) if entry.metadata.get(at)}
+            about |= {'of': [*entry.metadata[_OF]]} if entry.metadata.get(_OF) is not None else {}
         described[entry.metadata.get(_NAME) or entry.name] = about
     return described

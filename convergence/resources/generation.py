@@ -9,7 +9,8 @@ from typing import Any
 from convergence.core.model import Json
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.contract import ResourceType
-from convergence.resources.schema import Property, PropertySchema, plain
+from convergence.resources.describing import plain
+from convergence.resources.schema import Property, PropertySchema
 from convergence.resources.shapes import Kind
 from convergence.resources.support import Status
 from convergence.template.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range

@@ -2,7 +2,7 @@
 
 Installed packages offer types as entry points of the group ``convergence.resource_types``; the entry point's name is
 the type's name in templates. A type that cannot be loaded is logged and left out: one broken package must not take
-an engine down.
+an engine down. Whoever has many types offers a manifest of them, see `convergence.resources.manifest`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
+from convergence.resources.manifest import NAMESPACE as MANIFESTS
+from convergence.resources.manifest import ManifestType, installed_manifests
 from convergence.resources.nested import PROVIDER
 from convergence.resources.plugins import load
 from convergence.resources.reading import did_you_mean
@@ -41,9 +43,11 @@ class Registry:
     """The resource types of this process, by name. Immutable.
 
     :param types: what there is, by type name. What is broken is logged and left out.
+    :param withheld: why further ones are not there, by type name, each the end of a sentence.
     """
 
-    def __init__(self, types: Mapping[str, Offered]) -> None:
+    def __init__(self, types: Mapping[str, Offered], *, withheld: Mapping[str, str] | None = None) -> None:
+        self._withheld = {**WITHDRAWN, **(withheld or {})}
         usable = {name: _usable(name, offered) for name, offered in types.items()}
         self._types = {name: kind for name, kind in sorted(usable.items()) if kind is not None}
 
@@ -54,8 +58,9 @@ class Registry:
         local: LocalProvider | None = None,
         api: Callable[[], str | None] | None = None,
         namespace: str = NAMESPACE,
+        manifests_in: str = MANIFESTS,
     ) -> Registry:
-        """Everything that installed packages offer.
+        """Everything that installed packages offer. A type with an entry point of its own wins over one of a manifest.
 
         :param local: enables the types of the local provider, which touch this machine.
         :param api: tells the address of the Orchestration API, for resources that are signalled through it.
@@ -65,7 +70,10 @@ class Registry:
             # What another package offers under these names stays.
             loaded |= {name: kind for name, kind in addressed_types(api).items() if loaded.get(name) is type(kind)}
         installed_checks()  # Properties are checked in transactions, where nothing should be loaded any more.
-        return cls({**loaded, **(local_types(local) if local else {})})
+        manifests = installed_manifests(manifests_in)
+        described = {name: kind for manifest in reversed(manifests) for name, kind in manifest.types().items()}
+        withheld = {name: why for manifest in reversed(manifests) for name, why in manifest.withheld.items()}
+        return cls({**described, **loaded, **(local_types(local) if local else {})}, withheld=withheld)
 
     @classmethod
     def builtin(cls, *, local: LocalProvider | None = None, more: Mapping[str, Offered] | None = None) -> Registry:
@@ -117,14 +125,14 @@ class Registry:
             service = self.missing_service(name)
             if service is not None:
                 raise EntityNotFound(unavailable(name, service))
-            withdrawn = WITHDRAWN.get(name)
-            more = f': {withdrawn}.' if withdrawn else did_you_mean(name, self._types) or '.'
+            withheld = self._withheld.get(name)
+            more = f': {withheld}.' if withheld else did_you_mean(name, self._types) or '.'
             raise EntityNotFound(f'The Resource Type ({name}) could not be found{more}')
         return kind
 
     def missing_service(self, name: str) -> str | None:
         """The service of a cloud that a type belongs to, where no type of that is here; None for any other type."""
-        return None if name in WITHDRAWN or name in self._types else missing_service(name, self._types)
+        return None if name in self._withheld or name in self._types else missing_service(name, self._types)
 
     def describe(self, name: str) -> dict[str, Json]:
         """The type as JSON: resource_type, properties, attributes, support_status, description.
@@ -145,6 +153,8 @@ def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
     """The instance, if everything that the engine will ask of it works; otherwise None, and a log message."""
     try:
         kind = offered if isinstance(offered, ResourceType) else offered()
+        if isinstance(kind, ManifestType):
+            return kind  # What it says was read when the manifest was written; reading all of it here would take long.
         if not isinstance(kind, ResourceType):
             raise TypeError(f'{type(kind).__qualname__} is not derived from ResourceType')
         PropertySchema.of(kind.Properties).describe()

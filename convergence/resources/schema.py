@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -22,9 +22,10 @@ from convergence import secrecy
 from convergence.core.model import Json, Path
 from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
+from convergence.resources.describing import SchemaWriter
 from convergence.resources.reading import Finding, PropertyReader, Strictness, dotted
 from convergence.resources.shapes import Shape, annotations_of, shape_of
-from convergence.resources.support import SUPPORTED, Status, SupportStatus
+from convergence.resources.support import SUPPORTED, SupportStatus
 from convergence.resources.translation import Rule, translated
 from convergence.template import UNKNOWN, EvaluationFailed, preview
 
@@ -244,13 +245,13 @@ class PropertySchema:
         """Where the values of secret properties stand, at any depth, in properties that may be partly unknown."""
         return tuple(_secret_places(self, mapping, ())) if self.declares_secrets else ()
 
-    def describe(self) -> dict[str, Json]:
-        """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints."""
-        return {
-            name: _described(declared)
-            for name, declared in self.properties.items()
-            if declared.support.status is not Status.HIDDEN
-        }
+    def describe(self, *, whole: bool = False) -> dict[str, Json]:
+        """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints.
+
+        :param whole: all that there is to know, hidden properties and support included; `properties_class` of
+            `convergence.resources.declaring` makes a dataclass of it again. Otherwise what users are told.
+        """
+        return SchemaWriter(_schema_of, whole=whole).properties(self)
 
 
 def _schema_of(declared: type[Any]) -> PropertySchema:
@@ -294,14 +295,6 @@ def _plain(entry: Any) -> _PropertyDeclaration:
     if default is MISSING:
         default = _Nothing.DEFAULT if entry.default_factory is MISSING else entry.default_factory()
     return _PropertyDeclaration(default, '', False, False, (), None)
-
-
-def plain(default: Any) -> Json:
-    """A default as JSON, which nobody else holds."""
-    if is_dataclass(default) and not isinstance(default, type):
-        return asdict(default)
-    copied: Json = copy.deepcopy(default)
-    return copied
 
 
 def _told(finding: Finding, place: Locate, hidden: Collection[Path]) -> Problem:
@@ -361,34 +354,3 @@ def _schema_within(shape: Shape) -> PropertySchema | None:
 def _exact(value: Any) -> str:
     # As text, because Python takes True and 1, and 1 and 1.0, for equal.
     return json.dumps(value, sort_keys=True)
-
-
-def _described(declared: Property) -> dict[str, Json]:
-    described: dict[str, Json] = {
-        'type': declared.shape.kind.value,
-        'required': declared.required,
-        'update_allowed': declared.update_allowed,
-        'immutable': declared.immutable,
-    }
-    if declared.declaration.description:
-        described['description'] = declared.declaration.description
-    if declared.default is not None:
-        described['default'] = plain(declared.default)
-    if declared.constraints:
-        described['constraints'] = [constraint.document() for constraint in declared.constraints]
-    inner = _described_shape(declared.shape)
-    if inner is not None:
-        described['schema'] = inner
-    return described
-
-
-def _described_shape(shape: Shape) -> dict[str, Json] | None:
-    if shape.fields is not None:
-        return PropertySchema.of(shape.fields).describe()
-    if shape.items is None:
-        return None
-    items: dict[str, Json] = {'type': shape.items.kind.value, 'required': False}
-    inner = _described_shape(shape.items)
-    if inner is not None:
-        items['schema'] = inner
-    return {'*': items}

@@ -1,0 +1,318 @@
+"""Resource types that are known from a file, and imported when one of their methods is called for the first time.
+
+A package whose types are many, or cost much to import, offers a `Manifest` instead of the types themselves, as an entry
+point of the group ``convergence.resource_manifests``. Engines, the API and whoever checks templates read the schemas
+from it; workers import what they use. `entry_of` writes what a type has to say, ``Manifest.read`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.resources.abc import Traversable
+from typing import Any, TypeAlias
+
+from typing_extensions import override
+
+from convergence.concurrency import Lock
+from convergence.core.model import Action, Json, RetryPolicy
+from convergence.errors import StackValidationFailed
+from convergence.resources.attributes import AnyAttribute, describe_attributes
+from convergence.resources.constraints import CustomConstraint
+from convergence.resources.contract import Call, FinalFailure, OptionalActions, ResourceType
+from convergence.resources.custom import installed_checks
+from convergence.resources.declaring import attributes_class, properties_class, support_of
+from convergence.resources.plugins import load
+from convergence.resources.reading import Strictness
+from convergence.resources.schema import PropertySchema
+from convergence.resources.support import SUPPORTED
+from convergence.resources.translation import Append, Drop, Rename, Rule
+from convergence.resources.values import named
+
+LOG = logging.getLogger(__name__)
+
+NAMESPACE = 'convergence.resource_manifests'
+
+FORMAT = 1
+"""The form of manifests that is written; only this one is read."""
+
+Load: TypeAlias = Callable[[str], ResourceType[Any]]
+"""Imports a type, by its name in templates."""
+
+_FLAGS = ('token_enforced', 'create_settles_s', 'takes_signals', 'keeps_signals', 'renewed_by_updates')
+_ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata')
+_METHODS = tuple(
+    name
+    for base in (OptionalActions, ResourceType)
+    for name, value in vars(base).items()
+    if callable(value) and not name.startswith('_') and name not in (*_ABILITIES, 'can_cancel')
+)
+"""The methods of the contract that a type may write and that are called on the type itself."""
+
+_RULES: Mapping[str, type[Any]] = {'rename': Rename, 'append': Append, 'drop': Drop}
+
+
+class ManifestType(ResourceType[Any]):
+    """A type that is known from a manifest. Its methods are those of the class that is imported when one is called.
+
+    Made with `Manifest.types`: each has a class of its own, which has just the methods that its type writes.
+
+    :param name: its name in templates.
+    :param entry: what `entry_of` has written.
+    """
+
+    def __init__(self, name: str, entry: Mapping[str, Any], load: Load) -> None:
+        self.__doc__ = entry['description']
+        self.name = name
+        self._entry, self._load = entry, load
+        self._lock = Lock()
+        self._loaded: ResourceType[Any] | None = None
+        self._made: dict[str, type[Any] | None] = {}
+        for flag in _FLAGS:
+            if flag in entry:
+                setattr(self, flag, entry[flag])
+        self.support = support_of(entry.get('support_status'))  # type: ignore[misc]
+        self.retry = RetryPolicy.from_document(entry.get('retry', {}))  # type: ignore[misc]
+        limits = entry.get('time_limits', {})
+        self.time_limits = {Action(action): limit for action, limit in limits.items()}  # type: ignore[misc]
+        if 'deaf_in' in entry:
+            self.deaf_in = frozenset(map(Action, entry['deaf_in']))  # type: ignore[misc]
+        if 'reference_of' in entry:
+            self.reference_of = tuple(entry['reference_of'])  # type: ignore[misc]
+
+    @property
+    @override
+    def Properties(self) -> type[Any]:  # type: ignore[override]
+        """The dataclass of properties, made when it is first asked for: most types of a manifest are never used."""
+        made = self._dataclass('Properties', lambda: _properties(self.name, self._entry))
+        assert made is not None
+        return made
+
+    @property
+    @override
+    def Attributes(self) -> type[Any] | None:  # type: ignore[override]
+        """The dataclass of attributes, or None, as above."""
+        return self._dataclass('Attributes', lambda: _attributes(self.name, self._entry))
+
+    @property
+    @override
+    def UpdatePolicy(self) -> type[Any] | None:  # type: ignore[override]
+        """The dataclass of the update policy, or None, as above."""
+        return self._dataclass('UpdatePolicy', lambda: _update_policy(self.name, self._entry))
+
+    def loaded(self) -> ResourceType[Any]:
+        """The type itself, imported by now.
+
+        :raises FinalFailure: it cannot be imported on this machine.
+        """
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._imported()
+            return self._loaded
+
+    def call_loaded(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the type itself.
+
+        :param arguments: a `Call` among them gets the properties as the type itself declares them.
+        :raises FinalFailure: the type cannot be imported, or refuses the properties.
+        """
+        kind = self.loaded()
+        strictness = Strictness.STRICT if method in ('create', 'update') else Strictness.LENIENT
+        handed = [_handed(kind, each, strictness) if isinstance(each, Call) else each for each in arguments]
+        return getattr(kind, method)(*handed)
+
+    def _imported(self) -> ResourceType[Any]:
+        try:
+            kind = self._load(self.name)
+        except (Exception, SystemExit) as error:
+            LOG.error('The resource type %s cannot be imported: %s: %s', self.name, type(error).__name__, error)
+            raise FinalFailure(
+                f'The resource type {self.name} is known, and cannot be imported by this worker '
+                f'({type(error).__name__}: {error}); install what its package needs wherever workers run'
+            ) from error
+        if not isinstance(kind, ResourceType):
+            raise FinalFailure(f'The resource type {self.name} is a {type(kind).__name__}, and no resource type')
+        LOG.debug('The resource type %s is imported', self.name)
+        return kind
+
+    def _dataclass(self, name: str, make: Callable[[], type[Any] | None]) -> type[Any] | None:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            return self._made[name]
+
+
+class Manifest:
+    """What a package says of its types.
+
+    :param document: ``format``, and ``types``: for each name what `entry_of` has written. One that also says
+        ``withheld``, as the end of a sentence, is not offered, and whoever asks for it is told that.
+    :param load: imports a type. Called in workers, once for each type, when it is first used.
+    :raises ValueError: the document has another format.
+    """
+
+    def __init__(self, document: Mapping[str, Any], load: Load) -> None:
+        if document.get('format') != FORMAT:
+            raise ValueError(
+                f'a manifest of resource types has the format {document.get("format")}, and {FORMAT} is read; install '
+                'versions of Convergence and of the package that belong together'
+            )
+        entries: Mapping[str, Any] = document['types']
+        self._offered = {name: entry for name, entry in entries.items() if 'withheld' not in entry}
+        self._load = load
+        self.withheld = {name: str(entry['withheld']) for name, entry in entries.items() if 'withheld' in entry}
+        """Why types are not offered, by name."""
+
+    @classmethod
+    def read(cls, file: Traversable, load: Load) -> Manifest:
+        """The manifest in a file of a package, which is JSON.
+
+        :raises ValueError: as above, or it is not JSON.
+        :raises OSError: the file cannot be read.
+        """
+        return cls(json.loads(file.read_text(encoding='utf-8')), load)
+
+    def types(self) -> dict[str, ResourceType[Any]]:
+        """The types that are offered, by name. Nothing of them is imported."""
+        return {name: _class_of(name, entry)(name, entry, self._load) for name, entry in self._offered.items()}
+
+
+def installed_manifests(namespace: str = NAMESPACE) -> list[Manifest]:
+    """The manifests that installed packages offer, by the names of their entry points. What is broken is logged."""
+    found = []
+    for name, offered in sorted(load(namespace, 'manifest').items()):
+        try:
+            manifest = offered if isinstance(offered, Manifest) else offered()
+            if not isinstance(manifest, Manifest):
+                raise TypeError(f'{type(manifest).__qualname__} is no Manifest')
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
+            LOG.error('The manifest %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
+        else:
+            found.append(manifest)
+    return found
+
+
+def entry_of(kind: ResourceType[Any]) -> dict[str, Json]:
+    """What a manifest says of a type.
+
+    :raises TypeError: it has something that only its own class can say: objects that are stacks, a `Rewrite` of
+        properties, attributes by other rules than names, nested maps with free keys beside declared ones.
+    """
+    if kind.nests:
+        raise TypeError(f'the objects of {type(kind).__qualname__} are stacks; offer it as an entry point of its own')
+    schema = PropertySchema.of(kind.Properties)
+    entry: dict[str, Json] = {
+        'description': (kind.__doc__ or '').strip().partition('\n')[0],
+        'properties': schema.describe(whole=True),
+        'attributes': _told_attributes(kind),
+        'methods': [name for name in _METHODS if _writes(kind, name)],
+    }
+    more: dict[str, Json] = {
+        'rules': [_told_rule(rule) for rule in schema.rules],
+        'remaining': '' if schema.rest is None else {'description': 'Further properties.'},
+        'update_policy': PropertySchema.of(kind.UpdatePolicy).describe(whole=True) if kind.UpdatePolicy else {},
+        'support_status': kind.support.document() if kind.support != SUPPORTED else {},
+        'retry': kind.retry.document(),
+        'time_limits': {action.value: limit for action, limit in kind.time_limits.items()},
+        'abilities': [ability for ability in _ABILITIES if getattr(kind, ability)()],
+        'cancels': [action.value for action in Action if kind.can_cancel(action)],
+    }
+    entry |= {key: value for key, value in more.items() if value}
+    entry |= {flag: getattr(kind, flag) for flag in _FLAGS if getattr(kind, flag) != getattr(ResourceType, flag)}
+    if kind.deaf_in != ResourceType.deaf_in:
+        entry['deaf_in'] = [action.value for action in Action if action in kind.deaf_in]
+    if kind.reference_of is not None:
+        entry['reference_of'] = [*kind.reference_of]
+    return entry
+
+
+def _writes(kind: ResourceType[Any], method: str) -> bool:
+    return getattr(type(kind), method) is not getattr(ResourceType, method)
+
+
+def _told_attributes(kind: ResourceType[Any]) -> Json:
+    """The attributes by name; None: the type answers to every name."""
+    declared = kind.Attributes
+    if declared is not None and (hasattr(declared, 'also') or hasattr(declared, 'beginnings')):
+        raise TypeError(f'{declared.__qualname__} has attributes that are not declared one by one')
+    if declared is not None and issubclass(declared, AnyAttribute):
+        return None
+    return describe_attributes(kind, whole=True)
+
+
+def _told_rule(rule: Rule) -> dict[str, Json]:
+    for name, known in _RULES.items():
+        if type(rule) is known:
+            told: dict[str, Json] = {name: list(rule.path)}
+            return told if isinstance(rule, Drop) else {**told, 'to': rule.to}  # type: ignore[union-attr]
+    raise TypeError(f'{rule!r} is no rule that a manifest can tell; known: {", ".join(_RULES)}')
+
+
+def _rule(told: Mapping[str, Any]) -> Rule:
+    name = next(name for name in _RULES if name in told)
+    made: Rule = _RULES[name](tuple(told[name]), *([told['to']] if 'to' in told else []))
+    return made
+
+
+def _properties(name: str, entry: Mapping[str, Any]) -> type[Any]:
+    rules = [_rule(told) for told in entry.get('rules', ())]
+    rest = entry['remaining']['description'] if 'remaining' in entry else None
+    return properties_class(_last(name), entry['properties'], rules, named=_where_it_can, rest=rest)
+
+
+def _attributes(name: str, entry: Mapping[str, Any]) -> type[Any] | None:
+    told = entry['attributes']
+    return AnyAttribute if told is None else attributes_class(_last(name), told)
+
+
+def _update_policy(name: str, entry: Mapping[str, Any]) -> type[Any] | None:
+    told = entry.get('update_policy')
+    return properties_class(f'{_last(name)}Policy', told, named=_where_it_can) if told else None
+
+
+def _last(name: str) -> str:
+    return name.rpartition('::')[2]
+
+
+def _where_it_can(name: str, description: str) -> CustomConstraint:
+    """A custom constraint. One that needs a service which cannot be asked here is left to the type, in a worker."""
+
+    def check(value: Json) -> str | None:
+        checks = installed_checks().tolerating()
+        return None if checks.unchecked(name) else checks.check(name, value)
+
+    return CustomConstraint(name, description, check)
+
+
+def _class_of(name: str, entry: Mapping[str, Any]) -> type[ManifestType]:
+    """A class that writes the methods that the type writes, and no other: the contract asks which there are."""
+    abilities, cancels = entry.get('abilities', ()), entry.get('cancels', ())
+    body: dict[str, Any] = {method: _delegated(method) for method in entry['methods']}
+    body |= {ability: _known(ability in abilities) for ability in _ABILITIES}
+    body['can_cancel'] = lambda self, action: action.value in cancels
+    return type(_last(name), (ManifestType,), body)
+
+
+def _delegated(method: str) -> Callable[..., Any]:
+    return lambda self, *arguments: self.call_loaded(method, *arguments)
+
+
+def _known(ability: bool) -> Callable[[Any], bool]:
+    return lambda self: ability
+
+
+def _handed(kind: ResourceType[Any], call: Call[Any], strictness: Strictness) -> Call[Any]:
+    """The same call for the type itself, whose properties are another dataclass."""
+    schema = PropertySchema.of(kind.Properties)
+
+    def read(properties: Any, how: Strictness) -> Any:
+        if properties is None or isinstance(properties, kind.Properties):
+            return properties
+        try:
+            return schema.parse(named(properties, given=True), how)
+        except StackValidationFailed as error:
+            raise FinalFailure(str(error)) from error
+
+    return replace(call, properties=read(call.properties, strictness), previous=read(call.previous, Strictness.LENIENT))
