@@ -188,6 +188,7 @@ class Harness:
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
         self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
+        self.rollbacks = parts.rollbacks
         self.snapshots, self.abandonment, self.nesting = parts.snapshots, parts.abandonment, parts.nesting
         self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
         self._options = WorkerOptions(

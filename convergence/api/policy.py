@@ -51,10 +51,10 @@ _READ = {
 }
 _WRITE = {
     'stacks': (
-        'create update update_patch delete abandon export preview preview_update preview_update_patch snapshot '
-        'delete_snapshot restore_snapshot'
+        'create update update_patch delete abandon export preview preview_update preview_update_patch preview_rollback '
+        'snapshot delete_snapshot restore_snapshot'
     ),
-    'actions': 'action suspend resume check cancel_update cancel_without_rollback',
+    'actions': 'action suspend resume check rollback cancel_update cancel_without_rollback',
     'resource': 'signal signal_url mark_unhealthy',
     'software_configs': 'create delete',
     'software_deployments': 'create update delete',

@@ -60,7 +60,7 @@ CREATE = body({**_STACK, 'stack_name': STRING, 'adopt_stack_data': DOCUMENT}, ('
 UPDATE = body(_STACK)
 PATCH = body({**_STACK, 'clear_parameters': NAMES})
 ACTION = body(
-    dict.fromkeys(('suspend', 'resume', 'check', 'cancel_update', 'cancel_without_rollback'), ANYTHING),
+    dict.fromkeys(('suspend', 'resume', 'check', 'rollback', 'cancel_update', 'cancel_without_rollback'), ANYTHING),
 )
 SNAPSHOT = body({'name': TEXT_OR_NULL})
 UNHEALTHY = body({'mark_unhealthy': FLAG, 'resource_status_reason': TEXT_OR_NULL}, ('mark_unhealthy',), closed=True)

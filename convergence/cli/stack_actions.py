@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from rich.console import Console
 
+from convergence.cli import plan as plans
+from convergence.cli import plan_report
 from convergence.cli.arguments import STACK
 from convergence.cli.client import Api
+from convergence.cli.exits import ExitCode
 from convergence.cli.operations import ANY, Follow, begun
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import ResultPrinter
+from convergence.cli.output import Format, ResultPrinter
 from convergence.cli.waiting import waitable
 
 
@@ -46,15 +50,31 @@ def cancel(api: Api, output: ResultPrinter, name: str, now: bool, **given: Any) 
 
 @click.command(epilog=EPILOG)
 @STACK
+@click.option('--dry-run', is_flag=True, help='Show what would be done, and do nothing.')
+@click.option(
+    '--show-nested', is_flag=True, help='With --dry-run, also what becomes of the resources of nested stacks.'
+)
 @waitable
 @printing
 @connected
-def rollback(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
-    """End the creation or update that is going on, and go back to what the stack was before.
+def rollback(api: Api, output: ResultPrinter, name: str, dry_run: bool, show_nested: bool, **given: Any) -> int:
+    """Go back to what the stack was before, also when everything is complete.
 
-    Any other operation that is going on only ends, as with "cancel".
+    A creation or update that is going on is ended and taken back. After an update that failed, the stack goes back to
+    what was last complete; after one that is complete, to what was complete before that. Done once more, it goes
+    forward again. Refused while anything else is going on.
     """
-    return _acted(api, name, 'cancel_update', 'ROLLBACK_COMPLETE', given, output)
+    stack = api.stack(name)
+    if not dry_run:
+        return _acted(api, name, 'rollback', 'ROLLBACK_COMPLETE', given, output)
+    query = '?show_nested=true' if show_nested else ''
+    lists = api.send('GET', f'{stack.at("rollback/preview")}{query}')['resource_changes']
+    plan = plans.of_update(stack.name, lists, '')
+    if output.form is Format.TABLE:
+        plan_report.show(Console(highlight=False), plan)
+    else:
+        output.record(plan.document())
+    return ExitCode.OK
 
 
 @click.command(epilog=EPILOG)

@@ -332,6 +332,7 @@ class EngineProcess:
         heartbeat.witness = Witness(parts.store, engine_id, settings.lease_s)
         acting = (
             engine.stacks,
+            engine.rollbacks,
             engine.actions,
             engine.snapshots,
             engine.abandonment,

@@ -22,6 +22,7 @@ class StackChange(TypedDict, total=False):
     status_reason: str
     template_id: str | None
     last_good_template_id: str | None
+    previous_good_template_id: str | None
     traversal_id: str | None
     timeout_mins: int
     disable_rollback: bool

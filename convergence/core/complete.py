@@ -39,7 +39,10 @@ def _in_service(view: NodeView) -> Decision[bool]:
     node, stack, template_id = view.node, view.stack, view.traversal.template_id
     effects: list[Effect] = []
     if template_id is not None and view.traversal.action not in PERFORMED:
-        effects.append(UpdateStack(stack.id, view.traversal.id, {'last_good_template_id': template_id}))
+        changes: StackChange = {'last_good_template_id': template_id}
+        if stack.last_good_template_id not in (None, template_id):
+            changes['previous_good_template_id'] = stack.last_good_template_id
+        effects.append(UpdateStack(stack.id, view.traversal.id, changes))
     effects.append(FinishNode(node.traversal_id, node.number, node.required_by))
     return Decision(True, tuple(effects))
 
@@ -71,7 +74,12 @@ def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     if traversal.action is Action.DELETE:
         changes['deleted_at'] = view.now
     event = Event.of_stack(new_id(), stack.id, traversal.action, Status.COMPLETE, reason, view.now)
-    keep = {stack.template_id, stack.last_good_template_id, traversal.template_id}
+    keep = {
+        stack.template_id,
+        stack.last_good_template_id,
+        stack.previous_good_template_id,
+        traversal.template_id,
+    }
     return Decision(
         True,
         (

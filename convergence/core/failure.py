@@ -96,6 +96,18 @@ def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
     return Outcome.ROLL_BACK
 
 
+def way_back(stack: Stack) -> str | None:
+    """The template to which a rollback leads that a user asks for; None: there is none.
+
+    While the goal is not in service that is the last good one; else the one before that. A rollback makes the template
+    that it comes from the one before: asked for again, it leads back there.
+    """
+    undone = stack.action is Action.DELETE or (stack.action, stack.status) == (Action.ROLLBACK, Status.FAILED)
+    if undone or stack.template_id != stack.last_good_template_id:
+        return stack.last_good_template_id
+    return stack.previous_good_template_id
+
+
 def nobody_waits_for(traversal: Traversal | None) -> bool:
     """Whether the next traversal does not wait for what this one has left in the middle: it was cancelled, or late.
 

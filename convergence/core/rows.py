@@ -42,6 +42,8 @@ class Stack:
 
     :param template_id: the goal; None before the first traversal is planned.
     :param last_good_template_id: the newest template all of whose resources have been up; the target of a rollback.
+    :param previous_good_template_id: the one that was that before it; the target of a rollback that a user asks for
+        when everything wanted is in service. None where there was none.
     :param traversal_id: the current run; it and no other may change the state of the stack.
     :param timeout_mins: limit of each operation, in minutes.
     :param disable_rollback: what a failure of a create or update leads to.
@@ -82,6 +84,7 @@ class Stack:
     resource_count: int = 0
     type_rules: Mapping[str, bool] | None = None
     credentials_id: str | None = None
+    previous_good_template_id: str | None = None
 
     @property
     def tree_id(self) -> str:

@@ -18,7 +18,7 @@ def _following(action: Action, status: Status) -> frozenset[Action]:
     begun = {Action.DELETE}
     if answer(action, status, Operation.UPDATE) in (Answer.BEGINS, Answer.SUPERSEDES):
         begun |= {Action.UPDATE, Action.RESTORE}
-    if answer(action, status, Operation.CANCEL) is Answer.ROLLS_BACK:
+    if answer(action, status, Operation.ROLLBACK) in (Answer.BEGINS, Answer.ROLLS_BACK):
         begun.add(Action.ROLLBACK)
     if status is Status.IN_PROGRESS or action is Action.DELETE:
         return frozenset(begun)

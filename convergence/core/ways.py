@@ -1,4 +1,4 @@
-"""What a stack answers to an update, a delete and a cancel, in every state: no state is without a way out.
+"""What a stack answers to an update, a delete, a rollback and a cancel, in every state: none is without a way out.
 
 `ANSWERS` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
 """
@@ -16,6 +16,7 @@ class Operation(StrEnum):
 
     UPDATE = 'update'
     DELETE = 'delete'
+    ROLLBACK = 'rollback'
     CANCEL = 'cancel_update'
     CANCEL_WITHOUT_ROLLBACK = 'cancel_without_rollback'
 
@@ -64,6 +65,14 @@ def _to_delete(action: Action, status: Status) -> Answer:
     return Answer.NOTHING if action is Action.DELETE else Answer.SUPERSEDES
 
 
+def _to_rollback(action: Action, status: Status) -> Answer:
+    if status is not Status.IN_PROGRESS:
+        return _to_update(action, status)
+    if action is Action.ROLLBACK:
+        return Answer.NOTHING
+    return Answer.ROLLS_BACK if action in _GOES_BACK else Answer.BUSY
+
+
 def _to_cancel(action: Action, status: Status) -> Answer:
     if status is not Status.IN_PROGRESS:
         return Answer.AT_REST
@@ -80,6 +89,7 @@ def _to_cancel_without_rollback(action: Action, status: Status) -> Answer:
 _RULES = {
     Operation.UPDATE: _to_update,
     Operation.DELETE: _to_delete,
+    Operation.ROLLBACK: _to_rollback,
     Operation.CANCEL: _to_cancel,
     Operation.CANCEL_WITHOUT_ROLLBACK: _to_cancel_without_rollback,
 }

@@ -13,6 +13,7 @@ from convergence.engine.nesting.scaling import Scaling
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.rollbacks import Rollbacks
 from convergence.engine.operations.signals import MOST_BYTES, Signals
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import StackLimits, Stacks
@@ -50,6 +51,7 @@ class EngineParts:
     goals: Goals
     traversals: Traversals
     stacks: Stacks
+    rollbacks: Rollbacks
     actions: Actions
     snapshots: Snapshots
     abandonment: Abandonment
@@ -86,6 +88,7 @@ def wire_engine(
         goals,
         traversals,
         stacks,
+        Rollbacks(stacks, traversals),
         Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),

@@ -209,6 +209,18 @@ class EngineApi:
         """Stop the operation in progress; go back to the last good template if so wanted. now: wait for nothing."""
 
     @operation
+    def stack_rollback(
+        self, context: RequestContext, stack_identity: Identity, expected_traversal: str | None = None
+    ) -> Document:
+        """Bring a stack back to what it was before its last operation, also when that is over. Its identity."""
+
+    @operation
+    def preview_rollback(
+        self, context: RequestContext, stack_identity: Identity, show_nested: bool | None = None
+    ) -> dict[str, list[Document]]:
+        """What a rollback would do: unchanged, updated, replaced, added, deleted, each a list of resources."""
+
+    @operation
     def stack_suspend(self, context: RequestContext, stack_identity: Identity) -> None:
         """Suspend every resource of a stack."""
 

@@ -63,7 +63,8 @@ class InvariantChecker:
     :ivar templates: what each template row stands for.
     :ivar given: for each stack, the last traversal that gave it a goal, as it was planned.
     :ivar makers: which process has made each object.
-    :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine.
+    :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine;
+        `good_before`, the one before that.
     """
 
     def __init__(self, world: World) -> None:
@@ -72,6 +73,7 @@ class InvariantChecker:
         self.planned: dict[NodeKey, frozenset[int]] = {}
         self.templates: dict[str | None, Template] = {None: Template()}
         self.good: dict[str, str | None] = {}
+        self.good_before: dict[str, str | None] = {}
         self.given: dict[str, Traversal] = {}
         self.makers: dict[str, SimulatedProcess] = {}
         self._memory = Memory()
@@ -141,9 +143,9 @@ class InvariantChecker:
         for effect in step.effects:
             if isinstance(effect, effects.InsertTraversal):
                 self._plan(effect.nodes)
+                self._check_target(effect.traversal)
                 if effect.traversal.action not in PERFORMED:
                     self.given[effect.traversal.stack_id] = effect.traversal
-                self._check_target(effect.traversal)
             elif isinstance(effect, effects.AppendCleanup):
                 self._append(step, effect)
             elif isinstance(effect, effects.FinishNode):
@@ -190,7 +192,11 @@ class InvariantChecker:
 
     def _check_target(self, traversal: Traversal) -> None:
         good = self.good.get(traversal.stack_id)
-        if traversal.action is Action.ROLLBACK and traversal.template_id != good:
+        given = self.given.get(traversal.stack_id)
+        # Who asks to go back from what is up goes to what was up before that.
+        is_up = given is not None and given.template_id == good
+        earlier = self.good_before.get(traversal.stack_id) if is_up else good
+        if traversal.action is Action.ROLLBACK and traversal.template_id not in (good, earlier):
             self.note('rollback', f'the rollback goes to template {traversal.template_id}, but {good} was last up')
 
     def _in_service(self, step: Transition, effect: effects.FinishNode) -> None:
@@ -198,6 +204,9 @@ class InvariantChecker:
         traversal = step.tables.traversal[effect.traversal_id]
         if node.phase is not Phase.IN_SERVICE or traversal.template_id is None or traversal.action in PERFORMED:
             return
+        before = self.good.get(traversal.stack_id)
+        if before != traversal.template_id:
+            self.good_before[traversal.stack_id] = before
         self.good[traversal.stack_id] = traversal.template_id
         reality = self.world.reality
         if reality.vanished or reality.late:

@@ -265,6 +265,10 @@ class FurtherVerbs(Measures):
         """Make a stack again from what was left when it was abandoned."""
         self.queue.append(QueuedCall('adopt_stack', (name,)))
 
+    def go_back(self, name: str) -> None:
+        """Bring a stack back to what it was before its last operation, whether that is over or not."""
+        self.queue.append(QueuedCall('go_back', (name,)))
+
 
 @dataclass
 class Verbs(FurtherVerbs):

@@ -174,6 +174,8 @@ class _Author:
         verb = self._random.choice(others)
         if verb == 'cancel':
             verb = self._manner.choice(('cancel', 'cancel_patiently'))
+        elif verb == 'rollback_stack':
+            verb = self._manner.choice(('rollback_stack', 'go_back'))
         return f"engine.{verb}('s')"
 
     def _meanwhile(self) -> list[str]:

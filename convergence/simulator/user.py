@@ -135,6 +135,8 @@ class User:
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=False, now=False))
             case 'cancel_and_roll_back':
                 _unless_too_late(lambda: self._cancel(engine, name, roll_back=True))
+            case 'go_back':
+                _unless_too_late(lambda: self._go_back(engine, name))
             case 'suspend_stack' | 'resume_stack' | 'check_stack':
                 act = getattr(engine.parts.actions, f'stack_{call.verb.partition("_")[0]}')
                 _unless_too_late(lambda: act(Context(), self.identity(name)))
@@ -162,6 +164,9 @@ class User:
             case 'rollback_stack':
                 assert known is not None
                 self.stacks[name] = Expectation(known.before or Template(), known.before, asked_back=True)
+            case 'go_back':
+                assert known is not None
+                known.asked_back = True
             case 'cancel' | 'cancel_patiently':
                 assert known is not None
                 known.cancelled = True
@@ -207,6 +212,9 @@ class User:
         self.stacks[name].by_update = True
         target = self.stacks[name].goal or Template()
         self._update(engine, name, target)
+
+    def _go_back(self, engine: SimulatedEngine, name: str) -> None:
+        engine.parts.rollbacks.stack_rollback(Context(), self.identity(name))
 
     def _delete(self, engine: SimulatedEngine, name: str, leave: Sequence[str], *, again: bool) -> None:
         """Where the engine died after it had accepted the delete, what was to be left is left."""

@@ -149,6 +149,7 @@ def upgrade() -> None:
         sa.Column('resource_count', sa.Integer(), nullable=False),
         sa.Column('type_rules', LONG_TEXT, nullable=True),
         sa.Column('credentials_id', sa.String(length=36), nullable=True),
+        sa.Column('previous_good_template_id', sa.String(length=36), nullable=True),
         sa.Column('planned', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),

@@ -236,7 +236,7 @@ def test_a_cancelled_creation_is_over(run):
     assert run('stack', 'create', 'stopped', '-t', 'slow.json')[0] == 0
     code, out, err = run('stack', 'wait', 'stopped', '--wait-timeout', '0')
     assert code == 6 and 'it goes on' in err
-    code, out, err = run('stack', 'cancel', 'stopped', '--wait')
+    code, out, err = run('stack', 'cancel', 'stopped', '--now', '--wait')
     assert code == 0, err
     assert 'CREATE_FAILED' in out
     assert run('stack', 'rollback', 'stopped')[0] == 4

@@ -178,9 +178,12 @@ COMPLETE = Node('V1', 9, Phase.COMPLETE, NodeStatus.READY)
 
 
 def test_what_is_in_service_is_what_a_rollback_comes_back_to():
-    """F073."""
+    """F073. What was that before is kept, for users who want to go back from there."""
     decision = conclude(node_view(IN_SERVICE, None), ids())
-    assert only(decision, UpdateStack).changes == {'last_good_template_id': 'T1'}
+    changes = only(decision, UpdateStack).changes
+    assert changes == {'last_good_template_id': 'T1', 'previous_good_template_id': 'T0'}
+    again = conclude(node_view(IN_SERVICE, None, stack=replace(RUNNING, last_good_template_id='T1')), ids())
+    assert only(again, UpdateStack).changes == {'last_good_template_id': 'T1'}
     assert only(decision, FinishNode).required_by == (9,)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from convergence import errors
 from convergence.concurrency import Task
+from convergence.core.failure import way_back
 from convergence.core.model import Action, Status
 from convergence.core.ways import ACTIONS, ANSWERS, Answer, Operation
 from convergence.engine.reads.explain import ExplainReads
@@ -81,6 +82,8 @@ def ask(harness, stack, operation, wanted=NEXT):
             harness.update(stack, wanted)
         case Operation.DELETE:
             harness.delete(stack)
+        case Operation.ROLLBACK:
+            harness.rollbacks.stack_rollback(harness.context, {'stack_id': stack})
         case Operation.CANCEL:
             harness.cancel(stack, rollback=True)
         case Operation.CANCEL_WITHOUT_ROLLBACK:
@@ -117,6 +120,10 @@ def test_every_operation_in_every_state_does_what_the_table_says(harness, action
         error, text = REFUSED[answer]
         with pytest.raises(error, match=text):
             ask(harness, stack, operation, wanted_next(action, status))
+    elif operation is Operation.ROLLBACK and answer is Answer.BEGINS and way_back(harness.stack(stack)) is None:
+        with pytest.raises(errors.NotSupported, match='nothing to go back to'):
+            ask(harness, stack, operation)
+        answer = Answer.NOTHING
     else:
         ask(harness, stack, operation, wanted_next(action, status))
     assert harness.state(stack) == becomes((action, status), operation, answer)
@@ -183,7 +190,7 @@ def test_no_state_is_a_dead_end():
 def test_the_table_in_the_documentation_is_the_one_that_the_engine_asks():
     page = Path(__file__).parents[2] / 'docs' / 'states.rst'
     rows = re.findall(
-        r'^   \* - ``(\w+)_(IN_PROGRESS|COMPLETE|FAILED)``\n((?:     - .*\n){4})', page.read_text(), re.MULTILINE
+        r'^   \* - ``(\w+)_(IN_PROGRESS|COMPLETE|FAILED)``\n((?:     - .*\n){5})', page.read_text(), re.MULTILINE
     )
     told = {
         (Action(action), Status(status)): dict(

@@ -678,7 +678,7 @@ MUTANTS = (
         (
             Edit(
                 f'{TRAVERSALS}._stop_workers',
-                'if each.id == ended or each.status not in (TraversalStatus.RUNNING, TraversalStatus.COMPLETE):',
+                'if each.id == ended or each.status not in (*UNDER_WAY, TraversalStatus.COMPLETE):',
                 'if each.id == ended:',
             ),
         ),

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from convergence.api.calls import ApiAnswer, ApiCall
+from convergence.api.conditions import expected_traversal
 from convergence.api.faults import bad_request
 from convergence.rpc.engine_api import EngineApi
 
-ACTIONS: Mapping[str, Callable[[ApiCall], None]] = {
+ACTIONS: Mapping[str, Callable[[ApiCall], object]] = {
     'suspend': lambda call: call.about_stack(EngineApi.stack_suspend),
     'resume': lambda call: call.about_stack(EngineApi.stack_resume),
     'check': lambda call: call.about_stack(EngineApi.stack_check),
+    'rollback': lambda call: call.about_stack(EngineApi.stack_rollback, expected_traversal=expected_traversal(call)),
     'cancel_update': lambda call: call.about_stack(EngineApi.stack_cancel_update, cancel_with_rollback=True),
     'cancel_without_rollback': lambda call: call.about_stack(
         EngineApi.stack_cancel_update, cancel_with_rollback=False, now=_is_set(call, 'now')

@@ -159,6 +159,12 @@ def preview_patch(call: ApiCall) -> ApiAnswer:
     return ApiAnswer({'resource_changes': _preview_update(call, existing=True)})
 
 
+def preview_rollback(call: ApiCall) -> ApiAnswer:
+    """Show what a rollback would change."""
+    show_nested = call.query.flag('show_nested', empty=True) or None
+    return ApiAnswer({'resource_changes': call.about_stack(EngineApi.preview_rollback, show_nested=show_nested)})
+
+
 def _preview_update(call: ApiCall, *, existing: bool | None = None) -> Any:
     show_nested = call.query.flag('show_nested', empty=True) or None
     arguments = _update_arguments(call, existing=existing, show_nested=show_nested)

@@ -55,6 +55,7 @@ STACK = Table(
     Column('resource_count', Integer, nullable=False),
     Column('type_rules', Figures),
     Column('credentials_id', ID, index=True),
+    Column('previous_good_template_id', ID),
     Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),

@@ -16,6 +16,7 @@ DOING: Mapping[Action, str] = {
     Action.SNAPSHOT: 'Taking a snapshot of',
     Action.UPDATE: 'Updating',
     Action.RESTORE: 'Restoring',
+    Action.ROLLBACK: 'Rolling back',
 }
 """What an operation is called in a sentence about a stack."""
 
@@ -31,6 +32,36 @@ def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
         raise busy(stack)
     if wanted is Answer.RESUME_FIRST:
         raise _suspended(stack, action)
+
+
+def may_go_back(stack: Stack | None, name: str) -> Answer:
+    """What a rollback that a user asks for does to a stack: `ROLLS_BACK`, `BEGINS` or `NOTHING`.
+
+    :raises EntityNotFound: it has gone.
+    :raises ActionInProgress: what is in progress cannot be taken back.
+    :raises NotSupported: not in this state.
+    """
+    found = answer(stack.action, stack.status, Operation.ROLLBACK) if stack is not None else Answer.GONE
+    if stack is None or found is Answer.GONE:
+        raise errors.EntityNotFound('Stack', name)
+    if found is Answer.BUSY:
+        raise busy(stack)
+    if found is Answer.RESUME_FIRST:
+        raise _suspended(stack, Action.ROLLBACK)
+    return found
+
+
+def no_way_back(stack: Stack) -> errors.NotSupported:
+    """That there is nothing to which a stack could go back."""
+    if stack.last_good_template_id is None:
+        return errors.NotSupported(
+            f'Stack {stack.name} has nothing to go back to: no template of it was ever in service as a whole. '
+            'Update it, or delete it.'
+        )
+    return errors.NotSupported(
+        f'Stack {stack.name} has nothing to go back to: the template that it has is the only one that was ever in '
+        'service. Update it with another one.'
+    )
 
 
 def may_cancel(stack: Stack | None, operation: Operation) -> Answer:

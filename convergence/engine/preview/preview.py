@@ -8,12 +8,15 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.decide import was_never_made
+from convergence.core.failure import way_back
 from convergence.core.model import Action, Definition, DeletionPolicy, Json, Path, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.operations.options import StackOptions
+from convergence.engine.operations.refusals import may_go_back
+from convergence.engine.operations.rollbacks import earlier, is_taken_back
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.submission import Submission
 from convergence.engine.preview.planned_changes import (
@@ -110,6 +113,24 @@ class Previews:
         lists = preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
         if options.show_nested:
             self._add_nested(lists, _Goal(stack, rows, compiled, submission))
+        return lists
+
+    def preview_rollback(
+        self, context: Caller, stack_identity: Document, show_nested: bool = False
+    ) -> dict[str, list[Document]]:
+        """What a rollback that is asked for now would do; see `preview_update`.
+
+        :raises NotSupported: there is nothing to go back to.
+        """
+        stack = self._stacks.find(context, stack_identity)
+        may_go_back(stack, stack.name)
+        rows = self._reader.resources(stack.id)
+        if is_taken_back(stack) and way_back(stack) is None:
+            return {**{fate.value: [] for fate in PreviewedAction}, PreviewedAction.DELETED: _deleted(stack, rows, ())}
+        row, compiled = earlier(self._stacks, stack, context)
+        lists = preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
+        if show_nested:
+            self._add_nested(lists, _Goal(stack, rows, compiled, Submission.from_content(row.content)))
         return lists
 
     def _in_order(self, goal: _Goal) -> Iterator[Document]:

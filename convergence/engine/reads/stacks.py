@@ -122,7 +122,11 @@ class StackReads(Reading[StackReader]):
     def _damage(self, stack: Stack) -> Document:
         """What of a stack is stored and cannot be read; nothing where all can."""
         told = [formats.unreadable_resource(row) for row in self._reader.damaged(stack.id)]
-        goals = {stack.last_good_template_id: 'last good template', stack.template_id: 'template'}
+        goals = {
+            stack.previous_good_template_id: 'last good template but one',
+            stack.last_good_template_id: 'last good template',
+            stack.template_id: 'template',
+        }
         for template_id, part in goals.items():
             if template_id is not None and not self._is_readable(template_id):
                 told.append(formats.unreadable_template(part))
