@@ -10,7 +10,7 @@ from pathlib import Path
 
 from convergence.errors import ConvergenceError
 from convergence.expressions import evaluator
-from convergence.template import Identity, Installation, compile, resolve
+from convergence.template import Identity, Installation, Require, analyse, compile, resolve
 
 PYTHON = 'CONVERGENCE_REFERENCE_PYTHON'
 """The environment variable that names the interpreter of an environment in which the reference is installed."""
@@ -65,9 +65,37 @@ def interpreter():
 
 def theirs(cases):
     """What the reference makes of the cases: a value each, or `REFUSED`."""
-    program = Path(__file__).with_name('reference.py')
+    return [answer.get('value') if 'value' in answer else REFUSED for answer in _asked('reference.py', cases)]
+
+
+def corpus():
+    """The templates that the packages of the reference carry, with what it makes of each; see `tests.differential.corpus`."""
+    return _asked('corpus.py')
+
+
+def understood(text, parameters):
+    """What we make of a template: what each resource requires, and the outputs; or what is wrong with it."""
+    try:
+        compiled = analyse(
+            text,
+            identity=IDENTITY,
+            parameters=parameters,
+            installation=_installation(),
+            require_parameters=Require.NONE,
+        )
+    except ConvergenceError as error:
+        return {'refused': [str(error)]}
+    if compiled.problems:
+        return {'refused': [problem.message for problem in compiled.problems.found()]}
+    resources = {name: sorted(each.requires) for name, each in compiled.goal.definitions.items()}
+    return {'resources': resources, 'outputs': sorted(compiled.outputs)}
+
+
+def _asked(program, question=None):
+    """What a program answers that runs where the reference is."""
+    path = Path(__file__).with_name(program)
     done = subprocess.run(
-        [interpreter(), program], input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=300
+        [interpreter(), path], input=json.dumps(question), capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    return [answer.get('value') if 'value' in answer else REFUSED for answer in json.loads(done.stdout)]
+    return json.loads(done.stdout)
