@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from convergence import errors
 from convergence.api.calls import ApiCall
+from convergence.credentials.issuing import Issuer
 from convergence.rpc.engine_api import EngineApi
 
 LOG = logging.getLogger(__name__)
@@ -23,19 +24,39 @@ def lent(
     ask: Callable[[Mapping[str, Any] | None], R],
     *,
     stack_identity: Mapping[str, str] | None = None,
-    repair: bool | None = None,
 ) -> R:
-    """Have an engine carry out an operation that may bring credentials for its stack.
+    """Have an engine carry out an operation that brings credentials of the user for its stack.
 
     :param ask: asks it, with the credentials, or None where there are to be none.
-    :param stack_identity: the stack that there is already; where it has fitting credentials nothing is made.
-    :param repair: whether it is enough that the stack can act with those that it has, whoever's they are.
+    :param stack_identity: the stack that there is already; where it has those credentials nothing is made.
     :raises CredentialsRefused: the user, or the token, may not pass on what is needed.
     :raises KeystoneUnavailable: Keystone does not answer; nothing was changed.
     """
     issuer = call.issuer
     if issuer is None:
         return ask(None)
+    return _with(call, ask, _made(call, issuer, stack_identity))
+
+
+def repaired(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_identity: Mapping[str, str]) -> R:
+    """The same for an operation that must not fail for want of credentials: the stack gets those of the user only where
+    it cannot act with its own, and where they can be had.
+    """
+    issuer = call.issuer
+    if issuer is None:
+        return ask(None)
+    try:
+        made = _made(call, issuer, stack_identity, repair=True)
+    except (errors.CredentialsRefused, errors.KeystoneUnavailable) as error:
+        LOG.info('Stack %s keeps the credentials that it has: %s', stack_identity['stack_name'], error)
+        return ask(None)
+    return _with(call, ask, made)
+
+
+def _made(
+    call: ApiCall, issuer: Issuer, stack_identity: Mapping[str, str] | None, *, repair: bool | None = None
+) -> dict[str, Any]:
+    """The credentials that an operation brings: those that the stack has, or new ones."""
     draft = issuer.draft(call.context.roles)
     planned = call.ask(
         EngineApi.plan_credentials,
@@ -46,21 +67,30 @@ def lent(
         repair=repair,
     )
     if planned['exists']:
-        return ask({'id': planned['id']})
+        return {'id': planned['id']}
     user = {
         'user_id': str(call.context.user_id),
         'project_id': str(call.context.project_id),
         'token': call.headers.get('x-auth-token', ''),
     }
     try:
-        made = issuer.make(draft, planned['id'], user)
-        return ask({'id': planned['id'], 'made': made})
-    except (errors.UserError, errors.KeystoneUnavailable):
+        return {'id': planned['id'], 'made': issuer.make(draft, planned['id'], user)}
+    except errors.UserError:
         _discard(call, planned['id'])
         raise
 
 
+def _with(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], credentials: dict[str, Any]) -> R:
+    try:
+        return ask(credentials)
+    except errors.UserError:
+        if 'made' in credentials:
+            _discard(call, credentials['id'])
+        raise
+
+
 def _discard(call: ApiCall, credentials_id: str) -> None:
+    """Nobody will need them. Only where it is known what has become of them: what may still be on its way settles."""
     try:
         call.ask(EngineApi.discard_credentials, credentials_id=credentials_id)
     except errors.ConvergenceError as error:

@@ -219,8 +219,8 @@ class Keystone:
 
 
 _UNTRUSTED = (
-    ' A token that was itself got with a trust or a restricted application credential cannot do that: use another one, '
-    'or an unrestricted application credential.'
+    ' A token that was itself got with a trust or an application credential may not pass anything on: use one that was '
+    'got with a password, or in another way of your own.'
 )
 _REFUSED = (
     ' Perhaps the user who has created or last updated the stack is gone, or has lost a role in the project: update '

@@ -12,7 +12,7 @@ from convergence.api import submissions, views
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
 from convergence.api.faults import message
-from convergence.api.lending import lent
+from convergence.api.lending import lent, repaired
 from convergence.rpc.engine_api import EngineApi, StackQuery
 
 FILTERS = (
@@ -183,11 +183,10 @@ def _update_arguments(call: ApiCall, *, existing: bool | None = None, **more: An
 def delete(call: ApiCall) -> ApiAnswer:
     """Begin to delete a stack. The objects of resources named with leave=NAME, as often as needed, are left behind."""
     arguments: dict[str, Any] = {'expected_traversal': expected_traversal(call), 'leave': call.query.texts('leave')}
-    lent(
+    repaired(
         call,
         lambda credentials: call.about_stack(EngineApi.delete_stack, **arguments, credentials=credentials),
-        stack_identity=call.identity,
-        repair=True,
+        call.identity,
     )
     return ApiAnswer()
 

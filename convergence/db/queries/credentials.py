@@ -40,6 +40,8 @@ def _is_left(table: Any) -> ColumnElement[bool]:
 
 _HAS_ANY = exists().where(_REFERS)
 _HAS_LIVING = exists().where(_REFERS, _OWNER.c.deleted_at.is_(None))
+# A nested stack that stays when its parent goes has them of its own only when somebody has let go of it.
+_HAS_LIVING_BELOW = exists().where(_REFERS, _TREE.c.deleted_at.is_(None), _of_tree(_OWNER.c.id))
 _IS_BUSY = or_(
     exists().where(_of_tree(CREDENTIALS.c.stack_id), _TREE.c.status == Status.IN_PROGRESS),
     exists().where(_of_tree(CREDENTIALS.c.stack_id), RESOURCE.c.stack_id == _TREE.c.id, RESOURCE.c.owner.is_not(None)),
@@ -56,6 +58,7 @@ def _unwanted(settles_s: float) -> ColumnElement[bool]:
     return and_(
         CREDENTIALS.c.status != CredentialsStatus.REMOVING,
         ~_HAS_LIVING,
+        ~_HAS_LIVING_BELOW,
         ~_is_left(RESOURCE),
         ~_is_left(SNAPSHOT_ITEM),
         or_(_HAS_ANY, never_had, replaced),

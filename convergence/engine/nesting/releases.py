@@ -8,6 +8,7 @@ from convergence.core.changes import StackChange
 from convergence.core.effects import Decision, UpdateStack
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
+from convergence.credentials.model import CredentialsStatus
 from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
 from convergence.engine.operations.traversals import Traversals
@@ -29,10 +30,10 @@ class Releases:
         It goes on to act with the credentials that it had from there, and is the root of what is nested in it. That it
         is in no other is written last: until then the sweeper finds it again.
         """
-        credentials_id = self._credentials.of_stack(stack_id)
+        held = self._credentials.one(self._credentials.of_stack(stack_id) or '')
         own: StackChange = {'root_id': None, 'nested_depth': 0}
-        if credentials_id is not None:
-            own['credentials_id'] = credentials_id
+        if held is not None and held.status is CredentialsStatus.MADE:
+            own['credentials_id'] = held.id
 
         def is_ours(stack: Stack) -> bool:
             return stack.parent_resource_id == resource_id and stack.deleted_at is None

@@ -40,9 +40,10 @@ class Given:
     is_new: bool
 
     @classmethod
-    def of(cls, rows: CredentialsPort, credentials: Mapping[str, Any] | None) -> Given | None:
+    def of(cls, rows: CredentialsPort, project_id: str, credentials: Mapping[str, Any] | None) -> Given | None:
         """What a request carries; None where it brings none.
 
+        :param project_id: of the caller, and so of the credentials.
         :param credentials: ``id``; of new ones also ``made``: what has become known when they were made.
         :raises ActionInProgress: they are being removed already, because the request has taken so long.
         """
@@ -52,7 +53,8 @@ class Given:
         if made is None:
             return cls(str(credentials['id']), is_new=False)
         row = rows.one(str(credentials['id']))
-        if row is None or not rows.made(row.id, {**row.readable, **made}):
+        is_ours = row is not None and row.project_id == project_id
+        if row is None or not is_ours or not rows.made(row.id, {**row.readable, **made}):
             raise errors.ActionInProgress(
                 'The request has taken so long that the credentials made for it are being removed; repeat it.'
             )

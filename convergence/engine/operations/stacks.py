@@ -101,7 +101,7 @@ class Stacks:
         try:
             stack, compiled = self.prospective(context, stack_name, options, submission)
             stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
-            lent = Given.of(self._credentials, credentials)
+            lent = Given.of(self._credentials, context.project_id, credentials)
             if lent is not None:
                 stack = replace(stack, credentials_id=lent.id)
             request = self._request(action, stack, submission, compiled, options, context, self._may_create)
@@ -139,7 +139,7 @@ class Stacks:
         for _ in range(ROUNDS):
             try:
                 proposal = self.proposed(context, stack_identity, options, template, params, files, environment_files)
-                lent = lent or Given.of(self._credentials, credentials)
+                lent = lent or Given.of(self._credentials, context.project_id, credentials)
                 return self._update(context, proposal, options, lent)
             except Overtaken:
                 continue
@@ -180,7 +180,7 @@ class Stacks:
         """
         stack = self.find(context, stack_identity)
         leaves = frozenset(leave or ())
-        lent = Given.of(self._credentials, credentials)
+        lent = Given.of(self._credentials, context.project_id, credentials)
 
         def guard(view: PlanView) -> None:
             require_traversal(view.stack, expected_traversal)
