@@ -119,6 +119,7 @@ def analyse(
     require_parameters: Require = Require.ALL,
     name: str = 'template',
     undetermined: Collection[str] = (),
+    facade: Mapping[str, Json] | None = None,
 ) -> Compiled:
     """Like `compile`, but what can be understood of a wrong template is given back with its `problems`.
 
@@ -127,6 +128,8 @@ def analyse(
 
     :param name: what to call the template in errors.
     :param undetermined: parameters that will have a value which nobody knows yet; used with `Require.NONE`.
+    :param facade: what is known of the resource that the template stands for: its ``metadata``, ``deletion_policy`` and
+        ``update_policy``, and whether the metadata are ``hidden``.
     :raises StackValidationFailed: or a subclass: it is no template, so there is nothing to look at.
     :raises RequestLimitExceeded: a limit is exceeded; the text names it.
     """
@@ -141,7 +144,7 @@ def analyse(
     read_from = read_environment(environment, limits, problems)
     limits.check_names('parameters in the environment', read_from.parameters, read_from.defaults)
     assignment = Assignment(document, read_from, given, budget, undetermined)
-    compilation = _Compilation(document, budget, identity, installation)
+    compilation = _Compilation(document, budget, identity, installation, facade or {})
     return compilation.run(read_from, assignment, files or {}, require_parameters)
 
 
@@ -149,8 +152,14 @@ class _Compilation:
     """One call of `compile`, after the documents have been read."""
 
     def __init__(
-        self, document: ParsedDocument, budget: Budget, identity: Identity, installation: Installation
+        self,
+        document: ParsedDocument,
+        budget: Budget,
+        identity: Identity,
+        installation: Installation,
+        facade: Mapping[str, Json],
     ) -> None:
+        self._facade = facade
         self._document = document
         self._budget = budget
         self._identity = identity
@@ -177,6 +186,7 @@ class _Compilation:
             mappings=maps['mappings'],
             yaql=self._installation.yaql,
             inspecting=require is Require.NONE,
+            facade=self._facade,
         )
         lookalikes = Lookalikes(document, version)
         conditions = Conditions(document, version, lookalikes)

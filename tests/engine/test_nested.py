@@ -303,6 +303,28 @@ def test_a_mapping_does_not_hold_inside_of_what_it_maps_to(harness):
     assert harness.reality.values() == {'real': 'x'}
 
 
+def test_a_template_can_ask_what_the_resource_says_of_itself_that_it_stands_for(harness):
+    """Also what a change of that alone means; what is hidden in it stays so."""
+    told = {'list_join': [' ', [{'resource_facade': 'deletion_policy'}, {'get_param': 'of'}]]}
+    metadata = {'str_replace': {'template': 'M', 'params': {'M': {'resource_facade': 'metadata'}}}}
+    child = hot(
+        {'policy': {'value': told}, 'metadata': {'value': metadata}},
+        parameters={'of': {'type': 'string'}},
+        outputs={'told': {'value': {'resource_facade': 'metadata'}}},
+    )
+
+    def resources(key: Any) -> dict[str, Any]:
+        said = {'metadata': {'key': key}, 'deletion_policy': 'Retain'}
+        return {'child': {'type': CHILD, 'of': 'child', **said}, 'reader': {'value': 'x'}}
+
+    stack_id = create(harness, resources('one'), {CHILD: child})
+    harness.run()
+    assert harness.reality.values() == {'policy': 'Retain child', 'metadata': '{"key": "one"}', 'reader': 'x'}
+    update(harness, stack_id, resources({'get_attr': ['reader', 'value']}), {CHILD: child})
+    harness.run()
+    assert harness.reality.values()['metadata'] == '{"key": "x"}', harness.stack(stack_id).status_reason
+
+
 def test_lost_messages_are_made_up_for(harness):
     """Whatever is not delivered: the row that a nested stack has told is found."""
     stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(3))

@@ -13,19 +13,24 @@ from convergence.engine.operations.submission import Submission
 from convergence.resources.nesting import StackWanted
 from convergence.template.environment import ENCRYPTED
 from convergence.template.mappings import SECTION, fits
-from convergence.template.secrets import PROPERTIES, within
+from convergence.template.secrets import METADATA, PROPERTIES, within
 
 DEFAULTS = 'parameter_defaults'
+UPDATE_POLICY = 'update_policy'
 LONGEST_NAME = 255
+_ASKING = ('resource_facade', 'ResourceFacade')
 
 
-def submission_of(parent: Submission, definition: Definition, wanted: StackWanted) -> Submission:
+def submission_of(
+    parent: Submission, definition: Definition, wanted: StackWanted, facade: Mapping[str, Json] | None = None
+) -> Submission:
     """What is submitted for a nested stack.
 
     It has the mappings and the defaults of parameters of its parent, the values that its resource gives it, and those
     files that it may come to read. What was hidden stays so.
 
     :param parent: of the stack that the resource is in.
+    :param facade: see `facade_of`.
     """
     environment = inherited(parent.environment, definition)
     if wanted.types:
@@ -41,7 +46,20 @@ def submission_of(parent: Submission, definition: Definition, wanted: StackWante
         environment[ENCRYPTED] = names
     template: str | dict[str, Json] = wanted.template if isinstance(wanted.template, str) else dict(wanted.template)
     files = reachable(parent.files, [_text(template), _text(environment.get(SECTION))])
-    return Submission(template, environment, files)
+    return Submission(template, environment, files, facade=facade or {})
+
+
+def facade_of(definition: Definition, files: Mapping[str, str], known: Mapping[str, Json]) -> dict[str, Json]:
+    """What a template may ask that is a resource, of that resource; nothing where it does not ask.
+
+    :param files: of the stack that the resource is in.
+    :param known: its metadata and its update policy, as far as they are known.
+    """
+    text = files.get(definition.type, '')
+    if not any(word in text for word in _ASKING):
+        return {}
+    hidden = bool([*within(definition.concealed, METADATA)])
+    return {**known, 'deletion_policy': definition.deletion_policy.value, 'hidden': hidden}
 
 
 def inherited(environment: Mapping[str, Json], definition: Definition) -> dict[str, Json]:
@@ -87,7 +105,9 @@ def digest_of(parent: Submission, definition: Definition) -> str:
     """Digest of all that a nested stack is made from besides the properties of its resource; 64 hexadecimal digits."""
     environment = inherited(parent.environment, definition)
     files = reachable(parent.files, [definition.type, _text(definition.properties), _text(environment.get(SECTION))])
-    text = json.dumps([environment, files], sort_keys=True, separators=(',', ':'))
+    said = {METADATA: definition.metadata, UPDATE_POLICY: definition.update_policy}
+    whole = [environment, files, facade_of(definition, parent.files, said)]
+    text = json.dumps([each for each in whole if each != {}], sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convergence import errors, template
 from convergence.concurrency import Lock
 from convergence.core.model import Definition, Json
-from convergence.engine.nesting.content import DEFAULTS, submission_of
+from convergence.engine.nesting.content import DEFAULTS, UPDATE_POLICY, facade_of, submission_of
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.errors import Problem
@@ -27,7 +28,7 @@ from convergence.resources.nesting import NestingContext, StackWanted
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template.environment import NAME as ENVIRONMENT
-from convergence.template.secrets import PROPERTIES, within
+from convergence.template.secrets import METADATA, PROPERTIES, within
 
 MOST = 100
 """Templates that are looked at for one request; the others are checked when their stacks are made."""
@@ -159,7 +160,7 @@ class Foresight:
         wanted, undetermined = self._wants(definition, known, submission, identity.project_id)
         if wanted is None:
             return None
-        inner = submission_of(submission, definition, wanted)
+        inner = submission_of(submission, definition, wanted, _facade(definition, submission))
         try:
             return ForeseenStack(definition, inner, self._analysed(definition, inner, undetermined, identity))
         except errors.StackValidationFailed:
@@ -173,6 +174,7 @@ class Foresight:
             identity=identity,
             environment=inner.environment,
             files=inner.files,
+            facade=inner.facade,
             installation=self._installation,
             require_parameters=template.Require.NONE,
             name=definition.type if isinstance(inner.template, str) else GENERATED,
@@ -195,7 +197,7 @@ class Foresight:
             wanted, undetermined = self._wanted(definition, submission, look.project_id)
             if wanted is None:
                 continue
-            inner = submission_of(submission, definition, wanted)
+            inner = submission_of(submission, definition, wanted, _facade(definition, submission))
             inside = _Way(way.depth + 1, types, way.is_certain and not undetermined)
             seen = self._look_at(definition, inner, undetermined, look, inside)
             if seen is None:
@@ -271,6 +273,15 @@ class Foresight:
             return kind.wanted(build_call(kind, subject, known), NestingContext(submission.files)), frozenset()
         except Exception:  # noqa: BLE001 - a type's own code was asked; what it minds is told when it acts
             return None, frozenset()
+
+
+def _facade(definition: Definition, submission: Submission) -> Mapping[str, Json]:
+    """What is known of a resource for the template that it is, before there is one."""
+    known: dict[str, Json] = {}
+    for part, encoded in ((METADATA, definition.metadata), (UPDATE_POLICY, definition.update_policy)):
+        with suppress(errors.ConvergenceError):
+            known[part] = template.resolve(encoded, {}, evaluator())
+    return facade_of(definition, submission.files, known)
 
 
 def defaults_of(submission: Submission) -> Mapping[str, Json]:

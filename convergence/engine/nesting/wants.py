@@ -15,7 +15,7 @@ from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
-from convergence.engine.nesting.content import submission_of
+from convergence.engine.nesting.content import UPDATE_POLICY, facade_of, submission_of
 from convergence.engine.operations.adoption import offered_by
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
@@ -27,7 +27,7 @@ from convergence.resources.nested import NestedType
 from convergence.resources.nesting import Member, NestingContext, RequiredResource, StackWanted
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import COOLDOWNS
-from convergence.template.secrets import PROPERTIES, within
+from convergence.template.secrets import METADATA, PROPERTIES, within
 
 Document = dict[str, Any]
 
@@ -122,7 +122,9 @@ class Wants:
             return kind.wanted(_call(held, kind), context)
 
         wanted = asked(ask)
-        return submission_of(parent, pending.definition, wanted), wanted
+        definition = pending.definition
+        said = {METADATA: pending.metadata, UPDATE_POLICY: self._policy(definition)}
+        return submission_of(parent, definition, wanted, facade_of(definition, parent.files, said)), wanted
 
     def resting(self, stack: Stack, row: Resource, present: Stack) -> RestingGroup:
         """A resource at rest, and all that its type may look at.

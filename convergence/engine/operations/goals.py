@@ -183,6 +183,7 @@ class Goals:
             identity=template.Identity('', '', project_id),
             environment=submission.environment,
             files=submission.files,
+            facade=submission.facade,
             installation=self._tolerant if ignore_unknown_types else self._installation,
             require_parameters=template.Require.NONE,
         )
@@ -282,6 +283,7 @@ class Goals:
             identity=template.Identity(stack.id, stack.name, stack.project_id),
             environment=submission.environment,
             files=submission.files,
+            facade=submission.facade,
             installation=installation,
         )
         logs.conceal(compiled.secrets)

@@ -347,7 +347,7 @@ class Stacks:
         }
         environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
         shown = {**present.environment_files, **sent.environment_files}
-        return Submission(whole.template, environment, sent.files, shown)
+        return Submission(whole.template, environment, sent.files, shown, whole.facade)
 
     def _request(
         self,

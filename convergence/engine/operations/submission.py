@@ -10,6 +10,7 @@ from convergence.core.model import Json
 from convergence.template.merging import laid_over
 
 _ENVIRONMENT_FILES = 'environment_files'
+_FACADE = 'facade'
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,14 @@ class Submission:
     :param environment: a mapping with the sections of an environment.
     :param environment_files: texts, by name, of files from which parts of the environment came. They are kept to be
         shown, and mean nothing any more.
+    :param facade: what the resource says of itself that the template stands for; see `template.analyse`.
     """
 
     template: str | Mapping[str, Json]
     environment: Mapping[str, Json] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     environment_files: Mapping[str, str] = field(default_factory=dict)
+    facade: Mapping[str, Json] = field(default_factory=dict)
 
     def content(self) -> dict[str, Json]:
         """As it is kept in a template row."""
@@ -37,6 +40,8 @@ class Submission:
         }
         if self.environment_files:
             content[_ENVIRONMENT_FILES] = dict(self.environment_files)
+        if self.facade:
+            content[_FACADE] = dict(self.facade)
         return content
 
     @classmethod
@@ -48,8 +53,10 @@ class Submission:
         assert isinstance(source, (str, dict))
         assert isinstance(environment, dict)
         assert isinstance(files, dict)
-        texts = ({name: str(text) for name, text in each.items()} for each in (files, shown))
-        return cls(source, environment, *texts)
+        texts, said = ({name: str(text) for name, text in each.items()} for each in (files, shown))
+        facade = content.get(_FACADE) or {}
+        assert isinstance(facade, dict)
+        return cls(source, environment, texts, said, facade)
 
 
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
@@ -61,6 +68,6 @@ def merged(present: Submission, change: Submission | None, changed: Mapping[str,
     """
     environment = laid_over(present.environment, changed)
     if change is None:
-        return Submission(present.template, environment, present.files, present.environment_files)
+        return Submission(present.template, environment, present.files, present.environment_files, present.facade)
     shown = {**present.environment_files, **change.environment_files}
-    return Submission(change.template, environment, {**present.files, **change.files}, shown)
+    return Submission(change.template, environment, {**present.files, **change.files}, shown, present.facade)

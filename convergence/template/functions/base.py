@@ -122,6 +122,7 @@ class Compiling:
     :ivar suggestion: ``Did you mean`` for a name among others.
     :ivar hidden_reads: shared by all definitions.
     :ivar hidden: where values of the present definition stand that were computed from hidden parameters.
+    :ivar facade: what is known of the resource that the template stands for, by part.
     :ivar keeps_failures: a call whose values cannot work makes no problem: it remains, and fails when it is asked for.
     """
 
@@ -141,6 +142,7 @@ class Compiling:
     hidden_reads: HiddenReads = field(default_factory=HiddenReads)
     hidden: set[Path] = field(default_factory=set)
     keeps_failures: bool = False
+    facade: Mapping[str, Json] = field(default_factory=dict)
 
     def of(self, subject: str) -> Compiling:
         """The same for another definition, of which nothing is known yet."""

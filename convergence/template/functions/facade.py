@@ -7,8 +7,12 @@ from typing import ClassVar
 from typing_extensions import override
 
 from convergence.core.model import Json
-from convergence.template.encoding import call
-from convergence.template.functions.base import Compiling, Evaluating, EvaluationFailed, Function
+from convergence.template.encoding import call, encode
+from convergence.template.functions.base import Compiling, Evaluating, EvaluationFailed, Function, NotYetKnown
+
+METADATA = 'metadata'
+HIDDEN = 'hidden'
+"""Beside the parts of a resource that a template stands for: whether nobody may be shown its metadata."""
 
 
 class ResourceFacade(Function):
@@ -16,16 +20,23 @@ class ResourceFacade(Function):
 
     name: ClassVar[str] = 'resource_facade'
     code: ClassVar[str] = 'resource_facade'
-    known: ClassVar[tuple[str, ...]] = ('metadata', 'deletion_policy', 'update_policy')
+    known: ClassVar[tuple[str, ...]] = (METADATA, 'deletion_policy', 'update_policy')
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """A call that remains, where the template is only looked at.
+        """What the template stands for says of itself; a call that remains, where the template is only looked at.
 
         :raises EvaluationFailed: otherwise, for a template that is not nested stands for no resource.
         """
         if argument not in self.known:
             raise EvaluationFailed(f'{self.name} needs one of {", ".join(self.known)}.')
+        part = ResourceFacade.known[self.known.index(str(argument))]
+        if part in scope.facade:
+            if part == METADATA and scope.facade.get(HIDDEN):
+                scope.hidden_reads.note()
+            return encode(scope.facade[part], scope.budget, f'{self.name} of {argument}')
+        if scope.facade and scope.inspecting:
+            return call(self.code, [argument])  # there is such a resource, of which not all is known yet
         remaining = call(self.code, argument)
         if not scope.inspecting:
             self.evaluate(argument, Evaluating({}, scope.budget))
@@ -33,10 +44,12 @@ class ResourceFacade(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """There is no value.
+        """There is no value, or not yet.
 
         :raises EvaluationFailed: always.
         """
+        if isinstance(argument, list):
+            raise NotYetKnown(f'{self.name}: {argument[0]} of the resource is not known yet')
         raise EvaluationFailed(
             f'{self.name} gives the {argument} of the resource that stands for this template in a parent template; '
             'a template that is not nested in another one has none.'
