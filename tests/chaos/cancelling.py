@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.chaos.goals import differences, template
+from tests.chaos.goals import counted, differences
 from tests.chaos.installation import Broken, Installation, until
 
 WAYS = ('sleep', 'socket', 'subprocess', 'slow', 'sleep')
@@ -32,19 +32,19 @@ class Cancelled:
 def run(installation: Installation, say: Callable[[str], object], size: int = 30, name: str = 'stuck') -> Cancelled:
     """Create, hold up an update, cancel it, update again; beside it another stack that is to notice nothing."""
     plain = {f'r{number}': {'value': 'one'} for number in range(size)}
-    stack = installation.create(name, template(plain))
+    stack = installation.create(name, counted(plain))
     _end(installation, stack, 'CREATE_COMPLETE')
     ids = {each.name: each.id for each in installation.cloud.objects(name)}
-    installation.update(stack, template(_held(plain)))
+    installation.update(stack, counted(_held(plain)))
     stuck = sum(1 for number in range(size) if WAYS[number % len(WAYS)] != 'slow')
-    until(lambda: len(installation.cloud.stuck(name)) >= stuck, f'{stuck} calls are stuck')
+    until(lambda: len(installation.cloud.journal(name, what='stuck')) >= stuck, f'{stuck} calls are stuck')
     say(f'{stuck} calls are stuck and {size - stuck} go slowly')
 
     # A worker that has nothing of it, and a stack that it works on while the other one is cancelled.
     bystander = installation.add_worker()
     beside = {f'b{number}': {'value': 'b', 'takes': 3.0} for number in range(8)}
-    other = installation.create(f'{name}-beside', template(beside))
-    until(lambda: installation.cloud.made(f'{name}-beside') == 8, 'the other stack is at work')
+    other = installation.create(f'{name}-beside', counted(beside))
+    until(lambda: len(installation.cloud.journal(f'{name}-beside', what='made')) == 8, 'the other stack is at work')
     began = time.monotonic()
     installation.cancel(stack, rollback=False)
     _end(installation, stack, 'UPDATE_FAILED')
@@ -57,11 +57,11 @@ def run(installation: Installation, say: Callable[[str], object], size: int = 30
     problems = differences(installation, other, beside)
     if not bystander.running():
         problems.append('the worker without anything stuck has ended')
-    if installation.cloud.cancelled(f'{name}-beside'):
+    if installation.cloud.journal(f'{name}-beside', what='cancel'):
         problems.append('resources of the other stack were cancelled')
     wanted = {each: {'value': 'three'} for each in plain}
     began = time.monotonic()
-    installation.update(stack, template(wanted))
+    installation.update(stack, counted(wanted))
     _end(installation, stack, 'UPDATE_COMPLETE')
     update_s = time.monotonic() - began
     problems += differences(installation, stack, wanted)

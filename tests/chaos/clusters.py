@@ -17,9 +17,10 @@ import psycopg2
 
 from convergence.cmd.launcher import LaunchedProcess
 from tests.chaos.cluster_servers import Galera, galera, pair
-from tests.chaos.goals import Goal, changed, differences, template, twelve
+from tests.chaos.goals import changed, counted, differences, twelve
 from tests.chaos.installation import Broken, Installation, until
 from tests.chaos.rabbit_cluster import RabbitNode, Rabbits, rabbits
+from tests.functional.cloud import Goal
 from tests.services import SERVICES
 
 ROUNDS = 3
@@ -202,10 +203,10 @@ def _life(installation: Installation, what: str, number: int, trouble: Callable[
         found.problems += [f'{name}, {operation}: {each}' for each in wrong]
 
     with _beside(trouble):
-        stack.append(installation.create(name, template(twelve())))
+        stack.append(installation.create(name, counted(twelve())))
         check('create', 'CREATE_COMPLETE', twelve())
     with _beside(trouble):
-        installation.update(stack[0], template(changed()))
+        installation.update(stack[0], counted(changed()))
         check('update', 'UPDATE_COMPLETE', changed())
     with _beside(trouble):
         installation.delete(stack[0])
@@ -226,12 +227,12 @@ def after_a_loss(directory: Path, say: Say) -> Found:
         installation = Installation(directory / 'installation', (url, SERVICES.get('rabbit').url))
         try:
             installation.start(engines=2, workers=3)
-            before = installation.create('before', template(twelve()))
+            before = installation.create('before', counted(twelve()))
             installation.ended(before)
             standby.hold_back()
-            installation.update(before, template(changed()))
+            installation.update(before, counted(changed()))
             installation.ended(before)
-            lost = installation.create('lost', template(twelve()))
+            lost = installation.create('lost', counted(twelve()))
             installation.ended(lost)
             time.sleep(3.0)  # some heartbeats and sweeps are lost with them
             primary.stop()
@@ -240,7 +241,7 @@ def after_a_loss(directory: Path, say: Say) -> Found:
             until(lambda: LOST in installation.cluster.logs(), 'the loss is told', ENDS_S)
             found.operations += 1
             until(lambda: 'may be lost in the database' in installation.cluster.logs(), 'results are named', ENDS_S)
-            installation.update(before, template(changed(), 'again'))
+            installation.update(before, counted(changed(), 'again'))
             state = installation.ended(before, ENDS_S)
             found.operations += 1
             if state != 'UPDATE_COMPLETE':

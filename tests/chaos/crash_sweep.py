@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from tests.chaos.failpoints import Do, Rule
-from tests.chaos.goals import differences, template, twelve
+from tests.chaos.goals import counted, differences, twelve
 from tests.chaos.installation import Broken, Installation
 from tests.chaos.operations import OPERATIONS, REQUIRED, Operation
 
@@ -120,7 +120,7 @@ class CrashSweep:
             name = f'sweep-{self._number}'
             names.append(name)
             if operation.exists:
-                made[name] = self._installation.create(name, template(twelve()))
+                made[name] = self._installation.create(name, counted(twelve()))
         for name, stack_id in made.items():
             if self._installation.ended(stack_id) != 'CREATE_COMPLETE':
                 raise Broken(f'{name} could not be prepared: {self._installation.row(stack_id).status_reason}')
@@ -156,7 +156,7 @@ class CrashSweep:
         problems = self._settled(stack, operation.goal)
         if not problems and operation.mend is not None:
             self._installation.points.set()
-            self._installation.update(stack, template(operation.mend, 'mended'))
+            self._installation.update(stack, counted(operation.mend, 'mended'))
             state = self._installation.ended(stack)
             problems = self._settled(stack, operation.mend)
             if state != 'UPDATE_COMPLETE':

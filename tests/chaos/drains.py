@@ -14,7 +14,8 @@ from datetime import datetime
 from convergence.cmd.launcher import LaunchedProcess
 from tests.chaos.installation import Broken, Installation, until
 from tests.chaos.kinds import KINDS
-from tests.chaos.ledger import Ledger, Wanted, amiss, template
+from tests.chaos.lost_creations import amiss
+from tests.functional.cloud import Goal, template
 
 SIZE = 40
 TAKES_S = 1.5
@@ -45,56 +46,57 @@ class Found:
 
 def run(installation: Installation, say: Callable[[str], object], size: int = SIZE) -> Found:
     """Create, update and delete a stack while its workers are told to stop in turn."""
-    found, ledger = Found(), Ledger(installation.cluster.reality.root)
+    found = Found()
     goal: dict[str, dict[str, object]] = {
         f'r{number}': {'type': f'Kind::{KINDS[number % len(KINDS)]}', 'value': 'v1', 'takes': TAKES_S}
         for number in range(size)
     }
     stack = installation.create('drained', template(goal))
-    _drain(installation, ledger, stack, 'CREATE_COMPLETE', goal, found, say)
+    _drain(installation, stack, 'CREATE_COMPLETE', goal, found, say)
     changed = {name: {**each, 'value': 'v2'} for name, each in goal.items()}
     installation.update(stack, template(changed))
-    _drain(installation, ledger, stack, 'UPDATE_COMPLETE', changed, found, say)
+    _drain(installation, stack, 'UPDATE_COMPLETE', changed, found, say)
     installation.delete(stack)
-    _drain(installation, ledger, stack, 'DELETE_COMPLETE', {}, found, say)
+    _drain(installation, stack, 'DELETE_COMPLETE', {}, found, say)
     return found
 
 
 def _drain(
     installation: Installation,
-    ledger: Ledger,
     stack: str,
     expected: str,
-    goal: Wanted,
+    goal: Goal,
     found: Found,
     say: Callable[[str], object],
 ) -> None:
     """Stop workers until the operation has ended, then look whether anything was lost."""
     while installation.state(stack).endswith('IN_PROGRESS'):
-        busy = [each for each in installation.processes() if each.module == 'worker' and _in_hand(ledger, each.pid)]
+        busy = [
+            each for each in installation.processes() if each.module == 'worker' and _in_hand(installation, each.pid)
+        ]
         if not busy:
             time.sleep(0.05)
             continue
-        _stop(ledger, busy[0], found)
+        _stop(installation, busy[0], found)
     state = installation.ended(stack)
     # Nobody died, so even of types that can tell nothing every object must be known.
     strict = {f'r{number}': 'Kind::Find' for number in range(1000)}
     with suppress(Broken):
-        until(lambda: not amiss(installation, ledger, stack, goal, strict), 'all is as it should be', 30.0)
-    wrong = amiss(installation, ledger, stack, goal, strict)
+        until(lambda: not amiss(installation, stack, goal, strict), 'all is as it should be', 30.0)
+    wrong = amiss(installation, stack, goal, strict)
     if state != expected:
         wrong.append(f'{state} instead of {expected}: {installation.row(stack).status_reason}')
     found.problems += wrong
     say(f'{found.drained} workers were drained, {expected}: {"; ".join(found.problems) or "held"}')
 
 
-def _in_hand(ledger: Ledger, pid: int) -> int:
+def _in_hand(installation: Installation, pid: int) -> int:
     """How many calls a process has begun and not ended."""
-    counts = Counter(each.what for each in ledger.journal() if each.pid == pid)
+    counts = Counter(each.what for each in installation.cloud.journal() if each.pid == pid)
     return sum(counts[each] for each in BEGINNINGS) - sum(counts[each] for each in ENDINGS)
 
 
-def _stop(ledger: Ledger, worker: LaunchedProcess, found: Found) -> None:
+def _stop(installation: Installation, worker: LaunchedProcess, found: Found) -> None:
     began = time.monotonic()
     worker.send(signal.SIGTERM)
     code = worker.wait()
@@ -109,7 +111,7 @@ def _stop(ledger: Ledger, worker: LaunchedProcess, found: Found) -> None:
     received = datetime.strptime(told[1], '%Y-%m-%d %H:%M:%S.%f').timestamp()  # noqa: DTZ007 - logs have local time
     late = [
         each
-        for each in ledger.journal()
+        for each in installation.cloud.journal()
         if each.pid == worker.pid and each.what in BEGINNINGS and each.at > received + LATE_S
     ]
     found.begun_after += len(late)
@@ -117,7 +119,7 @@ def _stop(ledger: Ledger, worker: LaunchedProcess, found: Found) -> None:
         f'{each.what} of {each.name} was begun {each.at - received:.1f} s after SIGTERM' for each in late
     ]
     # An update of Kind::Replaced ends by wanting a new object, and without a line.
-    lines = [each for each in ledger.journal() if each.pid == worker.pid]
+    lines = [each for each in installation.cloud.journal() if each.pid == worker.pid]
     ended = Counter((each.name, each.what.removesuffix('d')) for each in lines if each.what in ENDINGS)
     begun = Counter((each.name, each.what) for each in lines if each.what in BEGINNINGS)
     cut = [

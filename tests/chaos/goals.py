@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from tests.chaos.installation import Installation
-
-Goal = Mapping[str, Mapping[str, Any]]
-"""Properties of `Test::Counted` by resource; the key `after` names what comes before."""
+from tests.functional.cloud import Goal, template
 
 
-def template(goal: Goal, tag: str = '') -> str:
-    """A template, as JSON, which is YAML.
-
-    :param tag: tells two templates apart that are otherwise the same.
-    """
-    resources = {}
-    for name, properties in goal.items():
-        given = {key: value for key, value in properties.items() if key != 'after'}
-        resources[name] = {
-            'type': 'Test::Counted',
-            'properties': given,
-            'depends_on': list(properties.get('after', [])),
-        }
-    return json.dumps({'heat_template_version': '2018-08-31', 'description': tag, 'resources': resources})
+def counted(goal: Goal, tag: str = '') -> str:
+    """A template of resources whose polling is left to the engine."""
+    return template({name: {'type': 'Test::Counted', **given} for name, given in goal.items()}, tag)
 
 
 def _uses(name: str) -> dict[str, list[str]]:

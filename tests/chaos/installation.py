@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,59 +51,6 @@ AWAY = (errors.MessagingUnavailable, errors.DatabaseUnavailable, errors.Conflict
 
 class Broken(Exception):
     """Something did not hold. The text says what."""
-
-
-@dataclass(frozen=True)
-class Physical:
-    """One object of the cloud."""
-
-    id: str
-    stack: str
-    name: str
-    value: str
-    place: str
-
-
-class Cloud:
-    """What objects of `Test::Counted` there are, and what was ever made."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        (root / 'gates').mkdir(parents=True, exist_ok=True)
-
-    def objects(self, stack: str) -> list[Physical]:
-        """What there is for a stack."""
-        found = []
-        for path in (self._root / 'counted' / stack).glob('*/*.json'):
-            with contextlib.suppress(FileNotFoundError):  # deleted since it was listed
-                found.append(Physical(**json.loads(path.read_text())))
-        return found
-
-    def doubles(self, stack: str) -> list[str]:
-        """Resources for one intent of which more than one object was ever made."""
-        made = Counter((name, mark) for of, name, mark, *_ in self._lines('created') if of == stack)
-        return sorted(name for (name, _), count in made.items() if count > 1)
-
-    def made(self, stack: str) -> int:
-        """How many objects were ever made for a stack."""
-        return sum(1 for of, *_ in self._lines('created') if of == stack)
-
-    def stuck(self, stack: str) -> list[str]:
-        """The resources whose call was entered and will not come back."""
-        return [name for of, name, *_ in self._lines('stuck') if of == stack]
-
-    def cancelled(self, stack: str) -> list[str]:
-        """The resources that were told to stop what they do."""
-        return [name for of, name, *_ in self._lines('cancelled') if of == stack]
-
-    def open(self, gate: str) -> None:
-        """Let those through who wait at a gate."""
-        (self._root / 'gates' / gate).touch()
-
-    def _lines(self, name: str) -> Iterator[list[str]]:
-        path = self._root / name
-        if path.exists():
-            yield from (line.split() for line in path.read_text().splitlines())
 
 
 class Points:
@@ -157,7 +104,7 @@ class Supervised:
         synced = self.cluster.manage('db', 'sync')
         if synced.returncode:
             raise Broken(f'The database could not be prepared: {synced.stderr}')
-        self.cloud = Cloud(self.cluster.reality.root)
+        self.cloud = self.cluster.cloud
         self.reader = StackReader(Store(connect(seen or database_url, pool_size=4)))
         self.deaths: Counter[str] = Counter()
         self._store = self.reader._store

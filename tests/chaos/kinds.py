@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.chaos.installation import PATIENCE_S, Broken, Installation, until
-from tests.chaos.ledger import Ledger, Wanted, amiss, orphans, template
+from tests.chaos.lost_creations import amiss, orphans
+from tests.functional.cloud import Goal, template
 
 KINDS = ('Find', 'Token', 'Both', 'Neither', 'Async', 'AsyncNeither', 'Replaced')
 FAULTS = ('die', 'lose')
@@ -71,7 +72,7 @@ class _Trial:
     case: Case
     stack: str
     stack_id: str = ''
-    wanted: Wanted = field(default_factory=dict)
+    wanted: Goal = field(default_factory=dict)
     began: float = 0.0
     struck: bool = False
 
@@ -90,7 +91,7 @@ def run(
 
     :param ends: monotonic time after which no further ones are begun.
     """
-    found, ledger = Found(), Ledger(installation.cluster.reality.root)
+    found = Found()
     for first in range(0, len(cases), BATCH):
         if ends is not None and time.monotonic() > ends:
             break
@@ -98,7 +99,7 @@ def run(
             _Trial(case, f'kinds-{first + number}-{case.kind}')
             for number, case in enumerate(cases[first : first + BATCH])
         ]
-        problems = _try(installation, ledger, batch, found)
+        problems = _try(installation, batch, found)
         found.problems += problems
         say(f'{found.cases} of {len(cases)} cases: {"; ".join(problems) or "held"}')
     found.deaths = installation.deaths
@@ -114,7 +115,7 @@ def _goal(kind: str, **changes: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def _try(installation: Installation, ledger: Ledger, batch: Iterable[_Trial], found: Found) -> list[str]:
+def _try(installation: Installation, batch: Iterable[_Trial], found: Found) -> list[str]:
     problems: list[str] = []
     under_way = list(batch)
     for step in (_begin, _strike, _go_on, _end, _remove):
@@ -122,11 +123,11 @@ def _try(installation: Installation, ledger: Ledger, batch: Iterable[_Trial], fo
             found.longest_s = max(found.longest_s, _longest(installation, under_way))
         for trial in list(under_way):
             try:
-                wrong = step(installation, ledger, trial, found)
+                wrong = step(installation, trial, found)
             except Broken as broken:
                 wrong = [str(broken)]
             if wrong:
-                found.orphans += len(orphans(installation, ledger, trial.stack_id)) if trial.stack_id else 0
+                found.orphans += len(orphans(installation, trial.stack_id)) if trial.stack_id else 0
                 problems += [f'{trial.case}: {each}' for each in wrong]
                 under_way.remove(trial)
     return problems
@@ -145,33 +146,33 @@ def _longest(installation: Installation, under_way: Iterable[_Trial]) -> float:
     return longest_s
 
 
-def _begin(installation: Installation, ledger: Ledger, trial: _Trial, found: Found) -> list[str]:
+def _begin(installation: Installation, trial: _Trial, found: Found) -> list[str]:
     case = trial.case
     found.cases += 1
     trial.wanted = _goal(case.kind)
     if case.moment == 'creation':
-        ledger.plan(trial.stack, 'it', case.fault)
+        installation.cloud.plan(trial.stack, 'it', case.fault)
     trial.stack_id = installation.create(trial.stack, template(trial.wanted))
     return []
 
 
-def _strike(installation: Installation, ledger: Ledger, trial: _Trial, found: Found) -> list[str]:
+def _strike(installation: Installation, trial: _Trial, found: Found) -> list[str]:
     """Until the fault has happened; what is asked for next is asked for then."""
     case = trial.case
     if case.moment == 'replacement':
         state = installation.ended(trial.stack_id)
         if state != 'CREATE_COMPLETE':
             return [f'{state}: {installation.row(trial.stack_id).status_reason}']
-        ledger.plan(trial.stack, 'it', case.fault)
+        installation.cloud.plan(trial.stack, 'it', case.fault)
         trial.wanted = _goal(case.kind, place='two')
         installation.update(trial.stack_id, template(trial.wanted))
-    until(lambda: ledger.struck(trial.stack), f'{case} happens')
+    until(lambda: installation.cloud.struck(trial.stack), f'{case} happens')
     trial.struck = True
     found.struck += 1
     return []
 
 
-def _go_on(installation: Installation, ledger: Ledger, trial: _Trial, found: Found) -> list[str]:
+def _go_on(installation: Installation, trial: _Trial, found: Found) -> list[str]:
     case = trial.case
     trial.began = time.monotonic()
     changes = {
@@ -191,7 +192,7 @@ def _go_on(installation: Installation, ledger: Ledger, trial: _Trial, found: Fou
     return []
 
 
-def _end(installation: Installation, ledger: Ledger, trial: _Trial, found: Found) -> list[str]:
+def _end(installation: Installation, trial: _Trial, found: Found) -> list[str]:
     case = trial.case
     state = installation.ended(trial.stack_id)
     if case.fault == 'lose' and case.next == 'wait' and state.endswith('FAILED'):
@@ -200,28 +201,28 @@ def _end(installation: Installation, ledger: Ledger, trial: _Trial, found: Found
         state = installation.ended(trial.stack_id)
     if not state.endswith('COMPLETE'):
         return [f'{state}: {installation.row(trial.stack_id).status_reason}']
-    return _settled(installation, ledger, trial)
+    return _settled(installation, trial)
 
 
-def _remove(installation: Installation, ledger: Ledger, trial: _Trial, found: Found) -> list[str]:
+def _remove(installation: Installation, trial: _Trial, found: Found) -> list[str]:
     """The stack goes, and takes everything with it that can be known."""
     if trial.case.next != 'delete':
         trial.wanted = {}
         installation.delete(trial.stack_id)
     state = installation.ended(trial.stack_id)
     wrong = [] if state == 'DELETE_COMPLETE' else [f'{state}: {installation.row(trial.stack_id).status_reason}']
-    wrong += _settled(installation, ledger, trial)
-    found.doubles += len(ledger.doubles(trial.stack))
-    found.told += 0 if wrong else len(orphans(installation, ledger, trial.stack_id))
+    wrong += _settled(installation, trial)
+    found.doubles += len(installation.cloud.doubles(trial.stack))
+    found.told += 0 if wrong else len(orphans(installation, trial.stack_id))
     return wrong
 
 
-def _settled(installation: Installation, ledger: Ledger, trial: _Trial) -> list[str]:
+def _settled(installation: Installation, trial: _Trial) -> list[str]:
     """What stays wrong. What was superseded in the middle may take a moment to come to its end."""
     kinds = {name: each['type'] for name, each in _goal(trial.case.kind).items()}
 
     def look() -> list[str]:
-        return amiss(installation, ledger, trial.stack_id, trial.wanted, kinds)
+        return amiss(installation, trial.stack_id, trial.wanted, kinds)
 
     with suppress(Broken):
         until(lambda: not look(), 'all is as it should be', SETTLED_S)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.chaos.failpoints import Do, Rule
-from tests.chaos.goals import Goal, differences, template
+from tests.chaos.goals import counted, differences
 from tests.chaos.installation import Broken, Installation
+from tests.functional.cloud import Goal
 
 SHARES = (0.0, 0.01, 0.1, 1.0)
 """Of all casts. Calls, by which clients ask, are answered: those who do not get an answer ask again."""
@@ -51,9 +52,9 @@ def run(
         for operation, goal in (('create', tree(size)), ('update', tree(size, 1)), ('delete', {})):
             before, began = len(installation.points.passed()), time.monotonic()
             if operation == 'create':
-                stack = installation.create(name, template(goal))
+                stack = installation.create(name, counted(goal))
             elif operation == 'update':
-                installation.update(stack, template(goal))
+                installation.update(stack, counted(goal))
             else:
                 installation.delete(stack)
             problem = _end(installation, stack, f'{operation.upper()}_COMPLETE', goal)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.chaos.failpoints import Do, Rule
-from tests.chaos.goals import Goal, changed, template, twelve
+from tests.chaos.goals import changed, counted, twelve
 from tests.chaos.installation import Installation, until
+from tests.functional.cloud import Goal
 
 FAILING: Goal = {**changed(), 'answer': {**changed()['answer'], 'fail': True}}
 
@@ -34,12 +35,12 @@ class Operation:
 
 
 def _create(installation: Installation, name: str) -> str:
-    return installation.create(name, template(twelve()))
+    return installation.create(name, counted(twelve()))
 
 
 def _update(goal: Goal, **args: object) -> Callable[[Installation, str], str]:
     def begin(installation: Installation, stack_id: str) -> str:
-        installation.update(stack_id, template(goal), **args)
+        installation.update(stack_id, counted(goal), **args)
         return stack_id
 
     return begin
@@ -62,7 +63,7 @@ def _reached(installation: Installation, stack_id: str) -> bool:
 
 def _cancel(*, rollback: bool) -> Callable[[Installation, str], str]:
     def begin(installation: Installation, stack_id: str) -> str:
-        installation.update(stack_id, template(_waiting()))
+        installation.update(stack_id, counted(_waiting()))
         until(lambda: _reached(installation, stack_id) or _over(installation, stack_id), 'server1 is waited for')
         installation.cancel(stack_id, rollback=rollback)
         return stack_id
@@ -75,7 +76,7 @@ def _over(installation: Installation, stack_id: str) -> bool:
 
 
 def _late(installation: Installation, stack_id: str) -> str:
-    installation.update(stack_id, template(_waiting()))
+    installation.update(stack_id, counted(_waiting()))
     until(lambda: _reached(installation, stack_id), 'server1 is waited for')
     installation.make_late(stack_id)
     return stack_id

@@ -14,8 +14,9 @@ from itertools import count
 
 from tests.chaos.installation import SHORT, Broken, Installation, until
 from tests.chaos.kinds import KINDS
-from tests.chaos.ledger import Ledger, Wanted, amiss, orphans, template
+from tests.chaos.lost_creations import amiss, orphans
 from tests.chaos.storm import WorkerPort
+from tests.functional.cloud import Goal, template
 
 AWAY_S = 40.0
 """Longer than a transaction is tried again, and than many leases."""
@@ -54,7 +55,7 @@ class _Trials:
         self._around = around
         self._say = say
         self._numbers = count()
-        self.ledger = Ledger(around.installation.cluster.reality.root)
+        self.cloud = around.installation.cloud
         self.found = Found()
 
     def try_one(self, name: str, meanwhile: Callable[[Callable[[], None], str], None], *, leaves: bool = False) -> None:
@@ -68,15 +69,15 @@ class _Trials:
         stack, gate = f'outage-{number}', f'gate-{number}'
         goal = {kind.lower(): {'type': f'Kind::{kind}', 'value': 'v1'} for kind in KINDS}
         for kind in goal:
-            self.ledger.plan(stack, kind, f'hold {gate}')
+            self.cloud.plan(stack, kind, f'hold {gate}')
         stack_id = installation.create(stack, template(goal))
         until(lambda: self._held(stack) == len(goal), 'all creations are held up')
-        meanwhile(lambda: self.ledger.open(gate), stack)
+        meanwhile(lambda: self.cloud.open(gate), stack)
         began = time.monotonic()
         if leaves:
             installation.ended(stack_id, ENDS_S)
             with suppress(Broken):
-                until(lambda: not orphans(installation, self.ledger, stack_id), 'every object is known', 60.0)
+                until(lambda: not orphans(installation, stack_id), 'every object is known', 60.0)
             installation.update(stack_id, template(goal, 'next'))
         problems = self._ends(installation, stack_id, 'UPDATE_COMPLETE' if leaves else 'CREATE_COMPLETE', goal)
         settled_s = time.monotonic() - began
@@ -86,9 +87,9 @@ class _Trials:
         self._say(f'{name}: {"; ".join(problems) or "held"}; settled after {settled_s:.1f} s')
 
     def _held(self, stack: str) -> int:
-        return sum(each.what == 'hold' for each in self.ledger.journal(stack))
+        return sum(each.what == 'hold' for each in self.cloud.journal(stack))
 
-    def _ends(self, installation: Installation, stack_id: str, expected: str, goal: Wanted) -> list[str]:
+    def _ends(self, installation: Installation, stack_id: str, expected: str, goal: Goal) -> list[str]:
         strict = {kind.lower(): 'Kind::Find' for kind in KINDS}
         try:
             state = installation.ended(stack_id, ENDS_S)
@@ -96,8 +97,8 @@ class _Trials:
             return [str(broken)]
         wrong = [] if state == expected else [f'{state}: {installation.row(stack_id).status_reason}']
         with suppress(Broken):
-            until(lambda: not amiss(installation, self.ledger, stack_id, goal, strict), 'all is as it should be', 60.0)
-        return wrong + amiss(installation, self.ledger, stack_id, goal, strict)
+            until(lambda: not amiss(installation, stack_id, goal, strict), 'all is as it should be', 60.0)
+        return wrong + amiss(installation, stack_id, goal, strict)
 
 
 def run(around: WorkerPort, say: Callable[[str], object], *, away_s: float = AWAY_S) -> Found:
@@ -116,7 +117,7 @@ def run(around: WorkerPort, say: Callable[[str], object], *, away_s: float = AWA
 
     def frozen(go_on: Callable[[], None], stack: str) -> None:
         # The others take its resources meanwhile, and make them once more: what it has made is left over.
-        held = trials.ledger.journal(stack)
+        held = trials.cloud.journal(stack)
         pid = next(each.pid for each in held if each.what == 'hold' and each.name == 'neither')
         worker = next(each for each in around.installation.processes() if each.pid == pid)
         worker.send(signal.SIGSTOP)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.chaos.goals import Goal, differences, template, twelve
+from tests.chaos.goals import counted, differences, twelve
 from tests.chaos.installation import SHORT, Broken, Installation, until
 from tests.chaos.servers import Server, Unavailable, private
 from tests.db.proxy import Proxy
+from tests.functional.cloud import Goal
 from tests.services import SERVICES
 
 FAULTS = {
@@ -197,10 +198,10 @@ def run(
     say(f'seed {seed}, {size} resources, {seconds:g} s')
     began = time.monotonic()
     goals: dict[str, Goal] = {'large': goal_of(size, chance, 0)}
-    stacks = {'large': installation.create('large', template(goals['large']))}
+    stacks = {'large': installation.create('large', counted(goals['large']))}
     for number in range(3):
         goals[f'small-{number}'] = twelve()
-        stacks[f'small-{number}'] = installation.create(f'small-{number}', template(twelve()))
+        stacks[f'small-{number}'] = installation.create(f'small-{number}', counted(twelve()))
     weather = Weather(around, seed, pace_s, say)
     weather.start()
     generation = 0
@@ -210,7 +211,7 @@ def run(
         name = 'large' if chance.random() < 0.6 else f'small-{chance.randrange(3)}'
         goals[name] = goal_of(size if name == 'large' else 12, chance, generation)
         say(f'{name} gets goal {generation}')
-        installation.update(stacks[name], template(goals[name], str(generation)))
+        installation.update(stacks[name], counted(goals[name], str(generation)))
         result.updates += 1
     weather.stop()
     result.faults = weather.counts
@@ -218,7 +219,7 @@ def run(
     say('no more faults')
     for name, stack in stacks.items():
         result.problems += [f'{name}: {each}' for each in _rest(installation, stack, goals[name], result)]
-        result.made += installation.cloud.made(name)
+        result.made += len(installation.cloud.journal(name, what='made'))
     result.calm_s, result.seconds = time.monotonic() - calm, time.monotonic() - began
     result.deaths = installation.deaths
     return result
@@ -230,7 +231,7 @@ def _rest(installation: Installation, stack: str, goal: Goal, result: Storm) -> 
         state = installation.ended(stack, END_S)
         while state.endswith('FAILED') and PATIENCE in installation.row(stack).status_reason and result.asked_again < 5:
             result.asked_again += 1
-            installation.update(stack, template(goal, f'again {result.asked_again}'))
+            installation.update(stack, counted(goal, f'again {result.asked_again}'))
             state = installation.ended(stack, END_S)
         with contextlib.suppress(Broken):
             until(lambda: not differences(installation, stack, goal), 'all is as it should be', 20)

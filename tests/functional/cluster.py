@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,10 @@ from oslo_context.context import RequestContext
 from convergence.cmd.launcher import QUICK, LaunchedProcess, Launcher, merged
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import connect
+from tests.functional.cloud import VARIABLE, Cloud, Line
+from tests.functional.cloud_types import TYPES
 
 ROOT = Path(__file__).parents[2]
-PLUGIN = Path(__file__).parent / 'plugin'
 LONG_S = 90.0
 """Longer than any of this takes, even on a machine that is busy with something else."""
 
@@ -47,71 +46,18 @@ def eventually(look: Callable[[], Any], what: str, limit_s: float = LONG_S) -> A
         time.sleep(0.05)
 
 
-KINDS = {name: name for name in ('Find', 'Both', 'Neither', 'Async', 'AsyncNeither', 'Replaced')} | {
-    'Token': 'Enforcing'
-}
-"""The types of `tests/functional/plugin/kinds_type.py`, and their classes."""
-
-
-class Reality:
-    """What the objects of `Test::Recorded` are, and what was done to them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for name in ('objects', 'calls', 'gates'):
-            (root / name).mkdir(parents=True)
-
-    def objects(self, stack: str) -> dict[str, dict[str, Any]]:
-        """The existing objects of a stack, by resource; two of the same resource are a mistake in any final state."""
-        found = [each for each in self._read('objects') if each['stack'] == stack]
-        twice = [name for name, count in Counter(each['name'] for each in found).items() if count > 1]
-        assert not twice, f'more than one object of {twice}: {found}'
-        return {each['name']: each for each in found}
-
-    def values(self, stack: str) -> dict[str, str]:
-        """The value of each existing object of a stack, by resource."""
-        return {name: each['value'] for name, each in self.objects(stack).items()}
-
-    def calls(self, stack: str, name: str, action: str) -> list[dict[str, Any]]:
-        """The calls that were made for a resource."""
-        wanted = (stack, name, action)
-        return [each for each in self._read('calls') if (each['stack'], each['name'], each['action']) == wanted]
-
-    def all_calls(self, stack: str) -> list[dict[str, Any]]:
-        """The calls that were made for a stack."""
-        return [each for each in self._read('calls') if each['stack'] == stack]
-
-    def called(self, stack: str, name: str, action: str) -> dict[str, Any]:
-        """The first such call, as soon as there is one."""
-        return eventually(lambda: self.calls(stack, name, action), f'{action} of {stack}/{name} is called')[0]
-
-    def open(self, gate: str) -> None:
-        """Let those through who wait at the gate."""
-        (self.root / 'gates' / gate).touch()
-
-    def _read(self, kind: str) -> list[dict[str, Any]]:
-        found = []
-        for path in (self.root / kind).glob('*.json'):
-            with contextlib.suppress(FileNotFoundError):  # deleted since it was listed
-                found.append(json.loads(path.read_text()))
-        return found
-
-
-def environment(directory: Path, reality: Path) -> dict[str, str]:
+def environment(directory: Path, cloud: Path) -> dict[str, str]:
     """The environment of the programs: the types of the tests look installed, and nothing of this user's is read."""
-    installed = directory / 'installed' / 'recorded_type-1.dist-info'
+    installed = directory / 'installed' / 'test_cloud-1.dist-info'
     installed.mkdir(parents=True, exist_ok=True)
-    (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: recorded-type\nVersion: 1\n')
-    (installed / 'entry_points.txt').write_text(
-        '[convergence.resource_types]\nTest::Recorded = recorded_type:Recorded\nTest::Counted = counted_type:Counted\n'
-        + ''.join(f'Kind::{name} = kinds_type:{of}\n' for name, of in KINDS.items())
-    )
-    paths = [str(installed.parent), str(PLUGIN), str(ROOT)]
+    (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: test-cloud\nVersion: 1\n')
+    points = ''.join(f'{name} = {kind.__module__}:{kind.__name__}\n' for name, kind in TYPES.items())
+    (installed / 'entry_points.txt').write_text(f'[convergence.resource_types]\n{points}')
     return {
-        'PYTHONPATH': os.pathsep.join(paths),
+        'PYTHONPATH': os.pathsep.join([str(installed.parent), str(ROOT)]),
         'HOME': str(directory),
         'XDG_CACHE_HOME': str(directory / 'cache'),
-        'FUNCTIONAL_REALITY': str(reality),
+        VARIABLE: str(cloud),
     }
 
 
@@ -123,7 +69,7 @@ class Cluster(Launcher):
     """
 
     def __init__(self, directory: Path, **options: Any) -> None:
-        self.reality = Reality(directory / 'reality')
+        self.cloud = Cloud(directory / 'cloud')
         given = {**DEFAULTS, **options}
         sections = {
             'DEFAULT': {'executor': given['executor'], 'control_exchange': given['exchange'], 'host': 'functional'},
@@ -137,7 +83,7 @@ class Cluster(Launcher):
         super().__init__(
             directory,
             merged(QUICK, sections),
-            environment(directory, self.reality.root),
+            environment(directory, self.cloud.root),
             special=options.get('special', ''),
         )
         limit_s = options.get('call_timeout_s', 60.0)
@@ -163,6 +109,10 @@ class Cluster(Launcher):
     def create(self, name: str, template: str, **args: Any) -> Stack:
         """Ask for a stack."""
         return Stack(self, self.client.create_stack(self.context(), name, template, args=args))
+
+    def called(self, stack: str, name: str, what: str) -> Line:
+        """The first such line in the journal of the cloud, as soon as there is one."""
+        return next(iter(eventually(lambda: self.cloud.journal(stack, name, what), f'{what} of {stack}/{name}')))
 
     def creators(self, name: str) -> set[str]:
         """The ids of the workers that created something of a stack, by what they logged."""
@@ -217,13 +167,3 @@ class Stack:
         """Its resources by name."""
         rows = self._cluster.client.list_stack_resources(self._cluster.context(), self.identity)
         return {row['resource_name']: row for row in rows}
-
-
-def template(**resources: dict[str, Any]) -> str:
-    """A template of `Test::Recorded` resources; JSON, which is YAML. The key `after` names what must come before."""
-    definitions = {}
-    for name, given in resources.items():
-        properties = dict(given)
-        after = properties.pop('after', [])
-        definitions[name] = {'type': 'Test::Recorded', 'properties': properties, 'depends_on': after}
-    return json.dumps({'heat_template_version': '2018-08-31', 'resources': definitions})

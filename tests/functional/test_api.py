@@ -11,7 +11,8 @@ import pytest
 import requests
 
 from convergence.cmd.launcher import LaunchedProcess
-from tests.functional.cluster import LONG_S, Cluster, eventually, template
+from tests.functional.cloud import template
+from tests.functional.cluster import LONG_S, Cluster, eventually
 
 DATABASE = 'postgresql'
 
@@ -53,7 +54,7 @@ def test_what_one_has_accepted_the_other_shows_when_the_first_is_killed(cluster,
     body = {'stack_name': name, 'template': json.loads(template(a={'value': 'x', 'until': name}))}
     made = client.post(f'{first}/stacks', json=body, timeout=LONG_S, headers={'Idempotency-Key': name})
     assert made.status_code == 201, made.text
-    cluster.reality.called(name, 'a', 'create')
+    cluster.called(name, 'a', 'made')
     apis[0].end(signal.SIGKILL)
     again = client.post(f'{second}/stacks', json=body, timeout=LONG_S, headers={'Idempotency-Key': name})
     assert again.json()['stack']['id'] == made.json()['stack']['id']
@@ -61,7 +62,7 @@ def test_what_one_has_accepted_the_other_shows_when_the_first_is_killed(cluster,
         assert shown.json()['stack']['stack_status'] == 'CREATE_IN_PROGRESS'
         url = shown.url
     with client.get(f'{url}/events?follow', stream=True, timeout=LONG_S) as stream:
-        cluster.reality.open(name)
+        cluster.cloud.open(name)
         assert any(
             'CREATE_COMPLETE' in line and f'"resource_name": "{name}"' in line
             for line in stream.iter_lines(decode_unicode=True)

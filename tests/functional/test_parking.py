@@ -2,7 +2,7 @@
 
 import signal
 
-from tests.functional.cluster import template
+from tests.functional.cloud import template
 
 DATABASE = 'mariadb'
 OPTIONS = {'park_after_s': 0}
@@ -11,28 +11,28 @@ PROCESSES = {'engines': 1, 'workers': 2}
 
 def test_a_parked_action_outlives_the_workers_that_began_it(cluster, name):
     stack = cluster.create(name, template(slow={'value': 's', 'until': name}, last={'after': ['slow']}))
-    cluster.reality.called(name, 'slow', 'create')
+    cluster.called(name, 'slow', 'made')
     for worker in cluster.workers:
         worker.send(signal.SIGTERM)
     for worker in cluster.workers:
         assert worker.wait() == 0, worker.text()
     cluster.fill(**PROCESSES)
     assert stack.state() == 'CREATE_IN_PROGRESS'
-    cluster.reality.open(name)
+    cluster.cloud.open(name)
     assert stack.ended() == 'CREATE_COMPLETE'
-    assert cluster.reality.values(name) == {'slow': 's', 'last': ''}
-    assert len(cluster.reality.calls(name, 'slow', 'create')) == 1
+    assert cluster.cloud.values(name) == {'slow': 's', 'last': ''}
+    assert len(cluster.cloud.journal(name, 'slow', 'create')) == 1
 
 
 def test_more_actions_are_waited_for_than_there_are_threads(cluster, name):
     resources = {f'r{number}': {'until': name} for number in range(40)}
     stack = cluster.create(name, template(**resources))
     for resource in resources:
-        cluster.reality.called(name, resource, 'create')
+        cluster.called(name, resource, 'made')
     quick = cluster.create(f'{name}-quick', template(a={}))
     assert quick.ended() == 'CREATE_COMPLETE'
     assert stack.state() == 'CREATE_IN_PROGRESS'
-    cluster.reality.open(name)
+    cluster.cloud.open(name)
     assert stack.ended() == 'CREATE_COMPLETE'
 
 
@@ -40,28 +40,28 @@ def test_a_rollback_goes_on_from_a_parked_action(cluster, name):
     stack = cluster.create(name, template(a={'value': 'one'}))
     assert stack.ended() == 'CREATE_COMPLETE'
     stack.update(template(a={'value': 'two', 'until': name}))
-    cluster.reality.called(name, 'a', 'update')
+    cluster.called(name, 'a', 'update')
     stack.cancel(rollback=True)
-    cluster.reality.open(name)
+    cluster.cloud.open(name)
     assert stack.ended() == 'ROLLBACK_COMPLETE'
-    assert cluster.reality.values(name) == {'a': 'one'}
+    assert cluster.cloud.values(name) == {'a': 'one'}
 
 
 def test_a_parked_action_is_cancelled_like_any_other(cluster, name):
     stack = cluster.create(name, template(a={'value': 'one'}))
     assert stack.ended() == 'CREATE_COMPLETE'
     stack.update(template(a={'value': 'two', 'until': name}))
-    cluster.reality.called(name, 'a', 'update')
+    cluster.called(name, 'a', 'update')
     stack.cancel(rollback=True)
     try:
         assert stack.ended() == 'ROLLBACK_COMPLETE'
     finally:
-        cluster.reality.open(name)
+        cluster.cloud.open(name)
 
 
 def test_a_parked_create_is_deleted_at_once(cluster, name):
     stack = cluster.create(name, template(slow={'until': name}, next={'after': ['slow']}))
-    cluster.reality.called(name, 'slow', 'create')
+    cluster.called(name, 'slow', 'made')
     stack.delete()
     assert stack.ended() == 'DELETE_COMPLETE'
-    assert cluster.reality.objects(name) == {}
+    assert cluster.cloud.by_name(name) == {}

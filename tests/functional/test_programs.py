@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from tests.functional.cluster import LONG_S, ROOT, Cluster, eventually, template
+from tests.functional.cloud import template
+from tests.functional.cluster import LONG_S, ROOT, Cluster, eventually
 from tests.services import service, unique_name
 
 BROKEN = {
@@ -151,10 +152,10 @@ def test_a_process_of_several_is_replaced_when_it_dies(small, name):
     supervisor.ready(times=2)
     small.engines[0].ready()
     stack = small.create(name, template(held={'value': 'h', 'hold': name}))
-    victim = small.reality.called(name, 'held', 'create')['process']
+    victim = small.called(name, 'held', 'made').pid
     assert victim in children(supervisor)
     os.kill(victim, signal.SIGKILL)
-    small.reality.open(name)
+    small.cloud.open(name)
     assert stack.ended() == 'CREATE_COMPLETE'
     supervisor.ready(times=3)
     assert len(children(supervisor)) == 2
@@ -194,9 +195,9 @@ def test_everything_in_one_process_serves_others_over_a_broker(small, name):
     small.engines.append(process)
     process.ready()
     stack = small.create(name, template(a={'value': 'x', 'until': name}))
-    small.reality.called(name, 'a', 'create')
+    small.called(name, 'a', 'made')
     assert 'Convergence::Local::File' not in small.client.list_resource_types(small.context())
-    small.reality.open(name)
+    small.cloud.open(name)
     assert stack.ended() == 'CREATE_COMPLETE'
     assert process.end(signal.SIGTERM) == 0, process.text()
 
