@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oslo_config import cfg
+
+from convergence.core.model import DISPATCH_WINDOW
 
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Engine processes that convergence-engine starts.'),
@@ -42,7 +44,7 @@ OPTIONS: list[cfg.Opt] = [
     ),
     cfg.IntOpt(
         'dispatch_window',
-        default=64,
+        default=DISPATCH_WINDOW,
         min=1,
         help='Nodes of one stack that may be announced to workers and not yet taken. Keeps a long backlog in the '
         'database, where nothing can be lost, and lets small stacks through beside a large one.',
@@ -86,8 +88,8 @@ class EngineSettings:
     lease_s: float = 30.0
     stall_after_s: float = 300.0
     creation_settles_s: float = 60.0
-    dispatch_window: int = 64
+    dispatch_window: int = DISPATCH_WINDOW
     cancel_patience_s: float = 600.0
     enable_stack_abandon: bool = False
     enable_stack_adopt: bool = False
-    hidden_stack_tags: Sequence[str] = ()
+    hidden_stack_tags: Sequence[str] = field(default_factory=lambda: ['data-processing-cluster'])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
+from convergence.core.model import DISPATCH_WINDOW
+
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Worker processes that convergence-worker starts.'),
     cfg.IntOpt('threads', default=8, min=1, help='Resources that each worker process works on at the same time.'),
@@ -76,4 +78,4 @@ class WorkerSettings:
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     creation_settles_s: float = 60.0
-    dispatch_window: int = 64
+    dispatch_window: int = DISPATCH_WINDOW

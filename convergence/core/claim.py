@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from convergence.core.model import Action, Change, Json
+from convergence.core.model import DISPATCH_WINDOW, Action, Change, Json
 from convergence.core.rows import Node, Pending, Resource, Stack, Traversal
 from convergence.core.views import NodeView
 
@@ -102,7 +102,7 @@ class Worker:
 
     id: str
     new_id: Callable[[], str]
-    window: int = 64
+    window: int = DISPATCH_WINDOW
     time_limit: Callable[[str, Action], float | None] = no_limit
     keeps_snapshots: Callable[[str], bool] = keeps_none
     creation: Callable[[str], Creation] = unknown_type

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 from convergence.core.changes import ResourceChange, StackChange
-from convergence.core.model import Hook, Output, Phase, TraversalStatus
+from convergence.core.model import DISPATCH_WINDOW, Hook, Output, Phase, TraversalStatus
 from convergence.core.rows import (
     Event,
     Node,
@@ -217,7 +217,7 @@ class FinishNode:
     number: int
     required_by: tuple[int, ...]
     output: Output | None = None
-    window: int = 64
+    window: int = DISPATCH_WINDOW
     next_in_backlog: int | None = None
 
 

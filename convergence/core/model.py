@@ -17,6 +17,9 @@ Json: TypeAlias = 'bool | int | float | str | list[Json] | dict[str, Json] | Non
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead to a part of a value; the empty one leads to the whole."""
 
+DISPATCH_WINDOW = 64
+"""How many nodes of one traversal are cast at once, where an installation sets nothing else."""
+
 
 class Action(StrEnum):
     """What a traversal does to a stack, or what was last done to a resource."""

@@ -26,6 +26,7 @@ from convergence.core.effects import (
 )
 from convergence.core.graph import Graph, Key
 from convergence.core.model import (
+    DISPATCH_WINDOW,
     PERFORMED,
     UNDER_WAY,
     Action,
@@ -107,11 +108,12 @@ class Planner:
 
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
-    :param visit_unchanged: visit every node, whether anything seems to have changed or not.
+    :param visit_unchanged: visit every node, whether anything seems to have changed or not, as scenarios that count
+        visits expect it.
     """
 
     new_id: Callable[[], str]
-    window: int = 64
+    window: int = DISPATCH_WINDOW
     visit_unchanged: bool = False
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from convergence.core.model import Json
+from convergence.core.model import DISPATCH_WINDOW, Json
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
@@ -115,7 +115,7 @@ class SweepsPort(Protocol):
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
         """Become, or stay, the one process that does something for the next `for_s` seconds."""
 
-    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+    def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
 
     def orphaned(self, limit: int) -> list[HeldRow]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from convergence import template
 from convergence.core.claim import Worker
+from convergence.core.model import DISPATCH_WINDOW
+from convergence.core.plan import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
 from convergence.engine.nesting.operations import Nesting, NestingLimits
@@ -28,6 +30,7 @@ class EngineOptions:
     """How an engine works.
 
     :param window: how many nodes of a stack are cast at once.
+    :param visit_unchanged: see `Planner`.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
     :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
     :param may_abandon: whether a stack may be forgotten while its objects stay.
@@ -36,7 +39,8 @@ class EngineOptions:
     limits: template.Limits = field(default_factory=template.Limits)
     stacks: StackLimits = field(default_factory=StackLimits)
     sweep: SweepOptions = field(default_factory=SweepOptions)
-    window: int = 64
+    window: int = DISPATCH_WINDOW
+    visit_unchanged: bool = False
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
@@ -78,7 +82,7 @@ def wire_engine(
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    traversals = Traversals(store, reader, goals, dispatcher, new_id, window=options.window)
+    traversals = Traversals(store, reader, goals, dispatcher, Planner(new_id, options.window, options.visit_unchanged))
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     scaling = Scaling(store, reader, nesting, types, new_id)

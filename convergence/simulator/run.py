@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache, partial
 
+from convergence.core.model import DISPATCH_WINDOW
 from convergence.simulator.accidents import ACCIDENTS, befall, describe
 from convergence.simulator.choices import Choices
 from convergence.simulator.ending import FinalComparison
@@ -55,7 +56,7 @@ class RunPlan:
     engines: int = 2
     workers: int = 3
     threads: int = 8
-    window: int = 64
+    window: int = DISPATCH_WINDOW
     steps: int = 20_000
     sweeps: int = 1_500
     storage: Callable[[Callable[[], float]], Storage] = in_memory

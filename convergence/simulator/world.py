@@ -16,6 +16,7 @@ from typing_extensions import override
 from convergence.concurrency import Task
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
+from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.memory.store import MemoryStore
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.stacks import StackLimits
@@ -92,7 +93,7 @@ class WorldShape:
     workers: int = 3
     threads: int = 8
     visit_unchanged: bool = False
-    window: int = 64
+    window: int = DISPATCH_WINDOW
 
 
 class World(Passing):
@@ -191,13 +192,13 @@ class World(Passing):
                 stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
                 sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf),  # a machine that stands still is no outage here
                 window=self._shape.window,
+                visit_unchanged=self._shape.visit_unchanged,
                 may_abandon=True,
             ),
             CoreWorker(name, self.new_id),
             goals_of=SimulatedGoals,
             tasks_of=CandidTasks,
         )
-        parts.traversals.visit_unchanged = self._shape.visit_unchanged
         return SimulatedEngine(SimulatedProcess(name), parts)
 
     def _worker(self, name: str) -> SimulatedWorker:

@@ -53,7 +53,6 @@ class MaintenanceSettings:
     :param jammed_s: seconds without any free thread after which checks are given to others.
     :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
     :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
-    :param window: most nodes of one traversal that are taken unasked at a time.
     """
 
     worker: Worker
@@ -61,7 +60,6 @@ class MaintenanceSettings:
     jammed_s: float = 2.0
     grace_s: float = 10.0
     max_stuck_threads: int = 8
-    window: int = 64
 
 
 class Maintenance:
@@ -211,7 +209,7 @@ class Maintenance:
             return
         if self._silence > SILENT_ROUNDS:
             older_than_s /= BETWEEN_SWEEPS
-        found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.window)
+        found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.worker.window)
         if found:
             LOG.warning('This worker takes %d ready nodes of which nobody has told it', len(found))
         for node in found:

@@ -13,6 +13,7 @@ from convergence import logs
 from convergence.concurrency import Event, Task, sleep
 from convergence.core.claim import Worker
 from convergence.core.interrupt import NO_NODE
+from convergence.core.model import DISPATCH_WINDOW
 from convergence.credentials.model import Credentials
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher
@@ -56,7 +57,7 @@ class WorkerOptions:
     unattended_s: float | None = 15.0
     threads: int = 8
     max_stuck_threads: int | None = None
-    dispatch_window: int = 64
+    dispatch_window: int = DISPATCH_WINDOW
     max_stored_bytes: int = STANDARD.max_stored_bytes
     max_input_bytes: int | None = None
     creation_settles_s: float = 60.0
@@ -152,7 +153,6 @@ class WorkerService:
             older_than_s=options.unattended_s,
             max_stuck_threads=options.max_stuck_threads or options.threads,
             grace_s=options.cancel_grace_s,
-            window=options.dispatch_window,
         )
         self._snapshot_removal = SnapshotRemoval(
             ports.snapshots, ports.reader, registry, self._groups, nested, credentials

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from convergence.core.model import UNDER_WAY, Action, Json, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, Action, Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
@@ -113,7 +113,7 @@ class MemorySweeps:
         self._duties[name] = (holder, now + for_s)
         return True
 
-    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+    def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
         tables, now = self._memory.seen(), self._memory.clock()
         found: list[tuple[float, ReadyNode]] = []

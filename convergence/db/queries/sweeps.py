@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import UNDER_WAY, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.backoff import Backoff
 from convergence.db.queries.inspection import waits_at_hook
 from convergence.db.queries.nested import CURRENT_IN_PROGRESS, NestedSweeps
@@ -293,7 +293,7 @@ class Sweeps(NestedSweeps):
         )
         return self._store.write(lambda connection: connection.execute(take).rowcount == 1, self.take_duty)
 
-    def unattended(self, older_than_s: float, limit: int, window: int = 64) -> list[ReadyNode]:
+    def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
 
         :param window: most nodes of one traversal.

@@ -46,8 +46,6 @@ class Overtaken(errors.ConvergenceError):
 class Traversals:
     """Plans traversals and ends them early.
 
-    :param window: how many nodes of a stack are cast at once.
-    :ivar visit_unchanged: visit every node, whether anything seems to have changed or not.
     :ivar stall_reports: tells of traversals that make no progress.
     """
 
@@ -57,18 +55,15 @@ class Traversals:
         reader: ReaderPort,
         goals: Goals,
         dispatcher: Dispatcher,
-        new_id: Callable[[], str],
-        *,
-        window: int = 64,
+        planner: Planner,
     ) -> None:
         self._store = store
         self._reader = self.reader = reader
         self._goals = goals
         self._dispatcher = dispatcher
-        self._new_id = new_id
-        self._window = window
-        self.visit_unchanged = False
-        self.stall_reports = StallReports(store, reader, new_id)
+        self._planner = planner
+        self._new_id = planner.new_id
+        self.stall_reports = StallReports(store, reader, planner.new_id)
 
     # --- starting ---------------------------------------------------------------------------------------------
 
@@ -90,7 +85,6 @@ class Traversals:
 
     def _start(self, scope: Scope[PlanView], stack: Stack, request: Request) -> Planned:
         request = replace(request, traversal_id=request.traversal_id or self._new_id())
-        planner = Planner(self._new_id, self._window, self.visit_unchanged)
         plans: list[Planned] = []
 
         def decide(view: PlanView) -> Decision[Planned]:
@@ -98,7 +92,7 @@ class Traversals:
             if stored is not None:
                 return Decision(stored)
             request.guard(view)
-            decision = plan(view, view.stack or stack, request, planner)
+            decision = plan(view, view.stack or stack, request, self._planner)
             plans.append(decision.verdict)
             return decision
 
