@@ -75,7 +75,7 @@ class TemplateChecker:
             bundle.name,
             compiled,
             tuple(sorted(map(names.give, errors), key=_position)),
-            tuple(map(names.give, warnings)),
+            tuple(map(names.give, _not_told_yet(warnings, bundle.problems))),
         )
 
     def _analyse(

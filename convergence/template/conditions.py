@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 
 from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateReference, StackValidationFailed
@@ -23,6 +24,12 @@ from convergence.template.lookalikes import Lookalikes
 from convergence.template.versions import Version
 
 SECTION = 'conditions'
+
+MOST_LISTED = 10
+"""Names of conditions in an error."""
+
+LONGEST_LISTED = 60
+"""Characters of each."""
 
 
 class InvalidCondition(EvaluationFailed):
@@ -114,7 +121,8 @@ class Conditions:
         if name in self._wrong:
             raise AlreadyReported
         if name not in self._values:
-            hint = scope.suggestion(name, self._values)
+            known = dict.fromkeys([*self._values, *sorted(self._wrong)])
+            hint = scope.suggestion(name, known) or _listed(known)
             raise InvalidCondition(f'Invalid condition "{name[:255]}" (in {scope.subject}).{hint}')
         if name in self._hidden:
             scope.hidden_reads.note()
@@ -139,3 +147,12 @@ class Conditions:
     def _step(self, name: str) -> str:
         place = self._document.key_place((SECTION, name))
         return f'{name} (line {place.line})' if place else name
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The names of conditions, as far as they fit into an error."""
+    shown = [name[:LONGEST_LISTED] for name in itertools.islice(names, MOST_LISTED + 1)]
+    more = ', …' if len(shown) > MOST_LISTED else ''
+    return (
+        f' The conditions are: {", ".join(shown[:MOST_LISTED])}{more}.' if shown else ' The template has no conditions.'
+    )

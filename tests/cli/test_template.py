@@ -167,8 +167,10 @@ def test_files_are_found_beside_what_names_them(write):
 
 def test_a_file_that_is_no_text_is_a_problem_of_the_place_that_names_it(write):
     write(web_yaml=VERSION + 'outputs: {o: {value: {get_file: x.bin}}}\n', x_bin=b'\xff\x00\xff')
-    (error,) = errors_of('web.yaml')['errors']
+    found = errors_of('web.yaml')
+    (error,) = found['errors']
     assert (error['line'], error['message']) == (2, 'The file is not UTF-8 text.')
+    assert found['warnings'] == [], 'a consequence was told as well'
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,8 @@ def test_an_unknown_name_has_a_hint():
     (problem,) = problems(text, InvalidTemplateReference)
     assert 'Invalid condition "is_prd" (in r).' in problem.message
     assert 'is_prod' in str(problem)
+    (problem,) = problems(text.replace('is_prd', 'x'), InvalidTemplateReference)
+    assert problem.message == 'Invalid condition "x" (in r). The conditions are: is_prod.'
 
 
 # --- what does not exist ----------------------------------------------------------------------------------------
