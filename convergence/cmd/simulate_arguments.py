@@ -72,6 +72,7 @@ class SimulateOptions:
             '--no-answer': (faults.database, 0.0),
             '--outage': (faults.outage, 0.0),
             '--lag': (faults.lag, 0.0),
+            '--lose-commits': (faults.back, 0.0),
             '--most-crashes': (faults.most_crashes, usual.faults.most_crashes),
         }
         differing = {name: value for name, (value, usually) in given.items() if value != usually}
@@ -141,6 +142,7 @@ def _faults(given: argparse.Namespace) -> Faults:
         given.no_answer,
         given.outage,
         given.lag,
+        given.lose_commits,
     )
 
 
@@ -150,7 +152,18 @@ def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) 
         return
     if not given.database_url:
         parser.error(f'--store {given.store} needs --database-url, or {URL_VARIABLE} in the environment')
-    for option in ('order', 'explore', 'schedule', 'real', 'no_answer', 'outage', 'lag', 'story', 'grain'):
+    for option in (
+        'order',
+        'explore',
+        'schedule',
+        'real',
+        'no_answer',
+        'outage',
+        'lag',
+        'lose_commits',
+        'story',
+        'grain',
+    ):
         if getattr(given, option):
             parser.error(f'--{option.replace("_", "-")} cannot be had on a server: use --store memory or sqlite')
 
@@ -233,6 +246,13 @@ def _add_faults(group: argparse._ArgumentGroup) -> None:
         default=0.0,
         metavar='RATE',
         help='of transactions and questions that are shown the rows as they were some commits ago',
+    )
+    group.add_argument(
+        '--lose-commits',
+        type=_rate,
+        default=0.0,
+        metavar='RATE',
+        help='of points at which the database goes back to what it was some commits ago; with rows in memory',
     )
     group.add_argument(
         '--most-crashes',

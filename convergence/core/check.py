@@ -22,7 +22,7 @@ from convergence.core.decide import (
     difference,
     was_never_made,
 )
-from convergence.core.digest import digest
+from convergence.core.digest import digest, repeatable
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
 from convergence.core.hooks import is_gone, is_past_the_last, pause_before
 from convergence.core.model import (
@@ -230,7 +230,8 @@ def _carry_out(
         return _change_in_place(view, worker, resource, pending)
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource, 'looking at it')
-    return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {}, pending)
+    # What it may refer to from now on has to outlive it in whatever is planned meanwhile.
+    return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {'requires': _either(resource, pending)}, pending)
 
 
 def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
@@ -275,13 +276,21 @@ def applied(pending: Pending) -> ResourceChange:
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
-    changes: ResourceChange = {**_beginning(resource, pending), **_named(resource, pending, worker)}
+    changes: ResourceChange = {**_beginning(resource, pending), **_named(view, resource, worker)}
     return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 
 
-def _named(resource: Resource, pending: Pending, worker: Worker) -> ResourceChange:
-    """The token of a creation. A stack is known by it from the beginning, and keeps it whenever its goal changes."""
-    if not worker.nests(pending.definition.type):
+def _named(view: NodeView, resource: Resource, worker: Worker) -> ResourceChange:
+    """The token of a creation. A stack is known by it from the beginning, and keeps it whenever its goal changes.
+
+    Where the service makes nothing new under the same token, the same creation of the same row has the same token, even
+    if the database has lost that it was begun. Elsewhere two creations had better be told apart.
+    """
+    definition = view.node.definition
+    assert definition is not None
+    if worker.creation(definition.type).is_enforced:
+        return {'token': repeatable(resource.id, resource.token, view.traversal.template_id, view.inputs)}
+    if not worker.nests(definition.type):
         return {'token': worker.new_id()}
     token = resource.token or worker.new_id()
     return {'token': token, 'physical_id': token, 'progress': None}
@@ -310,10 +319,15 @@ def updating(resource: Resource, pending: Pending) -> ResourceChange:
     return {
         **states.resource_state(resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed'),
         'pending': pending,
-        'requires': tuple(sorted({*resource.requires, *pending.requires})),
+        'requires': _either(resource, pending),
         'digest': None,
         'progress': None,
     }
+
+
+def _either(resource: Resource, pending: Pending) -> tuple[str, ...]:
+    """The rows on which a row is built before or after an update: on all of them, until that has succeeded."""
+    return tuple(sorted({*resource.requires, *pending.requires}))
 
 
 def _is_unwanted(view: NodeView, resource: Resource) -> bool:

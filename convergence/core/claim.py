@@ -69,16 +69,23 @@ class Creation:
     """What is known of the creations of a type, for the case that the end of one is not known.
 
     :param is_repeated: whether nothing but a second creation with the same token tells what the first one has made.
+    :param is_enforced: whether a second creation with the same token makes nothing new.
     :param settles_s: for how many seconds it may still make something when its worker gives no sign of life any more.
     """
 
     is_repeated: bool = False
     settles_s: float = 60.0
+    is_enforced: bool = False
 
 
 def nests_none(type_name: str) -> bool:
     """The default of `Worker.nests`."""
     return False
+
+
+def one_more(row: Resource) -> int:
+    """The default of `Worker.fence`."""
+    return row.fence + 1
 
 
 def unknown_type(type_name: str) -> Creation:
@@ -98,6 +105,7 @@ class Worker:
     :param creation: what is known of the creations of a resource type.
     :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
     :param nests: whether the objects of a resource type are stacks.
+    :param fence: the fence under which it claims a row: larger than the row's, and never the same twice.
     """
 
     id: str
@@ -108,6 +116,7 @@ class Worker:
     creation: Callable[[str], Creation] = unknown_type
     max_input_bytes: int | None = None
     nests: Callable[[str], bool] = nests_none
+    fence: Callable[[Resource], int] = one_more
 
 
 @dataclass(frozen=True, slots=True)

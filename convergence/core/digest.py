@@ -32,3 +32,18 @@ def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
         document.pop(name, None)
     text = json.dumps([document, used], sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def repeatable(resource_id: str, before: str | None, template_id: str | None, inputs: Mapping[str, Output]) -> str:
+    """The token of a creation that has the same one whenever it is begun anew from the same row for the same goal.
+
+    Only what everybody may see goes into it, for everybody may see it.
+
+    :param before: the token of the row's creation before, if there was one.
+    :param inputs: output of each requirement, by name. Built on other objects it is another creation.
+    :returns: a UUID.
+    """
+    used: Json = {name: [output.resource_id, output.reference] for name, output in inputs.items()}
+    text = json.dumps([resource_id, before, template_id, used], sort_keys=True, separators=(',', ':'))
+    made = hashlib.sha256(text.encode()).hexdigest()
+    return '-'.join((made[:8], made[8:12], made[12:16], made[16:20], made[20:32]))

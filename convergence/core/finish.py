@@ -111,6 +111,13 @@ class NotBegun:
 Result: TypeAlias = Succeeded | Failed | Parked | Postponed | NeedsReplacement | NotBegun
 
 
+def may_have_made(claim: Claim, result: Result) -> bool:
+    """Whether there may be an object that a creation, of which this is the result, has made."""
+    if claim.action is not Action.CREATE or claim.resource.token is None:
+        return False
+    return isinstance(result, Succeeded | Parked) or (isinstance(result, Failed) and not result.nothing_made)
+
+
 class End(StrEnum):
     """What the end of an action led to.
 

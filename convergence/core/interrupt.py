@@ -25,7 +25,7 @@ def interrupt(view: FinishView, fence: int, worker: Worker) -> Decision[Claim | 
     resource, stack, traversal = view.resource, view.stack, view.traversal
     if resource is None or stack is None or traversal is None or not _is_left(view, fence):
         return Decision(None)
-    held: ResourceChange = {'owner': worker.id, 'fence': fence + 1, 'wake_at': None}
+    held: ResourceChange = {'owner': worker.id, 'fence': worker.fence(resource), 'wake_at': None}
     node = Node(traversal.id, NO_NODE, Phase.CLEANUP, NodeStatus.FAILED, resource.name, resource.id)
     claim = Claim(
         step=Step.INTERRUPT,

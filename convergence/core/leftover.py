@@ -12,7 +12,7 @@ from convergence.core.claim import Claim
 from convergence.core.effects import AppendCleanup, Decision, Effect, InsertEvents, InsertResources, UpdateResource
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Resource
+from convergence.core.rows import Node, Resource, Traversal
 from convergence.core.views import PlanView
 
 
@@ -30,7 +30,7 @@ class Tracking(StrEnum):
     LOST = 'LOST'
 
 
-def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[[], str]) -> Decision[Tracking]:
+def keep_track(view: PlanView, claim: Claim, physical_id: str | None, new_id: Callable[[], str]) -> Decision[Tracking]:
     """Make sure that some row knows a physical object.
 
     The row that it was made for takes it in, if it is free, knows of no object and still means this creation: not
@@ -40,7 +40,11 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     what it was built on, as far as that has not been begun. Only where the row was removed in order to leave its object
     behind nothing becomes of the object: the user learns its id. Two types may use the same id for two objects.
 
+    An object without an id is known by the token under which it was made: whoever cleans up the row that has it finds
+    the object, or tells that it cannot be known.
+
     :param view: the whole stack.
+    :param physical_id: of the object; None where its type gives it none, or has not yet.
     """
     stack = view.stack
     if stack is not None and view.traversal is not None and claim.resource.id in view.traversal.left_rows:
@@ -48,7 +52,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         return Decision(Tracking.LEFT, (InsertEvents((event,)),))
     if stack is None or stack.deleted_at is not None:
         return Decision(Tracking.LOST)
-    if any(row.physical_id == physical_id and row.type == claim.resource.type for row in view.resources):
+    if any(_knows(row, claim, physical_id) for row in view.resources):
         return Decision(Tracking.KNOWN)
     made_for = next((row for row in view.resources if row.id == claim.resource.id), None)
     if made_for is not None and made_for.physical_id is None:
@@ -57,7 +61,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
             freed: ResourceChange = {'physical_id': physical_id, 'owner': None, 'fence': made_for.fence + 1}
             write = UpdateResource(made_for.id, made_for.owner, made_for.fence, freed)
             return Decision(Tracking.KNOWN, (write,), _node_of(view, claim))
-        if made_for.owner is not None:
+        if made_for.owner is not None and physical_id is not None:
             return Decision(Tracking.HELD)
         if made_for.token == claim.resource.token:
             changes: ResourceChange = {'physical_id': physical_id}
@@ -67,6 +71,12 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
     traversal = view.traversal
     if traversal is None or traversal.status is not TraversalStatus.RUNNING:
         return Decision(Tracking.KNOWN, tuple(effects))
+    cleanup = _cleanup(traversal, leftover)
+    return Decision(Tracking.KNOWN, (*effects, cleanup), ((cleanup.node.traversal_id, cleanup.node.number),))
+
+
+def _cleanup(traversal: Traversal, leftover: Resource) -> AppendCleanup:
+    """Have a leftover cleaned up by a traversal that runs, at once."""
     node = Node(
         traversal_id=traversal.id,
         number=traversal.node_count,
@@ -76,8 +86,15 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str, new_id: Callable[
         resource_id=leftover.id,
         required_by=(traversal.complete_number,),
     )
-    effects.append(AppendCleanup(node, None, traversal.complete_number, rows_after=leftover.requires))
-    return Decision(Tracking.KNOWN, tuple(effects), ((node.traversal_id, node.number),))
+    return AppendCleanup(node, None, traversal.complete_number, rows_after=leftover.requires)
+
+
+def _knows(row: Resource, claim: Claim, physical_id: str | None) -> bool:
+    """Whether a row stands for an object. By its token only one that nobody holds under the claim itself does."""
+    if physical_id is not None:
+        return row.physical_id == physical_id and row.type == claim.resource.type
+    is_own = (row.id, row.owner, row.fence) == (claim.resource.id, claim.resource.owner, claim.resource.fence)
+    return row.token == claim.resource.token and not is_own
 
 
 def _node_of(view: PlanView, claim: Claim) -> tuple[tuple[str, int], ...]:
@@ -87,7 +104,7 @@ def _node_of(view: PlanView, claim: Claim) -> tuple[tuple[str, int], ...]:
     return ((node.traversal_id, node.number),) if runs and node.number != NO_NODE else ()
 
 
-def _leftover(view: PlanView, claim: Claim, physical_id: str, key: str) -> Resource:
+def _leftover(view: PlanView, claim: Claim, physical_id: str | None, key: str) -> Resource:
     return replace(
         claim.resource,
         id=key,
@@ -95,6 +112,7 @@ def _leftover(view: PlanView, claim: Claim, physical_id: str, key: str) -> Resou
         status=Status.FAILED,
         status_reason='made by a worker that had lost the resource to another one',
         physical_id=physical_id,
+        nothing_made=False,
         pending=None,
         output=None,
         digest=None,

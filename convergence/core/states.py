@@ -43,8 +43,12 @@ _MARKED: frozenset[State] = frozenset({(Action.CHECK, Status.FAILED), (Action.CH
 """What a person says of a resource, without anybody having looked."""
 
 
+_IN_DOUBT: frozenset[State] = frozenset({(Action.UPDATE, Status.FAILED), (Action.SUSPEND, Status.FAILED)})
+"""What the database has lost was done to the object all the same: the next update looks at it."""
+
+
 def _after_success() -> frozenset[State]:
-    return frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _PERFORMED_BEGINS | _MARKED | _DELETE_BEGINS)
+    return frozenset({(Action.UPDATE, Status.IN_PROGRESS)} | _PERFORMED_BEGINS | _MARKED | _DELETE_BEGINS | _IN_DOUBT)
 
 
 def _in_progress(action: Action) -> frozenset[State]:

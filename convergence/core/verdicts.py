@@ -56,7 +56,7 @@ def claim_row(
     held: ResourceChange = {
         **changes,
         'owner': worker.id,
-        'fence': resource.fence + 1,
+        'fence': worker.fence(resource),
         'wake_at': None,
         'traversal_id': view.traversal.id,
     }

@@ -108,7 +108,11 @@ class Registry:
         if kind is None:
             return Creation(settles_s=settles_s)
         declared_s = kind.create_settles_s
-        return Creation(kind.token_enforced and not kind.can_find(), settles_s if declared_s is None else declared_s)
+        return Creation(
+            is_repeated=kind.token_enforced and not kind.can_find(),
+            settles_s=settles_s if declared_s is None else declared_s,
+            is_enforced=kind.token_enforced,
+        )
 
     def can_snapshot(self, name: str) -> bool:
         """Whether resources of a type have something to be kept for a snapshot of their stack."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from convergence.simulator.kernel import SimulatedProcess
 from convergence.simulator.language import QueuedCall
 from convergence.simulator.network import LOST
+from convergence.simulator.rewinding import go_back
 from convergence.simulator.world import World
 
 ACCIDENTS = frozenset(
@@ -20,6 +21,7 @@ ACCIDENTS = frozenset(
         'broker_away',
         'database_away',
         'clock_jumps',
+        'database_goes_back',
     }
 )
 """Verbs of a scenario that order one."""
@@ -42,6 +44,8 @@ def befall(world: World, call: QueuedCall) -> None:
             world.trouble.lose_broker(call.arguments[0])
         case 'database_away':
             world.trouble.lose_database(call.arguments[0])
+        case 'database_goes_back':
+            go_back(world, call.arguments[0])
         case 'clock_jumps':
             world.watch.story('rows', f'set their clock by {call.arguments[0]:+g} s', '')
             world.skew_s += call.arguments[0]

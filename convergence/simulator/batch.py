@@ -59,7 +59,19 @@ def load(path: Path) -> Scenario:
 
 
 COUNTS = (
-    *('runs', 'steps', 'lost', 'doubled', 'crashed', 'froze', 'unanswered', 'outages', 'lagged', 'left_out'),
+    *(
+        'runs',
+        'steps',
+        'lost',
+        'doubled',
+        'crashed',
+        'froze',
+        'unanswered',
+        'outages',
+        'lagged',
+        'went_back',
+        'left_out',
+    ),
     'simulated_s',
 )
 """What tallies are added up by."""
@@ -71,6 +83,7 @@ class Tally:
 
     :ivar froze: how many processes stood still; `unanswered`: transactions that ended without an answer; `outages`: how
         often broker or database went away; `lagged`: how often somebody was shown the rows as they were before.
+    :ivar went_back: how often commits were lost.
     :ivar left_out: how many checks of scenarios were not made, as their moment was none of rest.
     :ivar schedules: fingerprints of the different orders of events that were seen.
     :ivar simulated_s: seconds that passed on the simulated clocks.
@@ -85,6 +98,7 @@ class Tally:
     unanswered: int = 0
     outages: int = 0
     lagged: int = 0
+    went_back: int = 0
     left_out: int = 0
     simulated_s: float = 0.0
     schedules: set[int] = field(default_factory=set)
@@ -147,6 +161,7 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
         unanswered=world.trouble.failures,
         outages=world.trouble.outages,
         lagged=world.trouble.lags,
+        went_back=world.losses,
         left_out=verdict.left_out,
         simulated_s=world.kernel.now - world.kernel.begun_at,
         schedules={fingerprint(verdict.scenario, verdict.choices)},

@@ -117,6 +117,18 @@ class InvariantChecker:
         row = self.world.store.tables.resource.get(key)
         return row is None or row.owner is None or row.fence != fence
 
+    def went_back(self) -> None:
+        """The last commits are lost: from now on what counts is what the rows say."""
+        tables = self.world.store.tables
+        self._memory = Memory.of(tables)
+        for nodes in tables.node.values():
+            self._plan(nodes.values())
+        self.good = {stack.id: stack.last_good_template_id for stack in tables.stack.values()}
+        goals = [each for each in tables.traversal.values() if each.action not in PERFORMED]
+        self.given = {each.stack_id: each for each in sorted(goals, key=lambda each: (each.started_at, each.id))}
+        for invariant in self._invariants:
+            invariant.went_back()
+
     def note(self, rule: str, text: str) -> None:
         """Something is wrong; the first thing counts."""
         if self.broken is None:
@@ -151,19 +163,11 @@ class InvariantChecker:
             elif isinstance(effect, effects.FinishNode):
                 self._in_service(step, effect)
             elif isinstance(effect, effects.UpdateResource) and effect.changes.get('physical_id'):
-                self._take_over(step, effect.resource_id)
+                _take_over(self.world, step, effect.resource_id)
             elif isinstance(effect, effects.InsertResources) and not adopts:
                 # Rows of objects of which somebody heard late, whether they still exist or not.
                 made = [row.physical_id for row in effect.resources if row.physical_id is not None]
                 self.world.reality.late.update(dict.fromkeys(made, Action.CREATE))
-
-    def _take_over(self, step: Transition, resource_id: str) -> None:
-        """An object that was offered to a stack belongs to it from now on."""
-        row = step.tables.resource[resource_id]
-        thing = self.world.reality.objects.get(row.physical_id or '')
-        borrowed = row.definition is not None and row.definition.external_id is not None
-        if thing is not None and thing.stack_id == NOBODY and not borrowed:
-            thing.stack_id = row.stack_id
 
     def _append(self, step: Transition, effect: effects.AppendCleanup) -> None:
         key, traversal_id = effect.node.resource_id or '', effect.node.traversal_id
@@ -280,6 +284,15 @@ class InvariantChecker:
 
 def _has_busy_rows(world: World, stack: Stack) -> bool:
     return any(row.status is Status.IN_PROGRESS for row in world.store.tables.resources_of(stack.id))
+
+
+def _take_over(world: World, step: Transition, resource_id: str) -> None:
+    """An object that was offered to a stack belongs to it from now on."""
+    row = step.tables.resource[resource_id]
+    thing = world.reality.objects.get(row.physical_id or '')
+    borrowed = row.definition is not None and row.definition.external_id is not None
+    if thing is not None and thing.stack_id == NOBODY and not borrowed:
+        thing.stack_id = row.stack_id
 
 
 def _is_left(world: World, claim: tuple[str, int] | None) -> bool:

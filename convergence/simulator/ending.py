@@ -5,8 +5,7 @@ from __future__ import annotations
 from convergence.core.model import PERFORMED, Action, Status, TraversalStatus
 from convergence.core.rows import Stack
 from convergence.simulator.language import QueuedCall
-from convergence.simulator.object_invariants import is_of
-from convergence.simulator.reality import NOBODY
+from convergence.simulator.reality import NOBODY, is_of
 from convergence.simulator.templates import Template
 from convergence.simulator.trees import STACK, children
 from convergence.simulator.user import PLENTY, Expectation, User
@@ -26,11 +25,17 @@ class FinalComparison:
         """What a user would ask for now: those stacks that have failed have to converge when nothing fails any more."""
         calls, self._again = [], True
         for name, expected in sorted(self.user.stacks.items()):
-            stack = self.user.stack(name) if name in self.user.ids else None
-            if stack is None or not (
-                stack.status is Status.FAILED or self.world.reality.late or self._is_behind(stack)
-            ):
+            stack = self.world.store.tables.stack.get(self.user.ids.get(name, ''))
+            if stack is None:
+                if self.world.losses and expected.goal is not None:
+                    calls.append(QueuedCall('create_stack', (name, expected.goal)))
                 continue
+            is_in_doubt = bool(self.world.reality.late or self.world.losses)
+            if not (stack.status is Status.FAILED or is_in_doubt or self._is_behind(stack)):
+                continue
+            if self.world.losses and self.world.crashes and stack.action is not Action.DELETE:
+                # Who could have told of what was lost may have died: a person has all of it looked at.
+                calls += [QueuedCall('check_stack', (name,)), QueuedCall('settle')]
             if stack.action is Action.DELETE or expected.goal is None:
                 calls.append(QueuedCall('delete_stack', (name,)))
             elif stack.action is Action.SUSPEND:
@@ -59,7 +64,7 @@ class FinalComparison:
                 continue
             if name is None and stack.deleted_at is None:
                 raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
-            if self.world.reality.late and not self._again:
+            if (self.world.reality.late or self.world.losses) and not self._again:
                 self._check_tracked(stack)
             else:
                 self._check_stack(stack, self.user.stacks[name] if name is not None else Expectation(None))
@@ -72,8 +77,8 @@ class FinalComparison:
             thing = world.reality.objects.get(key)
             if thing is None or action is not Action.CREATE or key in known or thing.stack_id == NOBODY:
                 continue
-            maker = world.checker.makers.get(key)
-            if world.store.tables.stack[thing.stack_id].deleted_at is not None or (maker and not maker.alive):
+            maker, stack = world.checker.makers.get(key), world.store.tables.stack.get(thing.stack_id)
+            if stack is None or stack.deleted_at is not None or (maker and not maker.alive):
                 del world.reality.objects[key]
 
     def _check_stack(self, stack: Stack, expected: Expectation) -> None:

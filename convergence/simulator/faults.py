@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from convergence.db.memory.look import UP_TO_DATE, Lag
 from convergence.errors import DatabaseUnavailable
 from convergence.simulator.kernel import Crashed, Fiber
+from convergence.simulator.rewinding import LOSSES, go_back
 
 if TYPE_CHECKING:
     from convergence.simulator.world import World
@@ -24,6 +25,8 @@ IN_TRANSACTIONS = frozenset({'begin', 'commit', 'committed'})
 """Points at which a database can go away. Before ``commit`` nothing is stored; after ``committed`` all is, but nobody
 is told."""
 IN_DATABASE = IN_TRANSACTIONS | {'read'}
+MOST_LOSSES = 2
+"""So often a database loses commits in one run, by chance."""
 LAGS = (1, 2, 4, 12)
 """By how many commits a server of the database lags behind."""
 
@@ -40,6 +43,7 @@ class Faults:
     :param outage: of the sweep intervals in which the broker or the database goes away for a while.
     :param lag: of the transactions and questions of a process that come to a server of the database which lags behind
         the others: it shows the rows as they were some commits ago.
+    :param back: of the points at which the database could go back to a state of some commits ago.
     :param most_crashes: after so many nothing crashes any more, so that every run comes to an end. As many standstills
         and as many outages there are at most.
     """
@@ -52,6 +56,7 @@ class Faults:
     database: float = 0.0
     outage: float = 0.0
     lag: float = 0.0
+    back: float = 0.0
 
     @property
     def any(self) -> bool:
@@ -61,7 +66,7 @@ class Faults:
     @property
     def at_points(self) -> bool:
         """Whether anything may go wrong wherever a process may be interrupted."""
-        return bool(self.crash or self.freeze or self.database)
+        return bool(self.crash or self.freeze or self.database or self.back)
 
 
 NONE = Faults()
@@ -150,6 +155,8 @@ class Trouble:
             if faults.freeze and self.freezes < faults.most_crashes and world.choices.happens(faults.freeze):
                 self.freezes += 1
                 world.freeze(fiber.process, STANDSTILLS_S[world.choices.pick(len(STANDSTILLS_S))])
+            if faults.back and world.losses < MOST_LOSSES and world.choices.happens(faults.back):
+                go_back(world, LOSSES[world.choices.pick(len(LOSSES))])
         if point in IN_DATABASE and self.database_is_away:
             raise DatabaseUnavailable('the simulated database is away')
         if faults.database and point in IN_TRANSACTIONS and world.choices.happens(faults.database):

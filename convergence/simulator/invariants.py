@@ -19,7 +19,7 @@ from convergence.core.rows import Node
 from convergence.simulator.faults import SWEEP_S
 from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.reality import PhysicalObject
-from convergence.simulator.sorts import Nameless
+from convergence.simulator.sorts import WITHOUT_ID
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:
@@ -50,19 +50,34 @@ class Invariant:
         """An object was made, changed or removed."""
         return iter(())
 
+    def went_back(self) -> None:
+        """The last commits are lost: what was known by them does not count any more."""
+
 
 class OneOwner(Invariant):
-    """A row has one owner at a time, and each owner a fence of its own."""
+    """A row has one owner at a time, and each owner a fence of its own, whatever the database has forgotten."""
 
     rule = 'I1'
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._owners: dict[tuple[str, int], str] = {}
+        self._claims: set[tuple[str, int, str]] = set()
+
+    @override
+    def went_back(self) -> None:
+        """Another owner may have a fence that was given out before; the same one may not."""
+        self._owners.clear()
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
         """An owner never follows another without the row having been free in between."""
+        verdict = step.decision.verdict
+        if isinstance(verdict, StepDecision) and verdict.claim is not None:
+            row = verdict.claim.resource
+            if (claim := (row.id, row.fence, row.owner or '')) in self._claims:
+                yield f'{row.owner} claims {row.name} ({row.id}) under fence {row.fence} for the second time'
+            self._claims.add(claim)
         for key, change in step.resources.items():
             before, after = change.before, change.after
             if after is None or after.owner is None:
@@ -174,7 +189,7 @@ class InOrder(Invariant):
                 yield f'{action} of {node.name} is done, but its row is {row.action}_{row.status} held by {row.owner}'
             return
         if node.phase is Phase.UPDATE:
-            nameless = row is not None and row.physical_id is None and row.type != Nameless.type_name
+            nameless = row is not None and row.physical_id is None and row.type not in WITHOUT_ID
             if row is None or row.owner is not None or row.status is not Status.COMPLETE or nameless:
                 state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'
                 yield f'UPDATE {node.name} is done, but its row is {state}'

@@ -211,6 +211,10 @@ class Accidents(Answers):
         """Let the database not answer for a while: what was asked of it just now may have been done or not."""
         self.queue.append(QueuedCall('database_away', (seconds,)))
 
+    def database_goes_back(self, commits: int) -> None:
+        """Let the last commits be lost (60 at most), as when a standby takes over that has not received them."""
+        self.queue.append(QueuedCall('database_goes_back', (commits,)))
+
     def clock_jumps(self, seconds: float) -> None:
         """Let the clock of the database jump ahead, or (negative) back."""
         self.queue.append(QueuedCall('clock_jumps', (seconds,)))

@@ -14,7 +14,7 @@ from convergence.core.claim import Step, StepDecision
 from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
-from convergence.simulator.reality import NOBODY, PhysicalObject, Question
+from convergence.simulator.reality import NOBODY, PhysicalObject, Question, is_of
 from convergence.simulator.sorts import NEVER_FOUND, Enforced, Keeper
 from convergence.simulator.transition import Transition
 
@@ -38,6 +38,11 @@ class Tracked(Invariant):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._left: set[str] = set()
+
+    @override
+    def went_back(self) -> None:
+        """That something was to be left is forgotten."""
+        self._left.clear()
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
@@ -66,12 +71,10 @@ class Tracked(Invariant):
         if retained or left or (traversal is not None and traversal.retains):
             thing.stack_id = NOBODY
             return True
-        if thing.id in reality.late:
-            return True
         if thing.kind in NEVER_FOUND and row.physical_id is None and self._was_told(step, row):
             reality.untold.add(thing.id)
             return True
-        return False
+        return thing.id in reality.late
 
     @staticmethod
     def _is_left(step: Transition, row: Resource) -> bool:
@@ -120,8 +123,8 @@ class AfterReplacement(Invariant):
     def committed(self, step: Transition) -> Iterator[str]:
         """Claims for a deletion."""
         row = deleting(step)
-        if row is None:
-            return
+        if row is None or (self.world.losses and self._is_late(row)):
+            return  # what was begun for something that is lost was never in service
         for node in step.tables.node.get(step.decision.verdict.claim.node.traversal_id, {}).values():
             if node.phase is not Phase.UPDATE or node.name != row.name:
                 continue
@@ -129,6 +132,9 @@ class AfterReplacement(Invariant):
                 yield f'{row.name} ({row.id}) is the one that is wanted, and is to be removed'
             elif node.status is not NodeStatus.DONE:
                 yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
+
+    def _is_late(self, row: Resource) -> bool:
+        return any(thing.id in self.world.reality.late for thing in left_by(self.world, row))
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
@@ -172,14 +178,16 @@ class DependentsFirst(Invariant):
             yield from self._rests(action, thing)
         if action is not Action.DELETE:
             return
+        if self.world.losses:
+            return  # what refers to it may be known to nobody any more
         for other in self.world.reality.objects.values():
             refers = other.stack_id == thing.stack_id and thing.id in other.properties.values()
             if refers and other.id not in self.world.reality.late and other.id not in self.world.reality.untold:
                 yield f'{thing.id} is removed, but {other.id} refers to it'
 
     def _rests(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        stack = self.world.store.tables.stack[thing.stack_id]
-        if stack.action is not action:
+        stack = self.world.store.tables.stack.get(thing.stack_id)
+        if stack is None or stack.action is not action:
             return  # an update that finds something asleep wakes it up as soon as it gets there
         for other in self.world.reality.objects.values():
             unseen = other.id in self.world.reality.late or other.id in self.world.reality.untold
@@ -280,11 +288,6 @@ class WithCause(Invariant):
         assert isinstance(wanted, dict)
         if not any('!' in name and old.properties.get(name) != wanted.get(name) for name in {*old.properties, *wanted}):
             yield f'{old.name} ({old.id}) is replaced without a cause'
-
-
-def is_of(row: Resource, thing: PhysicalObject) -> bool:
-    """Whether a row is that of an object: made under its token, or named by it."""
-    return row.token == thing.token if row.token is not None else row.physical_id == thing.id
 
 
 def left_by(world: World, row: Resource) -> list[PhysicalObject]:

@@ -10,6 +10,7 @@ from convergence.core.model import Status
 from convergence.simulator.faults import LEASE_S, SWEEP_S, Trouble
 from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.network import MessageInFlight
+from convergence.simulator.rewinding import is_known
 
 if TYPE_CHECKING:
     from convergence.simulator.world import SimulatedEngine, SimulatedWorker
@@ -41,6 +42,7 @@ class Passing:
     next_sweep: float
     engines: list[SimulatedEngine]
     workers: list[SimulatedWorker]
+    losses: int
     handle: Callable[[SimulatedProcess, str, Callable[[], object]], None]
 
     def set_alarm(
@@ -93,7 +95,7 @@ class Passing:
 
     def is_idle(self) -> bool:
         """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final."""
-        if self.bag or self.timers:
+        if self.bag or self.timers or (self.losses and not is_known(self)):
             return False
         for fiber in self.kernel.fibers:
             if not fiber.is_stuck:
@@ -115,4 +117,7 @@ def _beat(world: Passing, worker: SimulatedWorker) -> None:
         if not is_over:
             service.give_up()
         world.roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
+    if worker.loss is not None:
+        loss, worker.loss = worker.loss, None
+        service.recent.tell(loss)
     world.handle(worker.process, 'heartbeat', service.reconcile)

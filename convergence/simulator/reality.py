@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from convergence.core.model import Action, Json
+from convergence.core.rows import Resource
 from convergence.resources.contract import FinalFailure, TransientFailure
 
 TYPE = 'Convergence::Simulated::Thing'
@@ -222,3 +223,8 @@ class Reality:
         for key in self.resources_by_logical_name(name):
             self.mishaps += 1
             del self.objects[key]
+
+
+def is_of(row: Resource, thing: PhysicalObject) -> bool:
+    """Whether a row is that of an object: made under its token, or named by it."""
+    return row.token == thing.token if row.token is not None else row.physical_id == thing.id

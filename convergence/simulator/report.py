@@ -125,6 +125,7 @@ def totals(tally: Tally, scenarios: int, seconds: float) -> str:
         f'{_count(tally.unanswered, "transaction")} without an answer': tally.unanswered,
         f'{_count(tally.outages, "outage")} of broker or database': tally.outages,
         f'{_count(tally.lagged, "look")} at an older state': tally.lagged,
+        f'{_count(tally.went_back, "loss", "losses")} of commits': tally.went_back,
     }
     more = ''.join(f', {text}' for text, count in further.items() if count)
     lines = (

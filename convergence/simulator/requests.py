@@ -9,7 +9,7 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.language import QueuedCall
-from convergence.simulator.sorts import Listener, Nameless
+from convergence.simulator.sorts import SORTS, WITHOUT_ID, Listener
 from convergence.simulator.templates import Template
 from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 
@@ -81,7 +81,9 @@ def _abandon(user: User, engine: SimulatedEngine, name: str) -> None:
     goal = user.stacks[name].goal
     is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE)
     if (
-        is_whole and goal is not None and not any(each.kind == Nameless.__name__ for each in goal.resources.values())
+        is_whole
+        and goal is not None
+        and not any(SORTS[each.kind].type_name in WITHOUT_ID for each in goal.resources.values())
     ):  # kept before anything happens: the engine may die instead of answering
         user.left[name] = (engine.parts.abandonment.export_stack(Context(), user.identity(name)), goal)
     engine.parts.abandonment.abandon_stack(Context(), user.identity(name))

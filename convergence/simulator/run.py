@@ -19,6 +19,7 @@ from convergence.simulator.language import QueuedCall, Scenario
 from convergence.simulator.own_checks import OwnChecks
 from convergence.simulator.reality import NOBODY, PhysicalObject
 from convergence.simulator.requests import waiting
+from convergence.simulator.rewinding import LOSSES
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.user import BESIDE, User
 from convergence.simulator.verification import Violation, verify
@@ -93,6 +94,9 @@ class Run:
         self._verify = partial(verify, self.world.reality)
         self._test = unittest.TestCase()
         self._calls = scenario.read(self.world.reality, self._verify, self._test)
+        if any(call.verb == 'database_goes_back' for call in self._calls):
+            self.world.store.spread(max(LOSSES))
+        self.world.watch.losses += [self.user.has_forgotten, self._attended_nothing]
         self.checks = OwnChecks(self._calls, partial(resting, scenario))
         self.resting: set[int] = set()
         self._asking: Fiber | None = None
@@ -226,6 +230,10 @@ class Run:
                 return True
         return False
 
+    def _attended_nothing(self) -> None:
+        """What the user has said may be lost."""
+        self._attended.clear()
+
     def _turn(self, fiber: Fiber) -> None:
         self.world.kernel.run(fiber)
         self.world.checker.raise_any()
@@ -300,7 +308,7 @@ class Run:
         in_order = self._plan.mode is Mode.ORDER
         if in_order and self.world.is_idle():
             self.resting.add(self.checks.place(call))
-        if self.world.reality.late:
+        if self.world.reality.late or self.world.losses:
             self.checks.left_out += 1
             return rested  # What is there by now is nobody's plan; the end will tell.
         own = not in_order and function != self._verify

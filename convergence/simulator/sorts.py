@@ -169,13 +169,26 @@ class Nameless(Thing):
         return replace(super()._takes(behaviour, mishap, physical_id), physical_id=None)
 
 
+class Traceless(Nameless):
+    """What it makes has no id, and nobody can ask for it before it is known to be there."""
+
+    type_name = 'Convergence::Simulated::Traceless'
+
+    @override
+    def can_find(self) -> bool:
+        """As if `find` were not written."""
+        return False
+
+
 SORTS: Mapping[str, type[Thing]] = {
     kind.__name__: kind
     for kind in (
         *(Thing, Unfindable, Blind, Unobservable, Enforced, Cancellable, Keeper, Listener),
-        *(NamedLater, Nameless),
+        *(NamedLater, Nameless, Traceless),
     )
 }
 """The types, as scenarios call them."""
-NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name})
+NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name, Traceless.type_name})
 """Names of types whose objects nobody can ask for: whether an interrupted creation made one cannot be known."""
+WITHOUT_ID = frozenset({Nameless.type_name, Traceless.type_name})
+"""Names of types whose objects have no id."""

@@ -87,7 +87,8 @@ class Thing(AtRest):
         self._linger(call, mishap)
         if mishap is Mishap.FAILS_SILENTLY:
             # Only who can be asked may get this wrong: the engine asks once. Others must say that they do not know.
-            error = FinalFailure if self.can_find() else OutcomeUnknown
+            tells = self.can_find() and (call.name, Question.FIND) not in reality.answers
+            error = FinalFailure if tells else OutcomeUnknown
             raise error(f'{call.name} fails, and does not say whether it was made')
         return self._end(call, mishap, thing.id)
 

@@ -66,6 +66,18 @@ class Memory:
         self._resources: dict[str, Resource] = {}
         self._nodes: dict[NodeKey, Node] = {}
 
+    @classmethod
+    def of(cls, tables: Tables) -> Memory:
+        """The rows as they are now."""
+        memory = cls()
+        memory._stacks.update(tables.stack)
+        memory._traversals.update(tables.traversal)
+        memory._resources.update(tables.resource)
+        memory._nodes.update(
+            ((key, number), node) for key, nodes in tables.node.items() for number, node in nodes.items()
+        )
+        return memory
+
     def take(self, tables: Tables, decision: Decision[Any]) -> Transition:
         """What a commit has changed; from now on that is what was before."""
         transition = Transition(tables, decision)

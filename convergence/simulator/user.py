@@ -91,6 +91,20 @@ class User:
         for expected in self.stacks.values():
             expected.cancelled = expected.asked_back = False
 
+    def has_forgotten(self) -> None:
+        """The database has lost commits: a stack is the one that it knows by that name, if it knows any."""
+        tables = self.world.store.tables
+        living = {stack.name: stack for stack in tables.stack.values() if stack.deleted_at is None}
+        for name, expected in self.stacks.items():
+            stack = living.get(name)
+            if stack is not None:
+                self.ids[name] = stack.id
+                self.left.pop(name, None)
+                if stack.action is Action.DELETE:
+                    expected.goal = None
+            elif self.ids.get(name) not in tables.stack:
+                self.ids.pop(name, None)
+
     def remembers(self) -> tuple[object, ...]:
         """What tells two users apart who want the same."""
         return tuple(
@@ -103,6 +117,11 @@ class User:
     def ask(self, engine: SimulatedEngine, call: QueuedCall) -> None:
         """Ask an engine for an operation. What is expected of it is settled before it is asked for the first time."""
         name = call.arguments[0]
+        if self.world.losses and self.ids.get(name) not in self.world.store.tables.stack:
+            self.ids.pop(name, None)  # lost perhaps before the answer came
+            if call.verb not in ('create_stack', 'update_stack'):
+                return  # there is no such stack any more
+            call = replace(call, verb='create_stack')
         if not call.again and call.verb not in BESIDE:
             known = self.stacks.get(name)
             self._before = replace(known) if known is not None else None
@@ -111,6 +130,9 @@ class User:
             self._ask(engine, call)
         except errors.RetryLater:
             self.turned_away = True
+        except KeyError:
+            if not self.world.losses:
+                raise  # else the stack was lost while it was asked for
         except REFUSALS:
             # It is not what was meant to be asked for; what was expected before is still expected.
             if not self.tolerant:

@@ -18,6 +18,7 @@ from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.memory.store import MemoryStore
+from convergence.db.queries.witness import LostCommits
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
@@ -33,6 +34,7 @@ from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
+from convergence.simulator.rewinding import LOSSES
 from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.sweeping import CandidTasks
 from convergence.simulator.threads import FiberGroups
@@ -65,18 +67,21 @@ class SimulatedWorker:
     """A worker process: the real service on the simulated store.
 
     :ivar holds_until: when its lease runs out, as far as it knows itself.
+    :ivar loss: what the database has lost, until the next heartbeat notices it.
     """
 
     process: SimulatedProcess
     service: WorkerService
     holds_until: float
+    loss: LostCommits | None = None
 
 
 @dataclass
 class Watch:
-    """Who is told what happens. Each is called with the world and what it is about."""
+    """Who is told what happens: of commits, with the world and what it is about; of losses of commits."""
 
     commits: list[Callable[[World, Decision[Any]], None]] = field(default_factory=list)
+    losses: list[Callable[[], None]] = field(default_factory=list)
     story: Callable[[str, str | MessageInFlight, str], None] = lambda who, what, whom: None
 
 
@@ -107,6 +112,7 @@ class World(Passing):
     :ivar trouble: what goes wrong by chance, and what is away.
     :ivar checker: looks over everything that happens.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
+    :ivar losses: how often the database has lost commits.
     :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`, `commits`: as it says.
     """
 
@@ -133,6 +139,7 @@ class World(Passing):
         self.timers: list[tuple[float, MessageInFlight]] = []
         self.lost = False
         self.crashes = self.dropped = self.doubled = self.commits = 0
+        self.losses = 0
         self._ids = 0
         self._shape = shape
         self.alarms: list[Alarm] = []
@@ -154,8 +161,9 @@ class World(Passing):
         self.reality.changed = self.checker.happened
         if isinstance(self.store, MemoryStore):
             self.store.rest = self._rest
+        if self.faults.lag or self.faults.back:
+            self.store.spread(max(*LAGS, *LOSSES))
         if self.faults.lag:
-            self.store.spread(max(LAGS))
             self.store.lag = self.trouble.lag
 
     def close(self) -> None:

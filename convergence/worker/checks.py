@@ -13,8 +13,9 @@ from weakref import WeakSet
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import ACTING, Claim, Step
-from convergence.core.finish import End, NeedsReplacement, Parked, Postponed, Result
+from convergence.core.finish import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
 from convergence.core.interrupt import NO_NODE
+from convergence.core.model import Action
 from convergence.db.queries.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
@@ -54,7 +55,7 @@ class TaskClaim:
         return deadline is not None and self.claim.at + (now - self.since) > deadline
 
 
-def nobody(claim: Claim, physical_id: str | None) -> None:
+def nobody(claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
     """The default of who is told of results."""
 
 
@@ -64,7 +65,7 @@ class NodeChecks:
     :param later: asked to have a node cast again after some seconds.
     :param clock: seconds on the clock of this process, from any moment on.
     :param draining: whether the process was told to end: then nothing begins any more.
-    :ivar stored: told of each result that is stored, with the physical id that it came with.
+    :ivar stored: told of what is stored: under which claim, the object, and whether one may have been made.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class NodeChecks:
         self._settler = settler
         self._later = later
         self._clock = clock
-        self.stored: Callable[[Claim, str | None], None] = nobody
+        self.stored: Callable[[Claim, str | None, bool], None] = nobody
         self._held: dict[Task, TaskClaim] = {}
         self._left: WeakSet[Task] = WeakSet()
 
@@ -216,18 +217,20 @@ class NodeChecks:
             try:
                 result = self._runner.run(claim, task)
             except Fenced as fenced:
-                self._keep_track(claim, fenced.physical_id)
+                answered = claim.action is Action.CREATE and claim.resource.token is not None
+                self._keep_track(claim, fenced.physical_id, answered)
                 return None
             end = self._finish(claim, result)
             LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
-            self._keep_track(claim, result.physical_id)
+            self._keep_track(claim, result.physical_id, may_have_made(claim, result))
             return None
 
-    def _keep_track(self, claim: Claim, physical_id: str | None) -> None:
-        committed = self._steps.keep_track(claim, physical_id)
+    def _keep_track(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
+        committed = self._steps.keep_track(claim, physical_id, perhaps_made)
         if committed is not None:
+            self.stored(claim, physical_id, perhaps_made)
             self._dispatcher.attend(committed)
 
     def _finish(self, claim: Claim, result: Result) -> End:
@@ -235,7 +238,7 @@ class NodeChecks:
         if committed is None:
             return End.FENCED
         if committed.verdict is not End.FENCED:
-            self.stored(claim, result.physical_id)
+            self.stored(claim, result.physical_id, may_have_made(claim, result))
         self._conclude(claim, committed)
         if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)

@@ -1,89 +1,192 @@
-"""What a worker has stored lately: it can still tell after the database has lost it."""
+"""What a worker has stored lately: it can still tell after the database has lost it, and have the rows mended."""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from typing_extensions import override
 
-from convergence import concurrency
+from convergence.core import lost
 from convergence.core.claim import Claim
 from convergence.core.effects import Decision, InsertEvents
+from convergence.core.leftover import Tracking
 from convergence.core.model import Action
-from convergence.core.rows import Event
+from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
 from convergence.db.queries.witness import LostCommits
-from convergence.db.scopes import StackAlone
+from convergence.db.scopes import StackAlone, WholeStack
 from convergence.db.transaction import Transactions
+from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
+from convergence.worker.results import LAGS_AT_MOST_S
 
 LOG = logging.getLogger(__name__)
 
-MOST = 5000
+MOST = 2000
 """How many results are remembered, the newest."""
 SLACK_S = 60.0
 """An action may have begun so long before the time whose commits are lost."""
+LOOKS_AT = 3
+"""So many of the newest results are looked up in turn, until a row is found: others may have been removed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedAction:
     """One action that has come to an end.
 
-    :param at: when its row was claimed, by the database's clock.
+    :param claim: under which it was carried out.
     :param physical_id: of its object, where there is one.
+    :param perhaps_made: whether it is a creation that may have made an object, with or without an id.
     """
 
-    at: float
-    stack_id: str
-    action: Action
-    name: str
-    type: str
-    token: str | None
+    claim: Claim
     physical_id: str | None
+    perhaps_made: bool = False
+
+    @property
+    def at(self) -> float:
+        """When its row was claimed, by the database's clock."""
+        return self.claim.at
+
+    @property
+    def stack_id(self) -> str:
+        """The stack that it belongs to."""
+        return self.claim.stack.id
 
     @override
     def __str__(self) -> str:
-        return f'{self.action} of {self.name} ({self.type}, physical id {self.physical_id}, token {self.token})'
+        row = self.claim.resource
+        return (
+            f'{self.claim.action} of {row.name} ({row.shown_type}, physical id {self.physical_id}, token {row.token})'
+        )
+
+
+@dataclass(slots=True)
+class LostAction:
+    """An action that the database may have lost, and the loss.
+
+    :ivar is_told: whether an event of its stack says so.
+    """
+
+    done: FinishedAction
+    loss: LostCommits
+    is_told: bool = False
+
+    @property
+    def reason(self) -> str:
+        """What people are told of it."""
+        return f'the database has lost what was committed {self.loss}; {self.done} may be part of it'
 
 
 class Recent:
-    """Remembers results, and names those that the database may have lost: in the log, and as events of their stacks."""
+    """Remembers results. Names those that the database may have lost, in the log and as events, and mends their rows.
 
-    def __init__(self, store: Transactions, new_id: Callable[[], str]) -> None:
+    :param row: the row of a resource, by its id; None where it is not there.
+    :param clock: seconds on the clock of this process, from any moment on.
+    """
+
+    def __init__(
+        self,
+        store: Transactions,
+        dispatcher: Dispatcher,
+        new_id: Callable[[], str],
+        row: Callable[[str], Resource | None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
+        self._dispatcher = dispatcher
         self._new_id = new_id
+        self._row = row
+        self._clock = clock
         self._done: deque[FinishedAction] = deque(maxlen=MOST)
+        self._lost: deque[LostAction] = deque()
+        self._older_since: float | None = None
 
-    def add(self, claim: Claim, physical_id: str | None) -> None:
-        """An action has ended, and its result is stored."""
-        row = claim.resource
-        known = physical_id or row.physical_id
-        self._done.append(
-            FinishedAction(claim.at, claim.stack.id, claim.action, row.name, row.shown_type, row.token, known)
-        )
+    def add(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
+        """An action has ended, and its result is stored, or at least its object known; see `FinishedAction`."""
+        self._done.append(FinishedAction(claim, physical_id or claim.resource.physical_id, perhaps_made))
 
     def tell(self, loss: LostCommits) -> None:
-        """The database has lost what was committed in that time. Returns at once; the telling goes on."""
+        """The database has lost what was committed in that time. The log is told at once, `mend` does the rest."""
         since = float('-inf') if loss.since is None else loss.since - SLACK_S
-        concerned = [done for done in list(self._done) if since <= done.at <= loss.until]
-        if concerned:
-            concurrency.start_thread('tell-loss', lambda: self._tell(loss, concerned))
-
-    def _tell(self, loss: LostCommits, concerned: list[FinishedAction]) -> None:
-        for done in concerned:
+        for done in [done for done in list(self._done) if since <= done.at <= loss.until]:
             LOG.warning('Stack %s: %s may be lost in the database, %s', done.stack_id, done, loss)
-        for stack_id in dict.fromkeys(done.stack_id for done in concerned):
-            of_stack = [done for done in concerned if done.stack_id == stack_id]
-            try:
-                self._store.transact(StackAlone(stack_id), partial(self._events, concerned=of_stack, loss=loss))
-            except ConvergenceError as error:
-                LOG.warning('Stack %s: that it has lost results cannot be stored: %s', stack_id, error)
+            self._lost.append(LostAction(done, loss))
 
-    def _events(self, view: PlanView, concerned: list[FinishedAction], loss: LostCommits) -> Decision[bool]:
+    def look(self) -> None:
+        """See whether the database still knows the newest results; to be called with each heartbeat.
+
+        What nobody else could notice: a loss of less than the time between two heartbeats. A server that only lags
+        shows an older state too, but not for long.
+
+        :raises DatabaseUnavailable: the database cannot be reached.
+        """
+        newest = [done.claim for done in islice(reversed(list(self._done)), LOOKS_AT)]
+        rows = ((claim, self._row(claim.resource.id)) for claim in newest)
+        claim, row = next(((claim, row) for claim, row in rows if row is not None), (None, None))
+        if claim is None or row is None or row.fence >= claim.resource.fence:
+            self._older_since = None
+            return
+        if self._older_since is None:
+            self._older_since = self._clock()
+        elif self._clock() - self._older_since >= LAGS_AT_MOST_S:
+            self._older_since = None
+            loss = LostCommits(claim.at, max(done.at for done in list(self._done)))
+            LOG.error('The database has lost what this worker has stored %s, as after a fail-over', loss)
+            self.tell(loss)
+
+    @property
+    def is_mending(self) -> bool:
+        """Whether anything that was lost has still to be told or mended."""
+        return bool(self._lost)
+
+    def mend(self) -> None:
+        """Tell the stacks what they may have lost, and bring their rows up to what is known here.
+
+        What cannot be done now is done at the next call: `look` comes before it.
+        """
+        left = [self._lost.popleft() for _ in range(len(self._lost))]
+        for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_told):
+            self._tell(stack_id, [each for each in left if each.done.stack_id == stack_id])
+        for each in left:
+            try:
+                is_mended = self._mend(each.done, each.reason)
+            except ConvergenceError as error:
+                LOG.warning('Stack %s: %s is not mended yet: %s', each.done.stack_id, each.done, error)
+                is_mended = False
+            if not is_mended:
+                self._lost.append(each)
+
+    def _mend(self, done: FinishedAction, reason: str) -> bool:
+        committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, done=done, reason=reason))
+        if committed is None or committed.verdict is Tracking.LOST:
+            if done.claim.action is not Action.DELETE and done.physical_id is not None:
+                LOG.error('Stack %s is not known any more, look after the object of %s', done.stack_id, done)
+            return True
+        self._dispatcher.attend(committed)
+        return committed.verdict is not Tracking.HELD
+
+    def _decide(self, view: PlanView, done: FinishedAction, reason: str) -> Decision[Tracking]:
+        if done.claim.action is Action.CREATE:
+            return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
+        return lost.put_in_doubt(view, done.claim, reason)
+
+    def _tell(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
+        try:
+            self._store.transact(StackAlone(stack_id), partial(self._events, told=lost_of_stack))
+        except ConvergenceError as error:
+            LOG.warning('Stack %s: that it has lost results cannot be stored yet: %s', stack_id, error)
+        else:
+            for each in lost_of_stack:
+                each.is_told = True
+
+    def _events(self, view: PlanView, told: list[LostAction]) -> Decision[bool]:
         stack = view.stack
         if stack is None:
             return Decision(False)
@@ -93,12 +196,13 @@ class Recent:
                 stack_id=stack.id,
                 action=stack.action,
                 status=stack.status,
-                reason=f'the database has lost what was committed {loss}; {done} may be part of it',
+                reason=each.reason,
                 at=view.now,
-                resource_name=done.name,
-                resource_type=done.type,
-                physical_id=done.physical_id,
+                resource_name=each.done.claim.resource.name,
+                resource_type=each.done.claim.resource.shown_type,
+                physical_id=each.done.physical_id,
             )
-            for done in concerned
+            for each in told
+            if not each.is_told
         )
         return Decision(True, (InsertEvents(events),))

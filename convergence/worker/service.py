@@ -23,6 +23,7 @@ from convergence.template.limits import STANDARD
 from convergence.worker.assess import Assessor
 from convergence.worker.attempt import Pace
 from convergence.worker.checks import NodeChecks, Settler
+from convergence.worker.fences import Fences
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
 from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
@@ -115,6 +116,7 @@ class WorkerService:
             lambda name: registry.creation(name, options.creation_settles_s),
             options.max_input_bytes,
             registry.nests,
+            Fences().next,
         )
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
         self._stopping = Event()
@@ -146,7 +148,7 @@ class WorkerService:
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
-        self.recent = Recent(store, new_id)
+        self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, timing.clock)
         self._checks.stored = self.recent.add
         settings = MaintenanceSettings(
             self._worker,
@@ -270,7 +272,9 @@ class WorkerService:
         self._groups.interrupt(self._options.cancel_grace_s)
 
     def reconcile(self) -> None:
-        """See `convergence.worker.maintenance`."""
+        """See `convergence.worker.maintenance` and `convergence.worker.recent`."""
+        self.recent.look()
+        self.recent.mend()
         self._maintenance()
         self._snapshot_removal()
 

@@ -24,6 +24,8 @@ from convergence.core.finish import (
 )
 from convergence.core.interrupt import NO_NODE, interrupt
 from convergence.core.leftover import Tracking, keep_track
+from convergence.core.lost import put_in_doubt
+from convergence.core.model import Action
 from convergence.core.replace import replacement
 from convergence.core.views import NodeView
 from convergence.db.queries.sweeps import HeldRow
@@ -39,6 +41,9 @@ ROUNDS = 3
 """How often what a node wants is evaluated anew because it has changed meanwhile."""
 NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
 """Why an action has failed whose result the database refuses for what is in it."""
+
+LOST = 'the database has lost what was done to it last, as after a fail-over'
+"""Why a row is in doubt whose claim was lost."""
 
 
 class Undecided(Conflict):
@@ -161,10 +166,16 @@ class Steps:
             return True
         return committed is not None and committed.verdict
 
-    def keep_track(self, claim: Claim, physical_id: str | None) -> Committed[Tracking] | None:
-        """The row is somebody else's by now and the result is dropped; what was made must not be forgotten."""
+    def keep_track(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> Committed[Tracking] | None:
+        """The row is somebody else's by now and the result is dropped; what was made must not be forgotten.
+
+        :param perhaps_made: whether there may be an object also where it has no id.
+        """
         LOG.warning('This worker drops a result of %s: somebody else holds the row by now', claim.resource.name)
-        if physical_id is None or physical_id == claim.resource.physical_id:
+        if claim.action is not Action.CREATE:
+            self._doubt(claim)
+        is_news = perhaps_made if physical_id is None else physical_id != claim.resource.physical_id
+        if not is_news:
             return None
 
         def track() -> Committed[Tracking] | None:
@@ -179,6 +190,14 @@ class Steps:
         if committed is None or committed.verdict not in {Tracking.KNOWN, Tracking.LEFT}:
             LOG.error('Made for a stack that does not know of it, remove it by hand: %s', Unsaved(claim, physical_id))
         return committed
+
+    def _doubt(self, claim: Claim) -> None:
+        """Where nobody else has the row, but the database has lost the claim, the row does not tell the truth."""
+        self.results.store(
+            claim,
+            None,
+            lambda: self._store.transact(WholeStack(claim.stack.id), lambda view: put_in_doubt(view, claim, LOST)),
+        )
 
     def give_back(self, claim: Claim) -> None:
         """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""

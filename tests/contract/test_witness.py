@@ -16,7 +16,6 @@ from convergence.db.queries.sweeps import Sweeps
 from convergence.db.queries.witness import LostCommits, Witness
 from convergence.db.schema.models import METADATA, SERVICE
 from convergence.db.statements.store import Store
-from convergence.worker import recent
 from convergence.worker.recent import Recent
 from tests.harness import Harness
 
@@ -147,36 +146,63 @@ def test_a_clock_that_jumps_is_told(store: Store, caplog: pytest.LogCaptureFixtu
 
 
 def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
-    engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    engine: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In its log, and in the events of the stacks that are still there."""
-    monkeypatch.setattr(recent.concurrency, 'start_thread', lambda name, run: run())
     harness = Harness(engine)
     stack = harness.created({'a': 'x'})
     row = harness.row(stack, 'a')
     worker = harness.workers[0]
     now = harness.reader.now()
     worker.recent.tell(LostCommits(now - 5.0, now))
+    worker.recent.mend()
+    assert not worker.recent.is_mending
     assert f'CREATE of a (Test::Thing, physical id {row.physical_id}, token {row.token}) may be lost' in caplog.text
     told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
     assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
     caplog.clear()
     worker.recent.tell(LostCommits(now + 1000.0, now + 2000.0))
+    worker.recent.mend()
     assert caplog.records == []
 
 
-def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(
-    engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recent.concurrency, 'start_thread', lambda name, run: run())
+def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, caplog: pytest.LogCaptureFixture) -> None:
     harness = Harness(engine)
     stack = harness.stack(harness.created({'a': 'x'}))
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
-    kept = Recent(harness.store, harness.new_id)
+    kept = Recent(harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource)
     row = Resource('R', 'gone', 'n', 'Test::Thing', Action.CREATE, Status.IN_PROGRESS, 0.0, token='T')
     node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
     lost_stack = replace(stack, id='gone')
-    kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1')
+    kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1', True)
     kept.tell(LostCommits(None, 10.0))
     assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
+    kept.mend()
+    assert 'Stack gone is not known any more, look after the object of CREATE of n' in caplog.text
+    assert not kept.is_mending
+
+
+def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """What was lost between two heartbeats nobody else sees. Then its update is in doubt; a server may lag a while."""
+    harness = Harness(engine)
+    stack = harness.created({'a': 'x'})
+    row, stored = harness.row(stack, 'a'), harness.stack(stack)
+    traversal = harness.reader.traversal(stored.traversal_id or '')
+    assert traversal is not None
+    watch = Watch()
+    kept = Recent(harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource, watch)
+    node = Node(traversal.id, 0, Phase.UPDATE, NodeStatus.DONE, 'a', row.id)
+    claimed = replace(row, action=Action.UPDATE, owner='W', fence=row.fence + 1)
+    kept.add(Claim(Step.UPDATE, Action.UPDATE, claimed, node, stored, traversal, at=5.0), row.physical_id, False)
+    kept.look()
+    watch.now += 30.0
+    kept.look()
+    assert not kept.is_mending
+    watch.now += 31.0
+    kept.look()
+    kept.mend()
+    assert 'The database has lost what this worker has stored' in caplog.text
+    doubted = harness.row(stack, 'a')
+    assert (doubted.action, doubted.status) == (Action.UPDATE, Status.FAILED)
+    assert 'has lost what was committed' in doubted.status_reason

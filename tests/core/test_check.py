@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.check import begin
-from convergence.core.claim import ACTING, MAX_CRASHES, Step
+from convergence.core.claim import ACTING, MAX_CRASHES, Creation, Step
 from convergence.core.digest import digest
 from convergence.core.effects import (
     AppendCleanup,
@@ -110,6 +110,17 @@ def test_a_row_never_begun_is_created():
     }
     assert claim.resource.fence == 1
     assert events(decision) == ['CREATE_IN_PROGRESS']
+
+
+def test_where_the_service_enforces_it_the_same_creation_has_the_same_token_again():
+    """The database may have lost that it was begun. Another template, or another creation before, is another."""
+    enforcing = replace(worker(), creation=lambda name: Creation(is_enforced=True))
+
+    def token(row=FRESH, traversal=TRAVERSAL):
+        return begin(node_view(resource=row, traversal=traversal), enforcing, SAME).verdict.claim.resource.token
+
+    assert token() == token()
+    assert token(replace(FRESH, id='other')) != token() != token(traversal=replace(TRAVERSAL, template_id='T9'))
 
 
 def test_a_create_that_was_refused_before_it_began_is_a_create_again():

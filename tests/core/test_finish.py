@@ -7,6 +7,7 @@ import pytest
 from convergence.core.claim import Step
 from convergence.core.effects import (
     AppendCleanup,
+    Decision,
     DeleteResource,
     EndTraversal,
     FailNode,
@@ -26,8 +27,10 @@ from convergence.core.finish import (
     release,
 )
 from convergence.core.leftover import Tracking, keep_track
+from convergence.core.lost import known_again, put_in_doubt
 from convergence.core.model import Action, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.views import FinishView
+from convergence.worker.fences import Fences
 from tests.core.build import (
     FRESH,
     MADE,
@@ -317,3 +320,33 @@ def test_a_holder_who_was_shown_an_older_state_of_its_own_row_lets_it_go_on():
     assert late.wake == ()
     others = replace(mine, owner='X', fence=mine.fence + 1)
     assert keep_track(replace(plan_view(others), stack=RUNNING), claimed, 'phys', ids()).verdict is Tracking.HELD
+
+
+def test_a_late_object_without_an_id_is_known_by_its_token():
+    """The row that has the token finds it out; where none has it any more, a leftover does, or tells that it cannot."""
+    begun = replace(CLAIM, resource=replace(CREATING, token='K'))
+    same = replace(begun.resource, owner=None, fence=CREATING.fence + 1)
+    assert keep_track(plan_view(same), begun, None, ids()) == Decision(Tracking.KNOWN)
+    others = plan_view(replace(CREATING, token='another', owner='other', fence=9))
+    (made,) = only(keep_track(others, begun, None, ids()), InsertResources).resources
+    assert (made.token, made.physical_id, made.is_lost) == ('K', None, True)
+
+
+def test_what_the_database_has_lost_is_put_in_doubt_unless_the_row_has_moved_on():
+    done = claim(Step.UPDATE, Action.UPDATE, held(MADE))
+    free = replace(MADE, owner=None, fence=done.resource.fence - 1)
+    assert only(put_in_doubt(plan_view(free), done, 'lost'), UpdateResource).changes['status'] is Status.FAILED
+    for later in (replace(free, fence=done.resource.fence), replace(done.resource, fence=0)):
+        assert put_in_doubt(plan_view(later), done, 'lost') == Decision(Tracking.KNOWN)
+
+
+def test_an_object_of_others_becomes_no_leftover_where_its_use_is_forgotten():
+    borrowed = replace(CREATING, definition=replace(PENDING.definition, external_id='theirs'))
+    lost = known_again(plan_view(), claim(Step.ADOPT, Action.CREATE, borrowed), 'theirs', False, ids())
+    assert lost == Decision(Tracking.KNOWN)
+
+
+def test_one_process_never_gives_out_a_fence_twice_even_where_rows_go_back():
+    fences = Fences()
+    first = fences.next(replace(MADE, fence=4))
+    assert (first, fences.next(replace(MADE, fence=4)), fences.next(replace(MADE, fence=9))) == (5, 6, 10)

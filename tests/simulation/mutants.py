@@ -613,11 +613,52 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.checks:NodeChecks._keep_track',
-                'committed = self._steps.keep_track(claim, physical_id)',
+                'committed = self._steps.keep_track(claim, physical_id, perhaps_made)',
                 'return',
             ),
         ),
         ('stuck_creation_is_made_much_later',),
+    ),
+    Mutant(
+        'one process gives out a fence twice after the database has gone back',
+        (
+            Edit(
+                'convergence.worker.fences:Fences.next',
+                'fence = max(row.fence, self._last.pop(row.id, 0)) + 1',
+                'fence = row.fence + 1',
+            ),
+        ),
+        ('standby_lacks_the_last_commits',),
+        Faults(back=0.003),
+    ),
+    Mutant(
+        'what a creation has made and the database has lost is forgotten',
+        (
+            Edit(
+                'convergence.core.lost:known_again',
+                'decision = keep_track(view, claim, physical_id, new_id)',
+                'return Decision(Tracking.KNOWN)',
+            ),
+        ),
+        ('standby_lacks_the_last_commits',),
+        Faults(back=0.003),
+    ),
+    Mutant(
+        'what the database has lost is not put in doubt',
+        (
+            Edit(
+                'convergence.core.lost:put_in_doubt',
+                'if row is None or failed is None or not _is_before(row, claim):',
+                'if True:',
+            ),
+        ),
+        ('standby_lacks_the_last_commits',),
+        Faults(back=0.003),
+    ),
+    Mutant(
+        'what is looked at again is not built on what it may refer to from now on',
+        (Edit(f'{CHECK}:_carry_out', "{'requires': _either(resource, pending)}", '{}'),),
+        ('repaired_row_refers_to_what_goes',),
     ),
     Mutant(
         'take from the living',

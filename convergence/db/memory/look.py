@@ -56,7 +56,7 @@ class Tables:
         return self.node.get(traversal_id, {})
 
     def as_they_are(self) -> Tables:
-        """The same rows, which stay as they are now. What is only written, and when anybody was told, goes on."""
+        """The same rows, which stay as they are now. When anybody was told of a node goes on."""
         return replace(
             self,
             stack=dict(self.stack),
@@ -64,6 +64,7 @@ class Tables:
             traversal=dict(self.traversal),
             node={traversal_id: dict(nodes) for traversal_id, nodes in self.node.items()},
             resource=dict(self.resource),
+            event=list(self.event),
             signal=list(self.signal),
             snapshot=dict(self.snapshot),
             snapshot_item=dict(self.snapshot_item),
@@ -94,6 +95,11 @@ class History:
     def keep(self, tables: Tables) -> None:
         """Something was committed."""
         self._kept.append(tables.as_they_are())
+
+    def forget(self, commits: int) -> None:
+        """So many of the last commits have never been."""
+        for _ in range(min(commits, len(self._kept) - 1)):
+            self._kept.pop()
 
     def before(self, commits: int) -> Tables:
         """The rows as they were before so many of the last commits."""

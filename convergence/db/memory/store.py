@@ -54,6 +54,7 @@ class MemoryStore:
         self._history: History | None = None
         self._attempts = attempts
         self._locked: dict[Key, object] = {}
+        self._promotions = 0
         self._one_at_a_time = concurrency.Lock()
 
     def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
@@ -82,6 +83,20 @@ class MemoryStore:
         """From now on there are several servers, which may be so many commits behind; see `lag`."""
         self._history = History(commits)
 
+    def promote(self, commits: int) -> None:
+        """The server that is so many commits behind is the only one from now on: they are lost, as are all connections.
+
+        The store has to be spread that far.
+        """
+        assert self._history is not None, 'older states are not kept'
+        older = self._history.before(commits).as_they_are()
+        older.notified_at = self.tables.notified_at
+        vars(self.tables).update(vars(older))
+        self._history.forget(commits)
+        self._promotions += 1
+        self._locked.clear()
+        self.released()
+
     def seen(self) -> Tables:
         """The rows as whoever asks a question now is shown them."""
         return self._shown(self.lag()) or self.tables
@@ -91,11 +106,14 @@ class MemoryStore:
 
     def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
         self.pause('begin')
+        connected = self._promotions
         with self._looking() as look:
             decision = decide(load(look, scope))
             if not decision.effects:
                 return Committed.of(decision, ())
             self.pause('commit')
+            if connected != self._promotions:
+                raise DatabaseUnavailable('another server has taken over')
             ready = self._commit(look, scope, decision.effects)
             self.committed(decision)
         self.pause('committed')
@@ -133,6 +151,7 @@ class MemoryStore:
             yield Look(self.tables, wait, self.clock, older, catches_up=lag.catches_up)
         finally:
             for key in held:
-                self._locked.pop(key, None)
+                if self._locked.get(key) is mine:
+                    del self._locked[key]
             if held:
                 self.released()

@@ -1,0 +1,70 @@
+"""What a worker has done and the database has lost, as after a fail-over: the rows are to tell what is still known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence.core import nesting, states
+from convergence.core.adoption import is_adopted
+from convergence.core.changes import ResourceChange
+from convergence.core.claim import Claim
+from convergence.core.effects import Decision, Effect, InsertResources, UpdateResource
+from convergence.core.leftover import Tracking, keep_track
+from convergence.core.model import Action, Status
+from convergence.core.rows import Resource
+from convergence.core.views import PlanView
+
+_IN_DOUBT = {
+    Action.UPDATE: Action.UPDATE,
+    Action.SUSPEND: Action.SUSPEND,
+    Action.DELETE: Action.CHECK,
+}
+"""What counts as failed of a row of which an action was lost, so that the next update looks at the object first. One
+that was deleted counts as broken: it is replaced where its name is wanted, and cleaned up where not."""
+
+
+def known_again(
+    view: PlanView, claim: Claim, physical_id: str | None, perhaps_made: bool, new_id: Callable[[], str]
+) -> Decision[Tracking]:
+    """Have a row for what a creation has made.
+
+    An object that may have been in use already becomes a leftover only when its stack is at rest: the operation that
+    follows removes it when something else has taken its place. What belongs to others is no concern of the stack any
+    more, where that has been forgotten.
+
+    :param view: the whole stack.
+    """
+    if is_adopted(claim.resource) or (physical_id is None and not perhaps_made):
+        return Decision(Tracking.KNOWN)
+    decision = keep_track(view, claim, physical_id, new_id)
+    adds = any(isinstance(effect, InsertResources) for effect in decision.effects)
+    stack = view.stack
+    if adds and stack is not None and stack.status is Status.IN_PROGRESS and stack.action is not Action.DELETE:
+        return Decision(Tracking.HELD)
+    return decision
+
+
+def put_in_doubt(view: PlanView, claim: Claim, reason: str) -> Decision[Tracking]:
+    """Put a row in doubt that says it is just what it was before another action than a creation.
+
+    What is busy, or was claimed since, comes to the truth by itself.
+
+    :param view: the whole stack.
+    :param reason: what the row is to say.
+    """
+    stack = view.stack
+    if stack is None or stack.deleted_at is not None:
+        return Decision(Tracking.LOST)
+    row = next((row for row in view.resources if row.id == claim.resource.id), None)
+    failed = _IN_DOUBT.get(claim.action)
+    if row is None or failed is None or not _is_before(row, claim):
+        return Decision(Tracking.KNOWN)
+    changes: ResourceChange = {**states.resource_state(row, failed, Status.FAILED, reason), 'updated_at': view.now}
+    effects: list[Effect] = [UpdateResource(row.id, None, row.fence, changes), *nesting.doubted(stack)]
+    return Decision(Tracking.KNOWN, tuple(effects))
+
+
+def _is_before(row: Resource, claim: Claim) -> bool:
+    """Whether a row is at rest in a state from before a claim."""
+    is_at_rest = row.owner is None and row.status is Status.COMPLETE and row.action is not Action.INIT
+    return is_at_rest and row.fence < claim.resource.fence

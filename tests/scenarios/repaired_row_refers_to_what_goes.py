@@ -1,0 +1,15 @@
+"""A row whose update failed is looked at, and then refers to what the next update removes: it goes last all the same."""
+
+alone = Template({'A': RsrcDef({'v': 1}, [])})
+changed = Template({'A': RsrcDef({'v': 2}, [])})
+built = Template({'C': RsrcDef({'v': 1}, []), 'A': RsrcDef({'v': 2, 'c': GetRes('C')}, [])})
+engine.create_stack('s', alone)
+engine.settle()
+engine.fails('A', action='UPDATE', afterwards=True)
+engine.update_stack('s', changed)
+engine.settle()
+engine.update_stack('s', built)
+engine.noop(3)
+engine.update_stack('s', changed)
+engine.settle()
+engine.call(verify, changed)
