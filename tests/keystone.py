@@ -313,6 +313,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if subject not in keystone.tokens:
                     raise Refusal(404, 'Could not find token.')
                 return 200, {'token': keystone.asked_by(subject)}, {'X-Subject-Token': subject}
+            case 'GET', ['auth', 'projects']:
+                return 200, {'projects': [keystone.asked_by(token)['project']]}, {}
             case 'POST', ['OS-TRUST', 'trusts']:
                 return 201, keystone.make_trust(keystone.asked_by(token), body['trust']), {}
             case 'GET', ['OS-TRUST', 'trusts']:

@@ -63,6 +63,7 @@ class Cloud(ResourceType[CloudProperties]):
 
     def _tell(self, action: str, call: Call[Any]) -> None:
         acting = call.credentials()
+        acting.session().get(f'{self.cloud.url}/v3/auth/projects')  # a service, which may say that a token is not good
         answer = acting.session().get(f'{self.cloud.url}/v3/auth/tokens', headers={'X-Subject-Token': acting.token()})
         body = answer.json()['token']
         assert (acting.project_id, acting.user_id) == (body['project']['id'], body['user']['id'])

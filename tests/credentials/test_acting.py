@@ -12,6 +12,7 @@ import pytest
 from convergence.credentials.model import Method
 from convergence.db.ports import NO_CREDENTIALS
 from convergence.db.queries.credentials import CredentialRows
+from convergence.errors import KeystoneUnavailable
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.context import CallerContext
 from convergence.worker.credentials import CredentialsOfStacks
@@ -40,6 +41,7 @@ def lent(request, installations):
     installation = installations(request.param)
     installation.cloud.told.clear()
     installation.identity.roles.update({'ann': ['member', 'reader'], 'ben': ['member'], 'service': ['service']})
+    installation.identity.is_broken, installation.identity.lasts_s = False, None
     installation.identity.revoke_tokens()
     installation.tokens.clear()
     installation.identity.requests.clear()
@@ -107,6 +109,24 @@ def test_what_is_nested_acts_with_the_credentials_of_the_root_also_when_nobody_a
     assert lent.removal.turn() == 1
 
 
+def test_a_nested_stack_that_somebody_updates_by_hand_acts_for_him_until_its_parent_is_updated(lent):
+    def outer(value):
+        inner = json.dumps(template({'it': cloud(value)}))
+        return {'n': {'type': 'OS::Heat::Stack', 'properties': {'template': inner}}}
+
+    path = lent.create('s', outer('1'))
+    nested = lent.ask('GET', f'{path}/resources/n').json['resource']['physical_resource_id']
+    named = next(each for each in lent.ask('GET', 'stacks?show_nested=1').json['stacks'] if each['id'] == nested)
+    lent.update(f'stacks/{named["stack_name"]}/{nested}', {'it': cloud('2')}, 'ben')
+    assert (lent.cloud.by('update'), lent.kept) == ([BEN], 2)
+    assert lent.removal.turn() == 0
+    lent.update(path, outer('3'))
+    assert lent.cloud.by('update') == [BEN, ANN]
+    assert lent.removal.turn() == 1
+    lent.delete(path)
+    assert (lent.removal.turn(), lent.kept) == (1, 0)
+
+
 def test_a_role_that_is_taken_away_is_told_and_somebody_who_has_it_repairs_the_stack(lent):
     """F184"""
     path = lent.create('s', {'a': cloud()})
@@ -135,12 +155,38 @@ def test_tokens_that_have_run_out_are_got_anew_and_an_absent_keystone_is_waited_
     lent.identity.revoke_tokens()
     lent.tokens.clear()
     assert lent.update(path, {'a': cloud('1')})['stack_status'] == 'COMPLETE'
+    lent.identity.lasts_s = 10.0  # too short to begin anything with it
+    lent.identity.revoke_tokens()
+    lent.tokens.clear()
+    lent.identity.requests.clear()
+    assert lent.update(path, {'a': cloud('2')})['stack_status'] == 'COMPLETE'
+    assert lent.identity.requests.count('POST /v3/auth/tokens') > 2
+    lent.identity.lasts_s = None
     lent.delete(path)
     lent.identity.is_broken = True
     assert lent.removal.turn() == 0
     assert lent.kept == 1
     lent.identity.is_broken = False
     assert lent.removal.turn() == 1
+
+
+def test_a_keystone_that_is_away_refuses_what_needs_new_credentials_and_no_delete(lent, monkeypatch):
+    def away(*arguments):
+        raise KeystoneUnavailable('Keystone does not answer')
+
+    path = lent.create('s', {'a': cloud()})
+    kept = CredentialRows(lent.embedded.parts.store)
+    kept.refused(kept.of_stack(path.rpartition('/')[2]), 'Keystone has refused it once')
+    with monkeypatch.context() as patch:
+        patch.setattr(lent.issuer.keystone, 'make', away)
+        refused = lent.ask('POST', 'stacks', json={'stack_name': 't', 'template': template({})})
+        assert (refused.status_code, refused.headers['Retry-After']) == (503, '5')
+        assert [each['stack_name'] for each in lent.ask('GET', 'stacks').json['stacks']] == ['s']
+        assert lent.delete(path, 'ben')['stack_status'] == 'COMPLETE'
+    assert lent.cloud.by('delete') == [ANN]
+    kept.drop_unwanted(-1.0, 10)
+    assert lent.removal.turn() == 3
+    assert lent.kept == 0
 
 
 def test_credentials_of_a_request_that_is_refused_go_at_once(lent):
