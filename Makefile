@@ -3,6 +3,7 @@
 # make test-quick   those that need no server and no process of their own, in under a minute
 # make coverage  how much of the core its own tests reach
 # make lowest    what libraries are used for, with the lowest versions of them that are allowed
+# make heat      the resource types of openstack-heat, beside the installed classes; needs some 400 MiB
 # make lint      style, types, import contracts
 # make docs      the documentation as a site, in build/docs/index.html
 # make links     whether the links of the documentation to other sites lead somewhere; needs a network
@@ -23,7 +24,7 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test test-quick coverage lowest lint docs links constraints demo bench simulate chaos sockets fuzz mutants config clean
+.PHONY: help test test-quick coverage lowest heat lint docs links constraints demo bench simulate chaos sockets fuzz mutants config clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -39,6 +40,9 @@ coverage: $(TOX)
 
 lowest: $(TOX)
 	$(TOX) -q -e lowest $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+heat: $(TOX)
+	$(TOX) -q -e heat $(if $(ARGUMENTS),-- $(ARGUMENTS))
 
 lint: $(TOX)
 	$(TOX) -q -e lint

@@ -25,7 +25,8 @@ extensions = [
     'oslo_policy.sphinxext',
 ]
 # The source directory is the top of the repository, so that README and examples are pages too.
-include_patterns = ['*.rst', 'docs/*.rst', 'docs/**/*.rst', 'examples/*.rst', 'tests/scenarios/*.rst']
+include_patterns = ['*.rst', 'docs/*.rst', 'docs/**/*.rst', 'examples/*.rst', 'plugins/*/*.rst']
+include_patterns += ['tests/scenarios/*.rst']
 exclude_patterns = ['.*', 'build', 'dist', '*.egg-info', 'convergence-data']
 root_doc = 'docs/index'
 default_role = 'code'

@@ -33,7 +33,7 @@ def installed_types() -> Registry:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return Registry.installed(local=LocalProvider(Path(tempfile.gettempdir())))
+        return Registry.installed(local=LocalProvider(Path(tempfile.gettempdir())), for_checks=True)
     finally:
         logger.setLevel(level)
 

@@ -149,11 +149,12 @@ class Manifest:
 
     :param document: ``format``, and ``types``: for each name what `entry_of` has written. One that also says
         ``withheld``, as the end of a sentence, is not offered, and whoever asks for it is told that.
-    :param load: imports a type. Called in workers, once for each type, when it is first used.
+    :param load: imports a type. Called in workers, once for each type, when it is first used. None: the types are known
+        to whoever checks templates, and to nobody else.
     :raises ValueError: the document has another format.
     """
 
-    def __init__(self, document: Mapping[str, Any], load: Load) -> None:
+    def __init__(self, document: Mapping[str, Any], load: Load | None = None) -> None:
         if document.get('format') != FORMAT:
             raise ValueError(
                 f'a manifest of resource types has the format {document.get("format")}, and {FORMAT} is read; install '
@@ -161,12 +162,13 @@ class Manifest:
             )
         entries: Mapping[str, Any] = document['types']
         self._offered = {name: entry for name, entry in entries.items() if 'withheld' not in entry}
-        self._load = load
+        self._load = load or _not_made
+        self.is_for_checks_only = load is None
         self.withheld = {name: str(entry['withheld']) for name, entry in entries.items() if 'withheld' in entry}
         """Why types are not offered, by name."""
 
     @classmethod
-    def read(cls, file: Traversable, load: Load) -> Manifest:
+    def read(cls, file: Traversable, load: Load | None = None) -> Manifest:
         """The manifest in a file of a package, which is JSON.
 
         :raises ValueError: as above, or it is not JSON.
@@ -177,6 +179,10 @@ class Manifest:
     def types(self) -> dict[str, ResourceType[Any]]:
         """The types that are offered, by name. Nothing of them is imported."""
         return {name: _class_of(name, entry)(name, entry, self._load) for name, entry in self._offered.items()}
+
+
+def _not_made(name: str) -> ResourceType[Any]:
+    raise ImportError(f'the package that describes {name} has no class for it')
 
 
 def installed_manifests(namespace: str = NAMESPACE) -> list[Manifest]:

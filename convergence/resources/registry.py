@@ -47,7 +47,7 @@ class Registry:
     """
 
     def __init__(self, types: Mapping[str, Offered], *, withheld: Mapping[str, str] | None = None) -> None:
-        self._withheld = {**WITHDRAWN, **(withheld or {})}
+        self._withheld = {**(withheld or {}), **WITHDRAWN}
         usable = {name: _usable(name, offered) for name, offered in types.items()}
         self._types = {name: kind for name, kind in sorted(usable.items()) if kind is not None}
 
@@ -59,18 +59,20 @@ class Registry:
         api: Callable[[], str | None] | None = None,
         namespace: str = NAMESPACE,
         manifests_in: str = MANIFESTS,
+        for_checks: bool = False,
     ) -> Registry:
         """Everything that installed packages offer. A type with an entry point of its own wins over one of a manifest.
 
         :param local: enables the types of the local provider, which touch this machine.
         :param api: tells the address of the Orchestration API, for resources that are signalled through it.
+        :param for_checks: also what packages describe and cannot make: for whoever checks templates, and makes nothing.
         """
         loaded = load(namespace, 'resource type')
         if api is not None:
             # What another package offers under these names stays.
             loaded |= {name: kind for name, kind in addressed_types(api).items() if loaded.get(name) is type(kind)}
         installed_checks()  # Properties are checked in transactions, where nothing should be loaded any more.
-        manifests = installed_manifests(manifests_in)
+        manifests = [each for each in installed_manifests(manifests_in) if for_checks or not each.is_for_checks_only]
         described = {name: kind for manifest in reversed(manifests) for name, kind in manifest.types().items()}
         withheld = {name: why for manifest in reversed(manifests) for name, why in manifest.withheld.items()}
         return cls({**described, **loaded, **(local_types(local) if local else {})}, withheld=withheld)

@@ -22,7 +22,7 @@ def tracked() -> list[str]:
     if done.returncode == 0:
         return [name for name in done.stdout.split('\0') if name and (ROOT / name).is_file()]
     suffixes = {'.py', '.rst', '.cfg', '.toml', '.ini', '.yaml', '.conf', '.sample', '.service'}
-    folders = ('convergence', 'docs', 'etc', 'examples', 'migrations', 'tests')
+    folders = ('convergence', 'docs', 'etc', 'examples', 'migrations', 'plugins', 'tests')
     found = [path for folder in folders for path in (ROOT / folder).rglob('*') if path.suffix in suffixes]
     return [str(path.relative_to(ROOT)) for path in found]
 
@@ -42,7 +42,11 @@ def test_no_machine_and_no_registry_is_named():
 def documents() -> list[str]:
     """Every document that people read."""
     paths = [*ROOT.glob('*.rst'), *(ROOT / 'docs').rglob('*.rst')]
-    paths += [ROOT / 'examples' / 'README.rst', ROOT / 'tests' / 'scenarios' / 'README.rst']
+    paths += [
+        *ROOT.glob('plugins/*/README.rst'),
+        ROOT / 'examples' / 'README.rst',
+        ROOT / 'tests' / 'scenarios' / 'README.rst',
+    ]
     # The reference is made by Sphinx, which looks at it itself: make docs.
     made = {path for path in paths if path.parent.name == 'reference' and path.name != 'index.rst'}
     return sorted(str(path.relative_to(ROOT)) for path in paths if path not in made)

@@ -132,6 +132,7 @@ def test_a_package_offers_a_manifest_and_other_packages_win_over_it(monkeypatch,
         'convergence.resource_manifests': [
             EntryPoint('example', 'tests.resources.test_manifest:offered', 'convergence.resource_manifests'),
             EntryPoint('broken', 'tests.resources.test_manifest:newer', 'convergence.resource_manifests'),
+            EntryPoint('words', 'tests.resources.test_manifest:words', 'convergence.resource_manifests'),
         ],
         'convergence.resource_types': [
             EntryPoint('Example::Tag', 'convergence.resources.builtin.value:Value', 'convergence.resource_types')
@@ -143,6 +144,7 @@ def test_a_package_offers_a_manifest_and_other_packages_win_over_it(monkeypatch,
     extension.ExtensionManager.ENTRY_POINT_CACHE.clear()
     registry = Registry.installed()
     assert registry.names() == ('Example::Refusing', 'Example::Tag', 'Example::Wall')
+    assert set(Registry.installed(for_checks=True).names()) - set(registry.names()) == {'Example::Word'}
     assert 'value' in registry.describe('Example::Tag')['properties']
     with pytest.raises(EntityNotFound, match=r'\(Example::Old\) could not be found: use Example::Wall\.'):
         registry.get('Example::Old')
@@ -153,6 +155,11 @@ def test_a_package_offers_a_manifest_and_other_packages_win_over_it(monkeypatch,
 
 def offered():
     return Manifest(json.loads(FILE), load)
+
+
+def words():
+    """Types that the package describes, and nobody makes."""
+    return Manifest({'format': 1, 'types': {'Example::Word': json.loads(FILE)['types']['Example::Tag']}})
 
 
 def newer():

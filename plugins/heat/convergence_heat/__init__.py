@@ -1,0 +1,19 @@
+"""The resource types of OpenStack Heat. What is imported here costs nothing: the classes stay where they are."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from convergence.resources.manifest import Manifest
+
+FILE = 'types.json'
+"""The manifest, beside this module. Written by `convergence_heat.writing`."""
+
+
+def manifest() -> Manifest:
+    """What Heat's types say of themselves.
+
+    :raises ValueError: the file belongs to another version of Convergence.
+    :raises OSError: the file cannot be read.
+    """
+    return Manifest.read(resources.files(__name__) / FILE)
