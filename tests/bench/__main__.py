@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LARGE = 4000
+NESTED = 5000
 PARKED = 1000
 SERVED = 1000
 SIMULATED = 200
@@ -60,10 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(highlight=False)
     logging.captureWarnings(True)  # libraries warn while they are imported; nobody is told
     measurements: list[Measurement] = []
+    nesting: list[dict[str, Any]] = []
     try:
         names = _installations(options.transport, console)
         for name in names:
             measurements += _measure(name, options, console)
+            nesting += _nest(name, options.nested, console) if options.nested else []
         compiling = _compile(options.large, console) if options.large else {}
         parking = _park(options.parked, options.parked_s, console) if options.parked and 'real' in names else {}
         serving = _serve(options.served, console) if options.served else {}
@@ -77,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         document = {
             'machine': _machine(),
             'measurements': [asdict(each) for each in measurements],
+            'nested': nesting,
             'large': compiling,
             'parked': parking,
             'served': serving,
@@ -95,6 +99,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         choices=('embedded', 'real', 'all'),
         default='all',
         help='embedded: SQLite, one process; real: RabbitMQ, PostgreSQL, three processes; all: what is there',
+    )
+    parser.add_argument(
+        '--nested',
+        type=int,
+        default=NESTED,
+        metavar='N',
+        help='resources of a tree of stacks that is compared with a flat one; 0: none',
     )
     parser.add_argument('--large', type=int, default=LARGE, metavar='N', help='resources to compile and plan; 0: none')
     parser.add_argument('--simulated', type=int, default=SIMULATED, metavar='N', help='simulated runs; 0: none')
@@ -185,6 +196,30 @@ def _operations(installation: BenchmarkInstallation, shape: str, size: int) -> l
         counts = difference(installation.counts(), before)
         measured.append(Measurement(installation.name, shape, size, operation, seconds, counts))
     return measured
+
+
+def _nest(name: str, resources: int, console: Console) -> list[dict[str, Any]]:
+    """What it costs that resources are in nested stacks."""
+    from tests.bench import installations
+    from tests.bench.nested import compare, sizes
+
+    opened = {'embedded': installations.embedded, 'real': installations.real}[name]
+    middle, lowest = sizes(resources)
+    console.print(
+        Text(f'\n{name}: 1 + {middle} + {lowest} stacks beside a flat one, of {resources} resources each', 'bold')
+    )
+    console.print(Text(f'{"":<8}{"nested":>9}{"flat":>9}{"ratio":>7}{"statements/resource":>27}', 'dim'))
+    found = []
+    with tempfile.TemporaryDirectory(prefix='convergence-bench-') as directory, opened(Path(directory)) as installation:
+        list(_operations(installation, 'flat', 10))
+        for each in compare(installation, resources):
+            nested, level = (counts['statements'] for counts in each.counts)
+            console.print(
+                f'{each.operation:<8}{each.seconds[0]:7.1f} s{each.seconds[1]:7.1f} s{each.ratio:7.2f}'
+                f'{nested:14.1f} and {level:7.1f}'
+            )
+            found.append({'installation': name, 'ratio': each.ratio, **asdict(each)})
+    return found
 
 
 def _compile(size: int, console: Console) -> dict[str, float]:

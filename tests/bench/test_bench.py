@@ -116,10 +116,15 @@ def check(figures, installation, size):
 
 def test_the_embedded_default_is_measured(tmp_path):
     arguments = ('--transport', 'embedded', '--shapes', 'chain', '--sizes', '12', '--large', '50', '--simulated', '3')
-    arguments = (*arguments, '--served', '5')
+    arguments = (*arguments, '--served', '5', '--nested', '40')
     figures, printed = run(tmp_path, *arguments)
     check(figures, 'embedded', 12)
     assert len(figures['large']) == 3
+    assert [(each['operation'], each['stacks'], each['resources']) for each in figures['nested']] == [
+        (operation, 6, 40) for operation in ('create', 'update', 'delete')
+    ]
+    # Beyond its resources a nested stack costs a plan and some visits: the same for each, however large the tree is.
+    assert all(each['counts'][0]['messages'] < 2 * each['counts'][1]['messages'] + 1 for each in figures['nested'])
     assert all(rate > 0 for rate in figures['simulated'].values())
     assert set(figures['simulated']) == {'without faults', 'with faults'}
     assert set(figures['served']) == {'one stack', '20 stacks', 'all stacks'}
@@ -133,7 +138,7 @@ def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
     figures, _ = run(
         tmp_path,
         *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0', '--simulated', '0'),
-        *('--parked', '20', '--parked-s', '1', '--served', '0'),
+        *('--parked', '20', '--parked-s', '1', '--served', '0', '--nested', '0'),
         CONVERGENCE_TEST_POSTGRESQL_URL=postgresql.url,
         CONVERGENCE_TEST_RABBIT_URL=rabbit_url,
     )

@@ -11,7 +11,8 @@ from convergence.core.model import Action, Definition, Goal, Output, Status
 from convergence.core.plan import Planner, Request, plan
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
-from tests.harness import Harness, things
+from tests.engine.test_nested import CHILD, create, nested, update
+from tests.harness import Harness, emptied, things
 
 
 class Counted:
@@ -153,3 +154,35 @@ def test_a_no_op_update_of_ten_thousand_resources_visits_none():
     assert [node.phase.value for node in traversal.nodes] == ['IN_SERVICE', 'COMPLETE']
     assert [node.phase.value for node in decision.verdict.ready] == ['IN_SERVICE']
     assert traversal.traversal.unchanged == 10_000
+
+
+def grown(engine, before, after):
+    """What it costs that a group of nested stacks gets other members: commits, statements and messages."""
+    harness = Harness(emptied(engine), window=8)
+    files = {CHILD: nested()}
+
+    def resources(count):
+        member = {'type': CHILD, 'properties': {'value': 'x'}}
+        return {'group': {'type': 'OS::Heat::ResourceGroup', 'count': count, 'resource_def': member}}
+
+    stack = create(harness, resources(before), files)
+    harness.run(limit=20000)
+    assert harness.state(stack) == 'CREATE_COMPLETE', harness.stack(stack).status_reason
+    told, steps = harness.messages.sent, len(harness.reality.journal)
+    update(harness, stack, resources(after), files)
+    with Counted(harness.engine) as counted:
+        harness.run(limit=20000)
+    assert harness.state(stack) == 'UPDATE_COMPLETE', harness.stack(stack).status_reason
+    assert [each[0] for each in harness.reality.journal[steps:]].count('create') == after - before
+    return counted.commits, counted.statements, harness.messages.sent - told
+
+
+def test_a_member_more_costs_the_same_in_a_large_group(engine):
+    """F124, F128: none of the others is touched, and each further nested stack costs what the one before has cost."""
+    small, large = grown(engine, 4, 5), grown(engine, 40, 41)
+    assert small == large
+    one, two, three = grown(engine, 2, 3), grown(engine, 2, 4), grown(engine, 2, 5)
+    further = [tuple(b - a for a, b in zip(*pair, strict=True)) for pair in pairwise((one, two, three))]
+    assert further[0] == further[1]
+    commits, statements, messages = further[0]
+    assert commits <= 9 and statements <= 61 and messages <= 3, 'of the stack and of the one thing in it'

@@ -1,0 +1,96 @@
+"""What it costs that resources are in nested stacks: a tree of three levels beside a flat stack of as many resources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from convergence.errors import ConvergenceError
+from tests.bench.counting import difference
+from tests.bench.installations import BenchmarkInstallation
+
+EACH = 10
+"""Resources of a stack on the lowest level, and stacks in one on the level above."""
+
+LOWEST, MIDDLE = 'lowest.yaml', 'middle.yaml'
+_PARAMETER = 'parameters: {value: {type: string}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One operation on a tree and on a flat stack.
+
+    :param stacks: how many stacks the tree has.
+    :param seconds: of the tree and of the flat stack.
+    :param counts: the same, of statements, commits and messages, for each of the resources.
+    """
+
+    operation: str
+    resources: int
+    stacks: int
+    seconds: tuple[float, float]
+    counts: tuple[dict[str, float], dict[str, float]]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the tree takes."""
+        return self.seconds[0] / self.seconds[1]
+
+
+def sizes(resources: int) -> tuple[int, int]:
+    """How many stacks of the middle and of the lowest level hold so many resources."""
+    lowest = max(1, resources // EACH)
+    return max(1, lowest // EACH), lowest
+
+
+def compare(installation: BenchmarkInstallation, resources: int) -> Iterator[Compared]:
+    """Create, change and delete a tree and a flat stack; every resource changes.
+
+    :param resources: in the lowest stacks, and in the flat one.
+    :raises ConvergenceError: an operation failed.
+    """
+    middle, lowest = sizes(resources)
+    total = middle * (lowest // middle) * EACH
+    shared = 'type: {}, properties: {{value: {{get_param: value}}}}'
+    files = {
+        LOWEST: _template(EACH, shared.format('OS::Heat::Value')),
+        MIDDLE: _template(lowest // middle, shared.format(LOWEST)),
+    }
+    sources = (_template(middle, shared.format(MIDDLE)), _template(total, shared.format('OS::Heat::Value')))
+    found = [
+        list(_operations(installation, f'{kind}-{total}', source, with_files))
+        for kind, source, with_files in zip(('nested', 'level'), sources, (files, {}), strict=True)
+    ]
+    for (operation, *tree), (_, *level) in zip(*found, strict=True):
+        counts = tuple({kind: count / total for kind, count in each[1].items()} for each in (tree, level))
+        yield Compared(operation, total, 1 + middle + lowest, (tree[0], level[0]), counts)
+
+
+def _template(count: int, body: str) -> str:
+    lines = ['heat_template_version: 2018-08-31', _PARAMETER, 'resources:']
+    return '\n'.join([*lines, *(f'  r{number}: {{{body}}}' for number in range(count))]) + '\n'
+
+
+def _operations(
+    installation: BenchmarkInstallation, name: str, source: str, files: dict[str, str]
+) -> Iterator[tuple[str, float, dict[str, int]]]:
+    client, context = installation.client, installation.context
+    identity: dict[str, Any] = {}
+
+    def given(value: str) -> dict[str, Any]:
+        return {'params': {'parameters': {'value': value}}, 'files': files}
+
+    for operation, begin in (
+        ('create', lambda: identity.update(client.create_stack(context, name, source, **given('one')))),
+        ('update', lambda: client.update_stack(context, identity, source, **given('two'))),
+        ('delete', lambda: client.delete_stack(context, identity)),
+    ):
+        before, begun = installation.counts(), time.perf_counter()
+        begin()
+        stack = installation.wait(identity)
+        seconds = time.perf_counter() - begun
+        if stack.status.value != 'COMPLETE':
+            raise ConvergenceError(f'{operation} of {stack.name} has failed: {stack.status_reason}')
+        yield operation, seconds, difference(installation.counts(), before)
