@@ -288,12 +288,12 @@ def _named(view: NodeView, resource: Resource, worker: Worker) -> ResourceChange
     """
     definition = view.node.definition
     assert definition is not None
+    if worker.nests(definition.type):
+        token = resource.token or worker.new_id()
+        return {'token': token, 'physical_id': token, 'progress': None}
     if worker.creation(definition.type).is_enforced:
         return {'token': repeatable(resource.id, resource.token, view.traversal.template_id, view.inputs)}
-    if not worker.nests(definition.type):
-        return {'token': worker.new_id()}
-    token = resource.token or worker.new_id()
-    return {'token': token, 'physical_id': token, 'progress': None}
+    return {'token': worker.new_id()}
 
 
 def _beginning(resource: Resource, pending: Pending) -> ResourceChange:

@@ -33,8 +33,18 @@ INTERRUPTED = 130
 GRACE_AND_SWEEP_S = 2.5
 """What a cancel takes in these runs: the grace period and a sweep."""
 
+STARTS_S = 15.0
+"""What starts before one of the other parts can begin, and ends after it, about."""
+LEAST_S = 20.0
+"""A part has at least so long, however little is left."""
+STORM_S = 120.0
+
 LATE_S = 3.0
 """What a busy machine may add to that."""
+
+
+LASTS_S = {'outages': 130.0, 'messages': 60.0, 'cancel': 40.0, 'clusters': 180.0}
+"""What the parts that always do the same take with one database, about: servers and processes start in it, too."""
 
 
 @dataclass
@@ -46,6 +56,19 @@ class Run:
     began: float = field(default_factory=time.monotonic)
     problems: list[str] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def share_s(self) -> float | None:
+        """For how long each of the other parts may go on with each database, so that all fit; None: to their ends."""
+        if self.options.time is None:
+            return None
+        fixed_s = sum(LASTS_S.get(part, STARTS_S) for part in self.options.only) * len(self.options.database)
+        others = sum(part not in LASTS_S for part in self.options.only) * len(self.options.database)
+        return float(max(LEAST_S, (self.options.time - fixed_s) / max(1, others)))
+
+    def ends(self) -> float | None:
+        """When the share of a part that begins now is over."""
+        return None if self.share_s is None else time.monotonic() + self.share_s
 
     def say(self, text: str) -> None:
         """Tell what goes on."""
@@ -65,7 +88,7 @@ def crashes(run: Run, database: str) -> None:
         trials = sweep.record()
         for place in sweep.missing():
             run.failed('crashes', f'{place} is passed by no operation')
-        ends = time.monotonic() + run.options.time if run.options.time else None
+        ends = run.ends()
         if ends is not None:
             random.Random(run.options.seed).shuffle(trials)
         outcomes = sweep.run(trials, ends)
@@ -91,7 +114,7 @@ def lost_creations(run: Run, database: str) -> None:
         installation.start(engines=2, workers=5)
         cases = list(kinds.CASES)
         random.Random(run.options.seed).shuffle(cases)
-        ends = time.monotonic() + run.options.time if run.options.time else None
+        ends = run.ends()
         found = kinds.run(installation, run.say, cases, ends)
         for problem in found.problems:
             run.failed('kinds', problem)
@@ -102,7 +125,7 @@ def drain(run: Run, database: str) -> None:
     """Workers are told to stop, again and again, in the middle of a backlog."""
     with installed(run.directory / f'drains-{database}', database, threads=4) as installation:
         installation.start(engines=1, workers=2)
-        found = drains.run(installation, run.say)
+        found = drains.run(installation, run.say, seconds=run.share_s)
         for problem in found.problems:
             run.failed('drains', problem)
         run.figures[f'drains {database}'] = asdict(found)
@@ -145,9 +168,7 @@ def blow(run: Run, database: str) -> None:
     """Everything at once."""
     with storm.surroundings(run.directory / f'storm-{database}', database, run.say) as around:
         around.installation.start(engines=2, workers=3)
-        found = storm.run(
-            around, run.say, seed=run.options.seed, seconds=run.options.time or 120, size=run.options.size
-        )
+        found = storm.run(around, run.say, seed=run.options.seed, seconds=run.share_s or STORM_S, size=run.options.size)
         for problem in found.problems:
             run.failed(f'storm of seed {found.seed}', problem)
         run.figures[f'storm {database}'] = vars(found)
@@ -232,7 +253,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         '--time',
         type=float,
         metavar='SECONDS',
-        help='length of each storm (120), and of each sweep of crashes and of kinds: a choice by the seed (all of them)',
+        help='about how long all of it is to take: crashes, kinds, drains and storms share what the other parts leave, '
+        'and try a choice by the seed (everything; storms of 120 s)',
     )
     parser.add_argument('--seed', type=int, default=random.randrange(1_000_000), help='of all choices (any)')
     parser.add_argument('--size', type=int, default=1000, metavar='N', help='resources of the large stack in a storm')

@@ -27,6 +27,8 @@ LATE_S = 1.0
 BEGINNINGS, ENDINGS = ('create', 'update', 'delete'), ('created', 'updated', 'deleted')
 _RECEIVED = re.compile(r'^(\S+ \S+) .*ending, SIGTERM', re.MULTILINE)
 
+HOUR_S = 3600.0
+
 
 @dataclass
 class Found:
@@ -35,18 +37,25 @@ class Found:
     :param drained: workers that were told to stop while they had calls in hand.
     :param begun_after: calls that one of them began afterwards.
     :param cut_off: calls that did not come to their end.
+    :param lasts_s: for how long workers are told to stop during each operation.
     """
 
     drained: int = 0
     begun_after: int = 0
     cut_off: int = 0
     longest_drain_s: float = 0.0
+    lasts_s: float = HOUR_S
     problems: list[str] = field(default_factory=list)
 
 
-def run(installation: Installation, say: Callable[[str], object], size: int = SIZE) -> Found:
-    """Create, update and delete a stack while its workers are told to stop in turn."""
-    found = Found()
+def run(
+    installation: Installation, say: Callable[[str], object], size: int = SIZE, seconds: float | None = None
+) -> Found:
+    """Create, update and delete a stack while its workers are told to stop in turn.
+
+    :param seconds: each of the three goes on without that after a third of this time; None: to its end.
+    """
+    found = Found() if seconds is None else Found(lasts_s=seconds / 3)
     goal: dict[str, dict[str, object]] = {
         f'r{number}': {'type': f'Kind::{KINDS[number % len(KINDS)]}', 'value': 'v1', 'takes': TAKES_S}
         for number in range(size)
@@ -70,7 +79,8 @@ def _drain(
     say: Callable[[str], object],
 ) -> None:
     """Stop workers until the operation has ended, then look whether anything was lost."""
-    while installation.state(stack).endswith('IN_PROGRESS'):
+    ends = time.monotonic() + found.lasts_s
+    while installation.state(stack).endswith('IN_PROGRESS') and time.monotonic() < ends:
         busy = [
             each for each in installation.processes() if each.module == 'worker' and _in_hand(installation, each.pid)
         ]
