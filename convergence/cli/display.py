@@ -83,7 +83,7 @@ class PlainLines:
         """Print what has changed."""
         for line in changes:
             text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type or "the stack":<30}  {line.state}'
-            if line.mood is Mood.BAD and line.reason:
+            if (line.mood is Mood.BAD and line.reason) or (not line.type and _news(line)):
                 text = f'{text}  {" ".join(line.reason.split())}'
             self._console.print(Text(harmless(text)), soft_wrap=True)
         for line in progress.lines:
@@ -115,7 +115,7 @@ def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = 
     done = sum(line.mood is Mood.GOOD for line in progress.lines)
     counted = f'{done} of {len(progress.lines)}' if progress.lines else ''
     stack = progress.stack
-    shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), '')
+    shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), Text(harmless(_news(stack))))
     chosen = choose(progress.lines, room)
     left_off = len(progress.lines) - len(chosen)
     for number, line in enumerate(chosen, 1):
@@ -141,6 +141,12 @@ def choose(lines: Sequence[Line], room: int) -> list[Line]:
     urgency = {Mood.BAD: 0, Mood.BUSY: 1, Mood.WAITING: 2, Mood.GOOD: 3}
     ranked = sorted(range(len(lines)), key=lambda index: (urgency[lines[index].mood], index))
     return [lines[index] for index in sorted(ranked[: room - 1])]
+
+
+def _news(stack: Line) -> str:
+    """What is to be told of an operation besides that it goes on: that it is cancelled, or only removes leftovers."""
+    is_news = stack.mood is Mood.BUSY and not stack.reason.endswith(' started')
+    return ' '.join(stack.reason.split()) if is_news else ''
 
 
 def _remark(progress: OperationProgress, line: Line) -> str:

@@ -12,9 +12,11 @@ from convergence.core.effects import (
     EndTraversal,
     FinishNode,
     InsertEvents,
+    NoteInService,
     PurgeTemplates,
     UpdateStack,
 )
+from convergence.core.failure import listed
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Event
 from convergence.core.views import NodeView
@@ -28,35 +30,56 @@ def conclude(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     if not view.may_start or view.node.status is not NodeStatus.READY:
         return Decision(False)
     if view.node.phase is Phase.IN_SERVICE:
-        return _in_service(view)
+        return _in_service(view, new_id)
     if view.traversal.failed_name is not None:
-        return _failed(view, new_id)
+        return _failed(view, new_id, view.traversal.reason)
+    if _is_behind(view):
+        return _failed(view, new_id, f'Stack {view.traversal.action}: {NEVER_UP}')
     return _complete(view, new_id)
 
 
-def _in_service(view: NodeView) -> Decision[bool]:
-    """Everything wanted is up: from now on this is what a rollback comes back to."""
-    node, stack, template_id = view.node, view.stack, view.traversal.template_id
-    effects: list[Effect] = []
-    if template_id is not None and view.traversal.action not in PERFORMED:
+def _in_service(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
+    """Everything wanted is up: from now on this is what a rollback comes back to. Where leftovers remain it is told."""
+    node, stack, traversal, template_id = view.node, view.stack, view.traversal, view.traversal.template_id
+    effects: list[Effect] = [NoteInService(traversal.id, view.now)]
+    if template_id is not None and traversal.action not in PERFORMED:
         changes: StackChange = {'last_good_template_id': template_id}
         if stack.last_good_template_id not in (None, template_id):
             changes['previous_good_template_id'] = stack.last_good_template_id
-        effects.append(UpdateStack(stack.id, view.traversal.id, changes))
+        if view.leftovers:
+            told = f'Stack {traversal.action}: everything wanted is up; still to be removed: {listed(view.leftovers)}'
+            changes['status_reason'] = told
+            event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now)
+            effects.append(InsertEvents((event,)))
+        effects.append(UpdateStack(stack.id, traversal.id, changes))
     effects.append(FinishNode(node.traversal_id, node.number, node.required_by))
     return Decision(True, tuple(effects))
 
 
-def _failed(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
+NEVER_UP = (
+    'all resources were visited, but they are not those of the template: no operation has brought that into service. '
+    'Update the stack, or roll it back'
+)
+
+
+def _is_behind(view: NodeView) -> bool:
+    """Whether what was done to the objects as they are does not make the stack what its template says.
+
+    To put it to sleep is complete all the same. Resumed, checked or kept as a snapshot it would pass for what it is
+    not.
+    """
+    done = view.traversal.action in (Action.RESUME, Action.CHECK, Action.SNAPSHOT)
+    return done and view.traversal.template_id != view.stack.last_good_template_id
+
+
+def _failed(view: NodeView, new_id: Callable[[], str], reason: str) -> Decision[bool]:
     """Everything was visited, and something has failed."""
     node, traversal = view.node, view.traversal
-    end = EndTraversal(
-        traversal.id, TraversalStatus.FAILED, view.now, traversal.reason, Phase.UPDATE, traversal.failed_name
-    )
+    end = EndTraversal(traversal.id, TraversalStatus.FAILED, view.now, reason, Phase.UPDATE, traversal.failed_name)
     return Decision(
         True,
         (
-            *failure.stop(view.stack, traversal, traversal.reason, view.now, new_id),
+            *failure.stop(view.stack, traversal, reason, view.now, new_id),
             end,
             FinishNode(node.traversal_id, node.number, node.required_by),
         ),

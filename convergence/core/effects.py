@@ -110,6 +110,14 @@ class NoteFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteInService:
+    """Note when everything was up that a traversal wants."""
+
+    traversal_id: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class StallTraversal:
     """Note since when a traversal makes no progress; None: it does."""
 
@@ -305,6 +313,7 @@ Effect: TypeAlias = (
     | EndTraversal
     | BeginCancel
     | NoteFailure
+    | NoteInService
     | StallTraversal
     | CountEvent
     | TellParent

@@ -205,8 +205,13 @@ def cancelling(action: Action, names: Sequence[str], until: str) -> str:
 
     :param names: of what it waits for.
     """
-    named = ', '.join(names[:NAMED]) + (f' and {len(names) - NAMED} more' if len(names) > NAMED else '')
-    return f'Stack {action} cancelling: waits for {named} until {until}'
+    return f'Stack {action} cancelling: waits for {listed(names)} until {until}'
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
+    return ', '.join(names[:NAMED]) + more
 
 
 def end_cancel(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:

@@ -112,6 +112,7 @@ class Traversal:
     :param left_rows: keys of the rows whose objects were left behind, as was asked for, by this traversal or an older
         one: what somebody who has held such a row makes known late stays, too.
     :param for_parent: whether a nested stack does this on behalf of the resource whose object it is.
+    :param in_service_at: when everything wanted was up; None while it is not. Leftovers may go afterwards.
     """
 
     id: str
@@ -136,6 +137,7 @@ class Traversal:
     cause: str = ''
     left_rows: tuple[str, ...] = ()
     for_parent: bool = False
+    in_service_at: float | None = None
 
     def reason_of(self, what: str) -> str:
         """The stack's status reason for something that the traversal does: what, and because of what."""

@@ -41,6 +41,7 @@ class NodeView:
     :param unread: names of those whose output is stored and cannot be read.
     :param chosen_id: for a cleanup node, the row that is in service for the same name, if the name is wanted.
     :param has_cleanup: for a replacement, whether the traversal has a cleanup node for the row as well.
+    :param leftovers: for the node `IN_SERVICE`, names of rows that are not of the goal's template, sorted; not all.
     """
 
     now: float
@@ -53,6 +54,7 @@ class NodeView:
     unread: tuple[str, ...] = ()
     chosen_id: str | None = None
     has_cleanup: bool = False
+    leftovers: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:

@@ -155,6 +155,9 @@ class FinalComparison:
         given = self.world.checker.given.get(stack.id)
         if given is None or stack.action not in PERFORMED or stack.status is not Status.COMPLETE:
             return False
+        if stack.action is not Action.SUSPEND and given.template_id != self.world.checker.good.get(stack.id):
+            state = f'{stack.action}_COMPLETE'
+            raise Violation('end state', f'{stack.name} is {state}, though its template was never in service')
         return self.world.store.tables.traversal[given.id].status is not TraversalStatus.COMPLETE
 
     def _check_tracked(self, stack: Stack) -> None:

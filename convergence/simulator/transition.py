@@ -96,7 +96,11 @@ class Memory:
     def _traversal(
         self,
         transition: Transition,
-        effect: effects.EndTraversal | effects.BeginCancel | effects.NoteFailure | effects.StallTraversal,
+        effect: effects.EndTraversal
+        | effects.BeginCancel
+        | effects.NoteFailure
+        | effects.NoteInService
+        | effects.StallTraversal,
     ) -> None:
         _note(transition.traversals, self._traversals, effect.traversal_id, transition.tables.traversal)
 
@@ -199,6 +203,7 @@ _READERS: dict[type, Any] = {
     effects.InsertEvents: Memory._events,
     effects.BeginCancel: Memory._traversal,
     effects.NoteFailure: Memory._traversal,
+    effects.NoteInService: Memory._traversal,
     effects.StallTraversal: Memory._traversal,
     effects.CountEvent: Memory._resource,
     effects.TellParent: Memory._resource,

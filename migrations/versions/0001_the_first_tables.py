@@ -225,6 +225,7 @@ def upgrade() -> None:
         sa.Column('cause', LONG_TEXT, nullable=False),
         sa.Column('left_rows', LONG_TEXT, nullable=False),
         sa.Column('for_parent', sa.Boolean(), nullable=False),
+        sa.Column('in_service_at', sa.Double(), nullable=True),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',

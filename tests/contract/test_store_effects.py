@@ -19,6 +19,7 @@ from convergence.core.effects import (
     InsertStack,
     InsertTemplate,
     InsertTraversal,
+    NoteInService,
     PointNode,
     PurgeTemplates,
     StallTraversal,
@@ -28,7 +29,7 @@ from convergence.core.effects import (
 )
 from convergence.core.model import Action, Hook, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Retry
-from convergence.db.scopes import NewStack
+from convergence.db.scopes import LastNode, NewStack
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
 
 # --- rows in, rows out ------------------------------------------------------------------------------------------
@@ -165,6 +166,20 @@ def test_of_two_ends_of_a_traversal_the_first_counts(backend):
     )
     backend.write(EndTraversal('V', TraversalStatus.CANCELLED, 11.5, 'third', expected=TraversalStatus.FAILED))
     assert backend.reader.traversal('V').status is TraversalStatus.CANCELLED
+
+
+def test_of_all_rows_of_a_stack_those_of_older_templates_are_left_over(backend):
+    """Asked of the node that says that everything wanted is up, and of no other."""
+    rows = [
+        replace(FREE, id=f'R{name}', name=name, template_id=of) for name, of in (('a', 'T1'), ('b', 'T0'), ('c', None))
+    ]
+    backend.fill(resources=tuple(rows))
+    backend.write(FinishNode('V', 0, (2, 3)), NoteInService('V', 9.5))
+    assert backend.reader.traversal('V').in_service_at == 9.5
+    for number, each in enumerate(backend.reader.nodes('V')):
+        if each.phase in (Phase.IN_SERVICE, Phase.COMPLETE):
+            view = backend.look(LastNode('V', number))
+            assert view.leftovers == (('b', 'c') if each.phase is Phase.IN_SERVICE else ())
 
 
 # --- resources --------------------------------------------------------------------------------------------------
@@ -374,6 +389,7 @@ GOOD = {
     'end': EndTraversal('V', TraversalStatus.FAILED, 9.5),
     'cancel': BeginCancel('V', 9.5),
     'stall': StallTraversal('V', 9.5),
+    'in service': NoteInService('V', 9.5),
     'event': CountEvent('R'),
     'rows': InsertResources((replace(FREE, id='R9'),)),
     'change of a row': UpdateResource('R', None, 1, {'owner': 'W'}),

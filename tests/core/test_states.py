@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.complete import conclude
+from convergence.core.conditions import conditions
 from convergence.core.digest import digest
-from convergence.core.effects import BeginCancel, EndTraversal, FinishNode, PurgeTemplates, UpdateStack
+from convergence.core.effects import BeginCancel, EndTraversal, FinishNode, NoteInService, PurgeTemplates, UpdateStack
 from convergence.core.failure import (
     Cancelled,
     Outcome,
@@ -185,6 +186,100 @@ def test_what_is_in_service_is_what_a_rollback_comes_back_to():
     again = conclude(node_view(IN_SERVICE, None, stack=replace(RUNNING, last_good_template_id='T1')), ids())
     assert only(again, UpdateStack).changes == {'last_good_template_id': 'T1'}
     assert only(decision, FinishNode).required_by == (9,)
+
+
+def test_that_everything_is_up_is_told_where_something_is_still_to_be_removed():
+    decision = conclude(node_view(IN_SERVICE, None, leftovers=('old', 'older')), ids())
+    told = 'Stack UPDATE: everything wanted is up; still to be removed: old, older'
+    assert only(decision, UpdateStack).changes['status_reason'] == told
+    assert events(decision) == ['UPDATE_IN_PROGRESS']
+    assert only(decision, NoteInService) == NoteInService('V1', NOW)
+    assert events(conclude(node_view(IN_SERVICE, None), ids())) == []
+
+
+@pytest.mark.parametrize('action', [Action.RESUME, Action.CHECK, Action.SNAPSHOT, Action.SUSPEND])
+def test_what_was_never_in_service_does_not_pass_for_it(action):
+    """F052: whatever was done to the objects as they are, the stack is not what its template says."""
+    traversal = replace(TRAVERSAL, action=action)
+    stack = replace(RUNNING, action=action)
+    behind = conclude(node_view(COMPLETE, None, traversal=traversal, stack=stack), ids())
+    status = 'COMPLETE' if action is Action.SUSPEND else 'FAILED'
+    assert only(behind, UpdateStack).changes['status'] == status
+    assert (only(behind, EndTraversal).status, events(behind)) == (status, [f'{action}_{status}'])
+    good = replace(stack, last_good_template_id='T1')
+    assert events(conclude(node_view(COMPLETE, None, traversal=traversal, stack=good), ids())) == [f'{action}_COMPLETE']
+
+
+AT_REST = replace(RUNNING, status=Status.COMPLETE, last_good_template_id='T1')
+UP = replace(TRAVERSAL, in_service_at=950.0)
+OVER = replace(UP, status=TraversalStatus.COMPLETE, finished_at=990.0)
+CONDITIONS = {
+    'not up yet': (RUNNING, TRAVERSAL, (False, 'NotYet', 900.0), (True, 'Update', 900.0)),
+    'up, leftovers go': (RUNNING, UP, (True, 'InService', 950.0), (True, 'RemovingLeftovers', 950.0)),
+    'complete': (AT_REST, OVER, (True, 'InService', 950.0), (False, 'Complete', 990.0)),
+    'a leftover stays': (
+        replace(AT_REST, status=Status.FAILED),
+        replace(OVER, status=TraversalStatus.FAILED, failed_phase=Phase.CLEANUP),
+        (True, 'InService', 950.0),
+        (False, 'Failed', 990.0),
+    ),
+    'failed': (
+        replace(RUNNING, status=Status.FAILED),
+        replace(FAILED, finished_at=960.0),
+        (False, 'UpdateFailed', 960.0),
+        (False, 'Failed', 960.0),
+    ),
+    'makes no progress': (
+        RUNNING,
+        replace(TRAVERSAL, stalled_at=940.0),
+        (False, 'NotYet', 900.0),
+        (False, 'Stalled', 940.0),
+    ),
+    'being cancelled': (
+        RUNNING,
+        replace(TRAVERSAL, status=TraversalStatus.CANCELLING),
+        (False, 'NotYet', 900.0),
+        (True, 'Cancelling', None),
+    ),
+    'suspended': (
+        replace(AT_REST, action=Action.SUSPEND),
+        replace(OVER, action=Action.SUSPEND),
+        (False, 'Suspended', 900.0),
+        (False, 'Complete', 990.0),
+    ),
+    'being checked': (
+        replace(RUNNING, action=Action.CHECK, last_good_template_id='T1'),
+        replace(TRAVERSAL, action=Action.CHECK),
+        (True, 'InService', None),
+        (True, 'Check', 900.0),
+    ),
+    'found broken': (
+        replace(AT_REST, action=Action.CHECK, status=Status.FAILED),
+        replace(OVER, action=Action.CHECK, status=TraversalStatus.FAILED),
+        (False, 'CheckFailed', 990.0),
+        (False, 'Failed', 990.0),
+    ),
+    'resumed, never up': (
+        replace(RUNNING, action=Action.RESUME, status=Status.FAILED),
+        replace(OVER, action=Action.RESUME, status=TraversalStatus.FAILED),
+        (False, 'NeverInService', 900.0),
+        (False, 'Failed', 990.0),
+    ),
+    'being deleted': (
+        replace(RUNNING, action=Action.DELETE),
+        replace(UP, action=Action.DELETE),
+        (False, 'Deleting', 900.0),
+        (True, 'RemovingLeftovers', 950.0),
+    ),
+}
+
+
+@pytest.mark.parametrize('case', CONDITIONS)
+def test_a_stack_says_whether_all_is_up_and_whether_it_gets_on(case):
+    stack, traversal, ready, progressing = CONDITIONS[case]
+    found = {each.type: (each.holds, each.reason, each.since) for each in conditions(stack, traversal)}
+    assert found == {'Ready': ready, 'Progressing': progressing}
+    assert conditions(stack, None) == ()
 
 
 def test_nothing_in_service_is_no_template_to_come_back_to():

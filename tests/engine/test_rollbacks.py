@@ -8,7 +8,7 @@ from convergence import errors
 from convergence.engine.preview.preview import Previews
 from convergence.engine.reads.history import HistoryReads
 from convergence.resources.contract import FinalFailure
-from tests.reality import fails
+from tests.reality import fails, goes_on
 
 FIRST = {'a': {'value': 'x'}, 'b': {'value': 'x', 'after': ['a']}}
 SECOND = {'a': {'value': 'y'}, 'c': {'value': 'y', 'after': ['a']}}
@@ -72,10 +72,17 @@ def test_after_a_failure_the_stack_goes_back_to_what_was_last_complete(harness):
 def test_while_only_leftovers_are_removed_the_way_back_is_open(harness):
     """A cancel with rollback has nothing to take back by then."""
     stack = harness.created(FIRST)
+    harness.reality.always['delete', 'b'] = goes_on()
     harness.update(stack, SECOND)
     while harness.stack(stack).last_good_template_id != harness.stack(stack).template_id:
         harness.deliver()
     assert harness.state(stack) == 'UPDATE_IN_PROGRESS'
+    told = 'Stack UPDATE: everything wanted is up; still to be removed: b'
+    assert (
+        harness.stack(stack).status_reason
+        == [each for each in harness.reader.events(stack) if each.resource_name is None][-1].reason
+        == told
+    )
     with pytest.raises(errors.NotSupported, match='in service already'):
         harness.cancel(stack, rollback=True)
     back(harness, stack)

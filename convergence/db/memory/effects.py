@@ -139,6 +139,12 @@ def _keep_item(draft: Draft, effect: effects.KeepItem) -> None:
     draft.put('snapshot_item', (effect.item.snapshot_id, effect.item.resource_id), effect.item)
 
 
+def _note_in_service(draft: Draft, effect: effects.NoteInService) -> None:
+    traversal = draft.get('traversal', effect.traversal_id)
+    if traversal is not None:
+        draft.put('traversal', effect.traversal_id, replace(traversal, in_service_at=effect.at))
+
+
 def _stall_traversal(draft: Draft, effect: effects.StallTraversal) -> None:
     traversal = draft.get('traversal', effect.traversal_id)
     if traversal is not None:
@@ -301,6 +307,7 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.EndTraversal: _end_traversal,
     effects.BeginCancel: _begin_cancel,
     effects.NoteFailure: _note_failure,
+    effects.NoteInService: _note_in_service,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
     effects.TellParent: _tell_parent,

@@ -126,7 +126,11 @@ def _last_node(look: Look, scope: LastNode) -> NodeView:
     look.over()
     node, traversal, stack, now = look.node(scope.traversal_id, scope.number)
     require_lock(held, stack)
-    return NodeView(now, node, traversal, stack)
+    leftovers: tuple[str, ...] = ()
+    if node.phase is Phase.IN_SERVICE and traversal.template_id is not None:
+        rows = [row for row in look.tables.resources_of(stack.id) if row.template_id != traversal.template_id]
+        leftovers = tuple(sorted(row.name for row in rows))[:50]
+    return NodeView(now, node, traversal, stack, leftovers=leftovers)
 
 
 def _held_resource(look: Look, scope: HeldResource) -> FinishView:

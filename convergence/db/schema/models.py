@@ -102,6 +102,7 @@ TRAVERSAL = Table(
     Column('cause', LONG_TEXT, nullable=False),
     Column('left_rows', Series, nullable=False),
     Column('for_parent', Boolean, nullable=False),
+    Column('in_service_at', Double),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),

@@ -133,6 +133,11 @@ NOTE_FAILURE = (
 STALL_TRAVERSAL = (
     by_key(update(TRAVERSAL), TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(stalled_at=bindparam('since'))
 )
+NOTE_IN_SERVICE = (
+    by_key(update(TRAVERSAL), TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('key'))
+    .values(in_service_at=bindparam('noted_at'))
+)
 CLEAR_HOOK = (
     by_key(update(RESOURCE), RESOURCE)
     .where(RESOURCE.c.id == bindparam('key'))
@@ -267,6 +272,10 @@ def _begin_cancel(connection: Connection, effect: effects.BeginCancel, ready: Re
 
 def _note_failure(connection: Connection, effect: effects.NoteFailure, ready: Ready) -> None:
     connection.execute(NOTE_FAILURE, {'key': effect.traversal_id, 'said': effect.said, 'name': effect.name})
+
+
+def _note_in_service(connection: Connection, effect: effects.NoteInService, ready: Ready) -> None:
+    connection.execute(NOTE_IN_SERVICE, {'key': effect.traversal_id, 'noted_at': effect.at})
 
 
 def _stall_traversal(connection: Connection, effect: effects.StallTraversal, ready: Ready) -> None:
@@ -427,6 +436,7 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.EndTraversal: _end_traversal,
     effects.BeginCancel: _begin_cancel,
     effects.NoteFailure: _note_failure,
+    effects.NoteInService: _note_in_service,
     effects.StallTraversal: _stall_traversal,
     effects.CountEvent: _count_event,
     effects.TellParent: _tell_parent,

@@ -41,6 +41,14 @@ CHUNK = 500
 _NO_LIMIT = 2**62
 
 
+READ_LEFTOVERS = (
+    select(RESOURCE.c.name)
+    .where(RESOURCE.c.stack_id == bindparam('stack'), RESOURCE.c.template_id.is_distinct_from(bindparam('template')))
+    .order_by(RESOURCE.c.name)
+    .limit(50)
+)
+
+
 def columns(table: Table, kind: type[Any]) -> list[Any]:
     """The columns that make up a row value, in the order of its fields."""
     return [table.c[field.name] for field in fields(kind) if field.metadata.get('stored', True)]
@@ -268,7 +276,11 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     held = connection.execute(LOCK_STACK_OF_TRAVERSAL, {'traversal': scope.traversal_id}).first()
     node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
     require_lock(held, stack)
-    return NodeView(now, node, traversal, stack)
+    leftovers: tuple[str, ...] = ()
+    if node.phase is Phase.IN_SERVICE and traversal.template_id is not None:
+        found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
+        leftovers = tuple(found.scalars())
+    return NodeView(now, node, traversal, stack, leftovers=leftovers)
 
 
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:

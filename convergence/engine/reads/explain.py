@@ -155,6 +155,7 @@ def traversal_document(traversal: Traversal, now: float) -> Document:
         'status': traversal.status.value,
         'started_at': formats.moment(traversal.started_at),
         'finished_at': formats.moment(traversal.finished_at),
+        'in_service_at': formats.moment(traversal.in_service_at),
         'deadline': formats.moment(traversal.deadline),
         'deadline_in_s': None if over else round(traversal.deadline - now, 3),
         'rollback_on_failure': traversal.rollback_on_failure,

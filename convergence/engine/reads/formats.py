@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from convergence import template
+from convergence.core.conditions import Condition
 from convergence.core.model import Action, Json
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.queries.roster import Service
@@ -97,6 +98,18 @@ def stack_details(stack: Stack, compiled: template.Compiled | None) -> Document:
 def described(compiled: template.Compiled) -> str:
     """What a template says it is for."""
     return compiled.description or 'No description'
+
+
+def condition(found: Condition) -> Document:
+    """One condition of a stack."""
+    return {
+        'type': found.type.value,
+        'status': 'True' if found.holds else 'False',
+        'reason': found.reason,
+        'message': found.message,
+        'since': moment(found.since),
+        'traversal_id': found.traversal_id,
+    }
 
 
 def _identity_parameters(stack: Stack) -> Mapping[str, template.Parameter]:

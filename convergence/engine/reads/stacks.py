@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from convergence import errors, template
+from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackFilter, StackReader
 from convergence.engine.caller import Caller
@@ -71,6 +72,8 @@ class StackReads(Reading[StackReader]):
         stack = self._stack(context, stack_identity)
         compiled = self._compiled(stack)
         document = formats.stack_details(stack, compiled)
+        current = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
+        document['conditions'] = [formats.condition(each) for each in conditions(stack, current)]
         if resolve_outputs and stack.deleted_at is None:
             document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])
             document.update(self._damage(stack))
