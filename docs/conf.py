@@ -33,7 +33,7 @@ default_role = 'code'
 nitpicky = True
 nitpick_ignore_regex = [
     # Names of the standard library and of other packages: their references are on other sites.
-    ('py:.*', r'(?:typing|collections|dataclasses|enum|datetime|pathlib|oslo_\w+)\..*'),
+    ('py:.*', r'(?:typing|collections|dataclasses|enum|datetime|importlib|pathlib|oslo_\w+)\..*'),
     # What signatures name of the engine's own modules, which have no page; and variables of types.
     ('py:.*', r'convergence\.(?:core|template|resources|testing|engine|errors|worker|concurrency)\..*'),
     ('py:.*', r'[A-Z]\w*|bool \| int .*'),
