@@ -62,7 +62,7 @@ def settings(directory: Path) -> Settings:
         state_dir=directory,
         database=DatabaseSettings(f'sqlite:///{directory}/convergence.sqlite', max_retries=0),
         transport=TransportSettings(),
-        engine=EngineSettings(sweep_interval_s=0.2),
+        engine=EngineSettings(sweep_interval_s=0.2, cancel_patience_s=0.5),
         worker=WorkerSettings(workers=2, poll_interval_min_s=0.01, poll_interval_max_s=0.05),
         limits=LimitSettings(),
         local_provider=LocalProviderSettings(True, directory / 'local', {}),
