@@ -67,7 +67,7 @@ class ResourceChange(TypedDict, total=False):
     retry: Retry | None
     deadline: float | None
     crash_count: int
-    heard: int
+    polled_event_count: int
     hook: Hook | None
     hook_traversal_id: str | None
     nothing_made: bool

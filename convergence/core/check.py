@@ -75,7 +75,7 @@ def _sleeps(view: NodeView, resource: Resource) -> bool:
 
     What an older traversal has parked is looked at now: its timers name nodes that nobody visits any more.
     """
-    if resource.wake_at is None or resource.wake_at <= view.now or resource.events != resource.heard:
+    if resource.wake_at is None or resource.wake_at <= view.now or resource.event_count != resource.polled_event_count:
         return False
     return resource.traversal_id == view.traversal.id
 

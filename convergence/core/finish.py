@@ -357,13 +357,13 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
 
 def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked | Postponed) -> Decision[End]:
     """The action waits in its row. What has happened since it was claimed may be what it waits for."""
-    unheard = resource.events != claim.resource.events
+    unheard = resource.event_count != claim.resource.event_count
     changes: ResourceChange = {
         **_free(),
         **_known(result.physical_id, result.data),
         'progress': result.progress,
         'wake_at': view.now if unheard else view.now + result.after_s,
-        'heard': claim.resource.events,
+        'polled_event_count': claim.resource.event_count,
         'crash_count': 0,
     }
     changes |= _again(resource, claim, result) if isinstance(result, Postponed) else {'retry': None}

@@ -270,8 +270,8 @@ class Resource:
     :param retry: set while a call that failed for the moment is repeated.
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
     :param crash_count: how many workers in a row have died in the middle of the present action.
-    :param events: how many things have happened, to it or to what it waits for, since it was made.
-    :param heard: how many of them were known when it was last polled; while there are more it does not sleep.
+    :param event_count: how many things have happened, to it or to what it waits for, since it was made.
+    :param polled_event_count: how many of them were known when it was last polled; while there are more it does not sleep.
     :param hook: where the row was last paused, and `hook_traversal_id` the traversal for which.
     :param revocation: a text made by chance when its signal addresses were revoked last; empty where they never were.
         Whoever revokes them writes this and nothing else.
@@ -311,8 +311,8 @@ class Resource:
     retry: Retry | None = None
     deadline: float | None = None
     crash_count: int = 0
-    events: int = 0
-    heard: int = 0
+    event_count: int = 0
+    polled_event_count: int = 0
     hook: Hook | None = None
     hook_traversal_id: str | None = None
     cleared: Hook | None = None

@@ -129,7 +129,7 @@ class FencedWrites(Invariant):
         change = step.resources[effect.resource_id]
         if change.before is None or change.after is None:
             return
-        own = {'events', 'cleared', 'cleared_traversal_id', 'revocation'}
+        own = {'event_count', 'cleared', 'cleared_traversal_id', 'revocation'}
         others = [
             each.name
             for each in fields(change.after)

@@ -137,7 +137,7 @@ def test_a_plan_writes_the_rows_that_it_locks_where_a_lock_ends_at_its_server(en
     written: list[str] = []
 
     def note(connection: Any, cursor: Any, text: str, *rest: Any) -> None:
-        if text.startswith(('UPDATE stack SET planned', 'UPDATE resource SET planned')):
+        if text.startswith(('UPDATE stack SET lock_count', 'UPDATE resource SET lock_count')):
             written.append(text.split()[1])
 
     event.listen(engine, 'before_cursor_execute', note)

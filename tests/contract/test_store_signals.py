@@ -47,7 +47,7 @@ def test_signals_keep_their_order_and_change_nothing_of_a_held_row(backend):
     for number, details in enumerate((None, {'a': [1]}, 'text')):
         backend.write(InsertSignal(signal(number, details=details)), CountEvent('R'))
     backend.write(InsertSignal(signal(9, 'Z')))
-    assert backend.resource() == replace(RESOURCE, events=RESOURCE.events + 3)
+    assert backend.resource() == replace(RESOURCE, event_count=RESOURCE.event_count + 3)
     found = backend.reader.signals(['R', 'Z', 'NO'])
     assert [(name, each.id, each.details) for name, each in found] == [
         ('r', 'I0', None),

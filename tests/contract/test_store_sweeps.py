@@ -150,12 +150,12 @@ def test_rows_that_nobody_ends_at_their_deadline_are_found(backend):
 
 
 def test_a_sleeping_row_to_which_something_has_happened_is_awake(backend):
-    asleep = replace(FREE, wake_at=4e9, events=1, heard=1, traversal_id='V')
+    asleep = replace(FREE, wake_at=4e9, event_count=1, polled_event_count=1, traversal_id='V')
     backend.fill(resources=(asleep,), nodes=(NODES[0],))
     assert backend.sweeps.unattended(OLD, 10) == []
     backend.write(CountEvent('R'))
     assert numbers(backend.sweeps.unattended(OLD, 10)) == [0]
-    assert backend.resource() == replace(asleep, events=2)
+    assert backend.resource() == replace(asleep, event_count=2)
 
 
 # --- traversals -------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from convergence.core.rows import Node, Resource, Stack
 
 NEVER = {
     # What a row is and where it comes from; what is counted, or cleared, by whoever does not hold the row.
-    Stack: {'id', 'name', 'project_id', 'created_at', 'request_key', 'request_digest', 'root_id', 'nested_depth'},
+    Stack: {'id', 'name', 'project_id', 'created_at', 'request_key', 'request_digest'},
     Resource: {'id', 'stack_id', 'name', 'created_at', 'replaces', 'damaged'}
-    | {'events', 'cleared', 'cleared_traversal_id', 'revocation'},
+    | {'event_count', 'cleared', 'cleared_traversal_id', 'revocation'},
 }
 
 

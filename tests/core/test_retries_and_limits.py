@@ -220,19 +220,19 @@ def test_what_kills_every_worker_that_cancels_it_is_deleted_without_that():
 
 
 def test_what_happens_before_an_action_is_parked_wakes_it_at_once():
-    made = claim(Step.CREATE, Action.CREATE, held(replace(BACKING_OFF, retry=None, events=4)))
-    missed = replace(made.resource, events=5)
+    made = claim(Step.CREATE, Action.CREATE, held(replace(BACKING_OFF, retry=None, event_count=4)))
+    missed = replace(made.resource, event_count=5)
     decision = finish(finish_view(made, resource=missed), made, Parked({}, 30.0), worker())
-    assert (changes(decision)['wake_at'], changes(decision)['heard']) == (NOW, 4)
+    assert (changes(decision)['wake_at'], changes(decision)['polled_event_count']) == (NOW, 4)
     assert ('V1', 3) in decision.wake
     quiet = finish(finish_view(made), made, Parked({}, 30.0), worker())
     assert (changes(quiet)['wake_at'], quiet.wake) == (NOW + 30.0, ())
 
 
 def test_what_happens_while_an_action_is_parked_ends_its_sleep():
-    asleep = replace(BACKING_OFF, retry=None, progress={}, wake_at=NOW + 30.0, events=5, heard=5)
+    asleep = replace(BACKING_OFF, retry=None, progress={}, wake_at=NOW + 30.0, event_count=5, polled_event_count=5)
     assert begin(node_view(resource=asleep), worker(), never).verdict.step is Step.WAIT
-    assert begin(node_view(resource=replace(asleep, events=6)), worker(), never).verdict.step is Step.RESUME
+    assert begin(node_view(resource=replace(asleep, event_count=6)), worker(), never).verdict.step is Step.RESUME
 
 
 # --- stacks at rest -------------------------------------------------------------------------------------------

@@ -154,14 +154,14 @@ def _stall_traversal(draft: Draft, effect: effects.StallTraversal) -> None:
 def _count_event(draft: Draft, effect: effects.CountEvent) -> None:
     row = draft.get('resource', effect.resource_id)
     if row is not None:
-        draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
+        draft.put('resource', effect.resource_id, replace(row, event_count=row.event_count + 1))
 
 
 def _tell_parent(draft: Draft, effect: effects.TellParent) -> None:
     row = draft.get('resource', effect.resource_id)
     if row is None:
         return
-    draft.put('resource', effect.resource_id, replace(row, events=row.events + 1))
+    draft.put('resource', effect.resource_id, replace(row, event_count=row.event_count + 1))
     stack = draft.get('stack', row.stack_id)
     nodes = draft.tables.node.get(stack.traversal_id or '', {}) if stack is not None else {}
     draft.ready += [

@@ -77,7 +77,7 @@ def _is_free(tables: Tables, node: Node, now: float) -> bool:
         return True
     if row.waits_at(node.traversal_id):
         return False
-    awake = row.wake_at is None or row.wake_at <= now or row.events != row.heard
+    awake = row.wake_at is None or row.wake_at <= now or row.event_count != row.polled_event_count
     return row.owner is None and (awake or row.traversal_id != node.traversal_id)
 
 

@@ -116,7 +116,7 @@ _READY_AND_FREE = (
         or_(
             RESOURCE.c.wake_at.is_(None),
             RESOURCE.c.wake_at <= database_now(),
-            RESOURCE.c.events != RESOURCE.c.heard,
+            RESOURCE.c.event_count != RESOURCE.c.polled_event_count,
             # What an older traversal has parked does not sleep for this one: see `convergence.core.check`.
             RESOURCE.c.traversal_id.is_distinct_from(SYNC_POINT.c.traversal_id),
         ),

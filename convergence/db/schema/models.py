@@ -56,7 +56,7 @@ STACK = Table(
     Column('type_rules', Figures),
     Column('credentials_id', ID, index=True),
     Column('previous_good_template_id', ID),
-    Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
+    Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
     Index('ix_stack_project_id_created_at', 'project_id', 'created_at'),
@@ -166,15 +166,15 @@ RESOURCE = Table(
     Column('retry', Valued(Retry, lenient=True)),
     Column('deadline', Double),
     Column('crash_count', Integer, nullable=False),
-    Column('events', Integer, nullable=False),
-    Column('heard', Integer, nullable=False),
+    Column('event_count', Integer, nullable=False),
+    Column('polled_event_count', Integer, nullable=False),
     Column('hook', Word(Hook)),
     Column('hook_traversal_id', ID),
     Column('cleared', Word(Hook)),
     Column('cleared_traversal_id', ID),
     Column('nothing_made', Boolean, nullable=False),
     Column('revocation', String(64), nullable=False),
-    Column('planned', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
+    Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
     **OPTIONS,

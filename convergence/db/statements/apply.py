@@ -150,7 +150,9 @@ REVOKE_ADDRESSES = (
 )
 FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
 COUNT_EVENT = (
-    by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(events=RESOURCE.c.events + 1)
+    by_key(update(RESOURCE), RESOURCE)
+    .where(RESOURCE.c.id == bindparam('key'))
+    .values(event_count=RESOURCE.c.event_count + 1)
 )
 DOUBT = by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(digest=None)
 PARENT_OF = (

@@ -115,11 +115,11 @@ LOCK_RESOURCE = (
 # whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
 # the goal before, and change what the plan takes for settled. And who finds, on a server that lags, no row for what it
 # has made would store another one: two rows of one object, of which the one would be removed with the other's.
-WRITE_STACK = update(STACK).where(STACK.c.id == bindparam('stack_id')).values(planned=STACK.c.planned + 1)
+WRITE_STACK = update(STACK).where(STACK.c.id == bindparam('stack_id')).values(lock_count=STACK.c.lock_count + 1)
 WRITE_RESOURCES = (
     update(RESOURCE)
     .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
-    .values(planned=RESOURCE.c.planned + 1)
+    .values(lock_count=RESOURCE.c.lock_count + 1)
 )
 LOCK_RESOURCE_OF_NODE = (
     by_key(select(*RESOURCE_COLUMNS), RESOURCE)
