@@ -8,6 +8,7 @@ from itertools import pairwise
 from convergence.db import scopes
 from convergence.db.schema.models import METADATA
 from tests.architecture.source import PACKAGE, ROOT
+from tests.architecture.writers import written
 
 PAGE = (ROOT / 'docs' / 'data-model.rst').read_text(encoding='utf-8')
 SECTION = re.compile(r'^(\w+)\n=+\n', re.MULTILINE)
@@ -40,6 +41,17 @@ def test_each_column_has_a_meaning_and_writers_that_know_it():
             assert meaning and writers, f'{table}.{column}'
             strange += [f'{table}.{column}: {writer}' for writer in writers if not knows(writer, column)]
     assert strange == [], 'these modules are not there, or name no such column'
+
+
+def test_whoever_writes_a_column_in_the_core_is_named():
+    columns, found = described(), written()
+    assert found['resource', 'owner'] > {'core/finish'}, 'the search finds nothing any more'
+    unsaid = {
+        f'{table}.{column}: {", ".join(sorted(modules - set(columns[table][column][1])))}'
+        for (table, column), modules in found.items()
+        if modules - set(columns[table][column][1])
+    }
+    assert unsaid == set()
 
 
 def knows(module: str, column: str) -> bool:

@@ -66,6 +66,13 @@ def test_a_document_is_well_formed_and_its_links_lead_somewhere(name):
     assert dead == []
 
 
+def test_contributors_are_told_what_to_run_for_each_package():
+    text = (ROOT / 'CONTRIBUTING.rst').read_text(encoding='utf-8')
+    packages = {path.parent.name for path in (ROOT / 'convergence').glob('*/__init__.py')} - {'migrations'}
+    assert packages - set(re.findall(r'^``convergence/(\w+)``', text, re.MULTILINE)) == set()
+    assert [name for name in re.findall(r'\btests/[\w./]*\w', text) if not (ROOT / name).exists()] == []
+
+
 def test_every_document_can_be_reached_from_the_index():
     seen, todo = set(), [ROOT / 'docs' / 'index.rst']
     while todo:
