@@ -271,7 +271,8 @@ class Resource:
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
     :param crash_count: how many workers in a row have died in the middle of the present action.
     :param event_count: how many things have happened, to it or to what it waits for, since it was made.
-    :param polled_event_count: how many of them were known when it was last polled; while there are more it does not sleep.
+    :param polled_event_count: how many of them were known when it was last polled; while there are more it does not
+        sleep.
     :param hook: where the row was last paused, and `hook_traversal_id` the traversal for which.
     :param revocation: a text made by chance when its signal addresses were revoked last; empty where they never were.
         Whoever revokes them writes this and nothing else.
