@@ -24,7 +24,7 @@ from convergence.core.decide import (
 )
 from convergence.core.digest import digest, repeatable
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
-from convergence.core.hooks import is_gone, is_past_the_last, pause_before
+from convergence.core.hooks import is_gone, is_past_the_last, pause_before, pauses_at_all
 from convergence.core.model import (
     PERFORMED,
     Action,
@@ -213,7 +213,9 @@ def _carry_out(
     if disposition is Disposition.REFUSE:
         return refuse(view, worker, resource, ruling.reason)
     if disposition is Disposition.KEEP:
-        return _keep(view, worker, resource, pending)
+        pauses = pauses_at_all(view.traversal.action)
+        paused = pause_before(view, worker, resource, Action.UPDATE) if pauses else None
+        return paused or _keep(view, worker, resource, pending)
     if disposition is Disposition.ADOPT:
         external_id = pending.definition.external_id
         taken: ResourceChange = {} if external_id is None else {'physical_id': external_id}

@@ -18,6 +18,8 @@ from convergence.core.views import FinishView, NodeView
 
 _PAUSED = frozenset({Action.CREATE, Action.UPDATE, Action.RESTORE})
 """The operations in which a resource pauses when it is made or changed."""
+_PAUSED_UNCHANGED = frozenset({Action.UPDATE, Action.RESTORE})
+"""The operations in which a resource pauses at ``pre-update`` whether anything of it changes or not."""
 AFTER = frozenset({Hook.POST_CREATE, Hook.POST_UPDATE})
 
 
@@ -41,6 +43,11 @@ def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Act
         return Decision(StepDecision(Step.PAUSE), effects)
     follower = (node.traversal_id, node.next_in_backlog)
     return Decision(StepDecision(Step.PAUSE), (*effects, NotifyNode(*follower)), (follower,))
+
+
+def pauses_at_all(action: Action) -> bool:
+    """Whether an operation pauses at ``pre-update`` also where nothing changes."""
+    return action in _PAUSED_UNCHANGED
 
 
 def hook_after(view: FinishView, claim: Claim) -> Hook | None:

@@ -25,6 +25,7 @@ from convergence.core.effects import (
     UpdateStack,
 )
 from convergence.core.graph import Graph, Key
+from convergence.core.hooks import pauses_at_all
 from convergence.core.model import (
     DISPATCH_WINDOW,
     PERFORMED,
@@ -32,6 +33,7 @@ from convergence.core.model import (
     Action,
     Definition,
     Goal,
+    Hook,
     Json,
     NodeStatus,
     Output,
@@ -145,7 +147,8 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         if name not in chosen and not backwards
     }
     rows = {**chosen, **made}
-    finished = {} if planner.visit_unchanged or request.performs else unchanged(request.goal, chosen)
+    visited = planner.visit_unchanged or request.performs
+    finished = {} if visited else unchanged(request.goal, chosen, pauses=pauses_at_all(request.action))
     whole = _whole(view, chosen, request)
     whole.remove(_visited_already(whole, chosen, finished))
     graph.close(whole)
@@ -280,16 +283,20 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
     )
 
 
-def unchanged(goal: Goal, chosen: Mapping[str, Resource]) -> dict[str, Output]:
+def unchanged(goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False) -> dict[str, Output]:
     """The resources for which there is nothing to do, with their outputs.
 
     A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
     requires is unchanged, and it would be made from just what it was made from.
+
+    :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
     """
     finished: dict[str, Output] = {}
     for name in _requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
         if row is None or row.owner or row.status is not Status.COMPLETE or row.action in _NOT_UP:
+            continue
+        if pauses and Hook.PRE_UPDATE in definition.hooks:
             continue
         if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
             continue

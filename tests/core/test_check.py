@@ -331,6 +331,24 @@ def test_a_deletion_in_progress_is_resumed():
     assert events(decision) == []
 
 
+@pytest.mark.parametrize(
+    ('action', 'step'), [(Action.UPDATE, Step.PAUSE), (Action.RESTORE, Step.PAUSE), (Action.CREATE, Step.NOTHING)]
+)
+def test_an_update_pauses_before_a_resource_whether_it_changes_it_or_not(action, step):
+    """And goes on once the hook is cleared."""
+    node = replace(NODE, definition=replace(DEFINITION, hooks=(Hook.PRE_UPDATE,)))
+    traversal = replace(TRAVERSAL, action=action)
+    assert begin(node_view(node, traversal=traversal), worker(), SAME).verdict.step is step
+    cleared = replace(
+        MADE,
+        hook=Hook.PRE_UPDATE,
+        hook_traversal_id='V1',
+        cleared=Hook.PRE_UPDATE,
+        cleared_traversal_id='V1',
+    )
+    assert begin(node_view(node, cleared, traversal=traversal), worker(), SAME).verdict.step is Step.NOTHING
+
+
 CANCELLED_PATIENTLY = replace(TRAVERSAL, status=TraversalStatus.CANCELLING)
 BUSY = replace(MADE, status=Status.IN_PROGRESS, pending=PENDING, progress={'x': 1}, traversal_id='V1')
 

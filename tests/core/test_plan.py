@@ -14,7 +14,7 @@ from convergence.core.effects import (
     UpdateResources,
     UpdateStack,
 )
-from convergence.core.model import Action, Goal, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.model import Action, Goal, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.plan import choose, plan, unchanged
 from tests.core.build import (
     NOW,
@@ -122,6 +122,13 @@ def test_rows_that_nobody_wants_are_not_chosen():
 def still_the_same(wanted, rows, **asked):
     """Names of what is unchanged."""
     return sorted(unchanged(Goal(wanted, asked), {each.name: each for each in rows}))
+
+
+def test_what_pauses_before_an_update_is_visited_by_it():
+    wanted = {'a': replace(definition('a'), hooks=(Hook.PRE_UPDATE,))}
+    rows = {'a': row('A', definition=wanted['a'], digest=digest(wanted['a'], {}))}
+    assert list(unchanged(Goal(wanted), rows)) == ['a']
+    assert unchanged(Goal(wanted), rows, pauses=True) == {}
 
 
 def test_what_was_made_from_the_same_is_unchanged():

@@ -98,12 +98,16 @@ def test_an_update_and_a_replacement_pause_before_and_after(harness, changed):
     harness.assert_quiet()
 
 
-def test_what_does_not_change_does_not_pause(harness):
+def test_an_update_pauses_before_what_does_not_change_and_not_after_it(harness):
     stack = create(harness, CHAIN, {})
     harness.run()
     update(harness, stack, CHAIN, hooked(a=['pre-update', 'post-update'], b='pre-create'))
     harness.run()
+    assert told(harness, stack, 'a')[-1] == ('CREATE_COMPLETE', 'UPDATE paused until Hook pre-update is cleared')
+    clear(harness, stack, 'a', 'pre-update')
+    harness.run()
     harness.assert_converged(stack, {'a': 'x', 'b': 'x'}, 'UPDATE_COMPLETE')
+    assert harness.reality.order('update') == []
 
 
 def test_a_deletion_pauses_before_and_after(harness):
