@@ -87,7 +87,8 @@ def event(base: str, document: Mapping[str, Any], *, with_detail: bool = False) 
     ]
     if document.get('root_stack_id'):
         links.append(link(base, document['root_stack_id'], 'root_stack'))
-    names = (*_EVENT_FIELDS, *(_EVENT_DETAILS if with_detail else ()))
+    place = ('stack_path',) if 'stack_path' in document else ()
+    names = (*_EVENT_FIELDS, *place, *(_EVENT_DETAILS if with_detail else ()))
     return {
         'id': event_id,
         'links': links,

@@ -17,7 +17,7 @@ from convergence.cli.progress import Line, Mood, OperationProgress
 STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
 WAITING, KEPT, NOT_BEGUN = 'waiting', 'unchanged', 'not begun'
 _STATE_WIDTH = len('ROLLBACK_IN_PROGRESS')
-_BRANCH, _LAST = ('├─ ', '|- '), ('└─ ', '`- ')
+_BRANCH, _LAST, _THROUGH = ('├─ ', '|- '), ('└─ ', '`- '), ('│  ', '|  ')
 
 
 class Display(Protocol):
@@ -82,17 +82,22 @@ class PlainLines:
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Print what has changed."""
         for line in changes:
-            text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type or "the stack":<30}  {line.state}'
-            if (line.mood is Mood.BAD and line.reason) or (not line.type and _news(line)):
+            kind = line.type or ('' if line.above else 'the stack')
+            text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {kind:<30}  {line.state}'
+            if (line.mood is Mood.BAD and line.reason) or (kind == 'the stack' and _news(line)):
                 text = f'{text}  {" ".join(line.reason.split())}'
             self._console.print(Text(harmless(text)), soft_wrap=True)
         for line in progress.lines:
             if progress.was_kept_from(line):
-                text = f'  {now_s:6.1f} s  {progress.title(line):<14}  {line.type:<30}  {NOT_BEGUN}'
+                text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {NOT_BEGUN}'
                 self._console.print(Text(harmless(text)), soft_wrap=True)
         if note and note != self._note:
             self._console.print(Text(f'  {now_s:6.1f} s  {note}'), soft_wrap=True)
         self._note = note
+
+
+def _placed(progress: OperationProgress, line: Line) -> str:
+    return f'{line.above}/{progress.title(line)}' if line.above else progress.title(line)
 
 
 def display_for(console: Console) -> Display:
@@ -112,15 +117,15 @@ def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = 
     shown.add_column(no_wrap=True, min_width=_STATE_WIDTH)
     shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')
     shown.add_column(no_wrap=True, style='dim', overflow='ellipsis')
-    done = sum(line.mood is Mood.GOOD for line in progress.lines)
-    counted = f'{done} of {len(progress.lines)}' if progress.lines else ''
+    own = [line for line in progress.lines if not line.depth]
+    done = sum(line.mood is Mood.GOOD for line in own)
+    counted = f'{done} of {len(own)}' if own else ''
     stack = progress.stack
     shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), Text(harmless(_news(stack))))
     chosen = choose(progress.lines, room)
     left_off = len(progress.lines) - len(chosen)
-    for number, line in enumerate(chosen, 1):
-        guide = (_LAST if number == len(chosen) and not left_off else _BRANCH)[plain]
-        title = Text.assemble((guide, 'dim'), harmless(progress.title(line)))
+    for number, line in enumerate(chosen):
+        title = Text.assemble((_guide(chosen, number, left_off, plain), 'dim'), harmless(progress.title(line)))
         took_s = line.took_s(now_s)
         shown.add_row(
             title,
@@ -132,6 +137,19 @@ def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = 
     if left_off:
         shown.add_row(Text(f'{_LAST[plain]}and {left_off} more', 'dim'), '', '', '', '')
     return shown
+
+
+def _guide(lines: Sequence[Line], number: int, left_off: int, plain: bool) -> str:
+    """What is drawn before a line: for each level whether another one of that level follows."""
+    drawn = ''
+    for depth in range(lines[number].depth + 1):
+        following = next((each.depth for each in lines[number + 1 :] if each.depth <= depth), None)
+        goes_on = following == depth or (depth == 0 and left_off > 0)
+        if depth == lines[number].depth:
+            drawn += (_BRANCH if goes_on else _LAST)[plain]
+        else:
+            drawn += _THROUGH[plain] if goes_on else '   '
+    return drawn
 
 
 def choose(lines: Sequence[Line], room: int) -> list[Line]:

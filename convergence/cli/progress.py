@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -31,6 +31,7 @@ class Mood(StrEnum):
 class Line:
     """One resource, or the stack itself, in the course of an operation. Times in seconds since the operation began.
 
+    :ivar above: the path of the nested stack that it is in: names of resources, with slashes; empty for none.
     :ivar state: for example ``CREATE_IN_PROGRESS``; empty while nothing has happened to the resource.
     """
 
@@ -41,6 +42,17 @@ class Line:
     reason: str = ''
     begun_s: float | None = None
     ended_s: float | None = None
+    above: str = ''
+
+    @property
+    def depth(self) -> int:
+        """In how many nested stacks the resource is."""
+        return self.above.count('/') + 1 if self.above else 0
+
+    @property
+    def path(self) -> str:
+        """The names that lead to the resource, with slashes."""
+        return f'{self.above}/{self.name}' if self.above else self.name
 
     @property
     def mood(self) -> Mood:
@@ -99,9 +111,14 @@ class OperationProgress:
         self.is_over = self.went_well = False
         self._scene = scene
         self._seen: set[str] = set()
-        wanted = {(name, Part.WANTED): Line(name, kind, Part.WANTED) for name, kind in scene.wanted.items()}
-        gone = {name: kind for name, kind in scene.existing.items() if name not in scene.wanted}
-        self._lines = wanted | {(name, Part.LEAVING): Line(name, kind, Part.LEAVING) for name, kind in gone.items()}
+        self._lines: dict[tuple[str, str, Part], Line] = {}
+        self._names: dict[str, dict[str, None]] = {}  # in the order to show, by the path of the stack
+        self._paths: dict[str, str] = {}  # by the name of the stack
+        for name, kind in scene.wanted.items():
+            self._line('', name, kind, Part.WANTED)
+        for name, kind in scene.existing.items():
+            if name not in scene.wanted:
+                self._line('', name, kind, Part.LEAVING)
         self._needed_by: dict[str, list[str]] = {}
         for name, required in scene.requires.items():
             for each in required:
@@ -109,20 +126,36 @@ class OperationProgress:
 
     @property
     def lines(self) -> list[Line]:
-        """The lines of all resources; an old object follows the one that replaces it."""
-        names = dict.fromkeys(name for name, _ in self._lines)
-        return [self._lines[key] for name in names for part in Part if (key := (name, part)) in self._lines]
+        """The lines of all resources of the stack; an old object follows the one that replaces it.
+
+        Those of a nested stack follow the resource whose object it is, while that one is at work, or if it has failed.
+        """
+        return self._inside('')
+
+    def _inside(self, above: str) -> list[Line]:
+        found = []
+        for name in self._names.get(above, ()):
+            own = [self._lines[key] for part in Part if (key := (above, name, part)) in self._lines]
+            found += own
+            if any(line.mood in (Mood.BUSY, Mood.BAD) for line in own):
+                found += self._inside(own[0].path)
+        return found
+
+    def _line(self, above: str, name: str, kind: str, part: Part) -> Line:
+        """The line of a resource, made where there is none."""
+        self._names.setdefault(above, {})[name] = None
+        return self._lines.setdefault((above, name, part), Line(name, kind, part, above=above))
 
     @property
     def width(self) -> int:
         """How long a title can become, in characters."""
-        names = [len(name) for name, _ in self._lines]
+        names = map(len, self._names.get('', ()))
         doubled = self._scene.wanted.keys() & self._scene.existing.keys()
         return max(names, default=0) + (len(OLD) if doubled else 0)
 
     def title(self, line: Line) -> str:
         """The name of a line, different from all others."""
-        doubled = line.part is Part.LEAVING and (line.name, Part.WANTED) in self._lines
+        doubled = line.part is Part.LEAVING and (line.above, line.name, Part.WANTED) in self._lines
         return f'{line.name}{OLD}' if doubled else line.name
 
     def end(self, *, well: bool) -> None:
@@ -134,7 +167,7 @@ class OperationProgress:
 
     def was_kept_from(self, line: Line) -> bool:
         """Whether an operation that has failed was to do something with a resource, and has not begun to."""
-        was_meant = line.part is Part.LEAVING or line.name in self._scene.planned
+        was_meant = line.part is Part.LEAVING or (not line.above and line.name in self._scene.planned)
         return self.is_over and not self.went_well and not line.state and was_meant
 
     def waits_for(self, line: Line) -> list[str]:
@@ -151,7 +184,7 @@ class OperationProgress:
                 continue
             seen.add(name)
             waiting += edges.get(name, ())
-            other = self._lines.get((name, line.part))
+            other = self._lines.get(('', name, line.part))
             if other is not None and other.mood in (Mood.BUSY, Mood.BAD):
                 found[other.mood].append(name)
             elif other is not None and self._is_next(other, edges):
@@ -162,7 +195,7 @@ class OperationProgress:
         """Whether nothing keeps a resource from its turn that has not come yet."""
         if line.mood is not Mood.WAITING or (line.part is Part.WANTED and line.name not in self._scene.planned):
             return False
-        others = (self._lines.get((name, line.part)) for name in edges.get(line.name, ()))
+        others = (self._lines.get(('', name, line.part)) for name in edges.get(line.name, ()))
         return all(other is None or other.mood is Mood.GOOD for other in others)
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
@@ -175,7 +208,8 @@ class OperationProgress:
             self.last_event = str(event['id'])
             if self.last_event not in self._seen:
                 self._seen.add(self.last_event)
-                changes.append(self._apply(event, now_s))
+                changed = self._apply(event, now_s)
+                changes += [changed] if changed is not None else []
         return changes
 
     def is_about_the_stack(self, event: Mapping[str, Any]) -> bool:
@@ -183,13 +217,28 @@ class OperationProgress:
         scene = self._scene
         return (event['resource_name'], event['physical_resource_id']) == (scene.stack_name, scene.stack_id)
 
-    def _apply(self, event: Mapping[str, Any], now_s: float) -> Line:
-        name, state = str(event['resource_name']), str(event['resource_status'])
+    def _above(self, event: Mapping[str, Any]) -> str | None:
+        """The path of the stack in which an event has happened; None where nobody knows it any more.
+
+        None also for what happens to a nested stack itself: its resource says the same.
+        """
+        stack, path = str(event.get('stack_name') or self._scene.stack_name), event.get('stack_path')
+        if path:
+            self._paths[stack] = str(path)
+        if path == '' or stack == self._scene.stack_name:
+            return ''
+        return None if event['resource_name'] == stack else self._paths.get(stack)
+
+    def _apply(self, event: Mapping[str, Any], now_s: float) -> Line | None:
+        state = str(event['resource_status'])
         if self.is_about_the_stack(event):
             line = self.stack
         else:
+            name, above = str(event['resource_name']), self._above(event)
+            if above is None:
+                return None
             part = Part.LEAVING if state.startswith('DELETE_') else Part.WANTED
-            kind = self._scene.wanted.get(name) or self._scene.existing.get(name, '')
-            line = self._lines.setdefault((name, part), Line(name, kind, part))
+            kind = '' if above else self._scene.wanted.get(name) or self._scene.existing.get(name, '')
+            line = self._line(above, name, kind, part)
         line.enter(state, str(event.get('resource_status_reason') or ''), now_s)
-        return Line(line.name, line.type, line.part, line.state, line.reason, line.begun_s, line.ended_s)
+        return replace(line)

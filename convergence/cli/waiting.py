@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +16,9 @@ from convergence.cli.exits import CommandFailed, ExitCode
 from convergence.cli.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
 from convergence.cli.output import ResultPrinter, harmless, mood
 from convergence.cli.progress import Scene
+
+ALL_LEVELS = 100
+"""More than stacks are ever nested."""
 
 Command = TypeVar('Command', bound=Callable[..., Any])
 
@@ -40,7 +44,7 @@ def waitable(command: Command) -> Command:
 def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: float | None) -> Ending | None:
     """Show an operation to its end; None: whoever watched pressed Ctrl-C."""
     shown = console()
-    follower = Follower(stack, display_for(shown), timeout_s)
+    follower = Follower(replace(stack, nested_depth=ALL_LEVELS), display_for(shown), timeout_s)
     try:
         return follower.follow(scene, start.since)
     except KeyboardInterrupt:

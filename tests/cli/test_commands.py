@@ -72,7 +72,7 @@ def test_a_stack_from_its_creation_to_its_end(run):
 def test_lists_go_down_into_nested_stacks_when_they_are_asked_to(run, here):
     (here / 'inner.yaml').write_text(SIMPLE)
     (here / 'outer.yaml').write_text('heat_template_version: wallaby\nresources:\n  inner: {type: inner.yaml}\n')
-    assert run('stack', 'create', 'outer', '-t', 'outer.yaml', '--wait')[0] == 0
+    assert 'inner/a ' in run('stack', 'create', 'outer', '-t', 'outer.yaml', '--wait')[2]
     assert run('stack', 'resources', 'outer', '-f', 'value', '-c', 'resource_name')[1].split() == ['inner']
     found = json.loads(run('stack', 'resources', 'outer', '--nested-depth', '1', '-f', 'json')[1])
     assert sorted(each['resource_name'] for each in found) == ['a', 'b', 'inner']

@@ -161,6 +161,23 @@ def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_
     assert written(plain).count('not begun') == (0 if well else 2)
 
 
+def test_nested_stacks_are_drawn_as_branches():
+    progress = OperationProgress(Scene(STACK, STACK_ID, {'web': 'T', 'disk': 'T'}))
+    for name, path in (('web', ''), ('group', 'web'), ('a', 'web/group'), ('b', 'web'), ('disk', '')):
+        progress.learn([{**event(name, 'CREATE_IN_PROGRESS'), 'stack_name': path or STACK, 'stack_path': path}], 0.0)
+    shown = console()
+    shown.print(tree(progress, 0.0, room=10))
+    drawn = [line.partition('  CREATE')[0].partition('  T')[0].rstrip() for line in written(shown).splitlines()]
+    assert drawn[1:] == ['├─ web', '│  ├─ group', '│  │  └─ a', '│  └─ b', '└─ disk']
+    assert 'web/group/a' in _plain(progress)
+
+
+def _plain(progress):
+    shown = console()
+    PlainLines(shown).show(progress, progress.lines, 0.0)
+    return written(shown)
+
+
 def test_texts_of_users_are_no_markup():
     progress = OperationProgress(Scene(STACK, STACK_ID, {'[red]x[/red]': '[bold]'}))
     shown = console()

@@ -77,6 +77,32 @@ def test_what_happens_to_the_stack_itself_is_told_apart():
     assert progress.stack.state == 'CREATE_IN_PROGRESS'
 
 
+def test_what_is_in_nested_stacks_is_shown_below_their_resource_while_that_is_at_work():
+    progress = progress_of({'web': 'T', 'disk': 'T'}, {})
+
+    def inside(name, state, path, stack):
+        progress.learn([{**event(name, state), 'stack_name': stack, 'stack_path': path}], 1.0)
+
+    inside('web', 'CREATE_IN_PROGRESS', '', STACK)
+    inside('web-1', 'CREATE_IN_PROGRESS', 'web', 'web-1')  # the nested stack itself
+    inside('group', 'CREATE_IN_PROGRESS', 'web', 'web-1')
+    inside('web', 'CREATE_IN_PROGRESS', 'web/group', 'group-1')
+    inside('other', 'CREATE_COMPLETE', 'web', 'web-1')
+    shown = [(line.path, line.depth, line.state) for line in progress.lines]
+    assert shown == [
+        ('web', 0, 'CREATE_IN_PROGRESS'),
+        ('web/group', 1, 'CREATE_IN_PROGRESS'),
+        ('web/group/web', 2, 'CREATE_IN_PROGRESS'),
+        ('web/other', 1, 'CREATE_COMPLETE'),
+        ('disk', 0, ''),
+    ]
+    inside('group', 'CREATE_FAILED', None, 'web-1')  # its resource is gone already, and its place is remembered
+    inside('any', 'CREATE_FAILED', None, 'nobody-knows')
+    assert [line.path for line in progress.lines if line.mood is Mood.BAD] == ['web/group']
+    inside('web', 'CREATE_COMPLETE', '', STACK)
+    assert [line.path for line in progress.lines] == ['web', 'disk']
+
+
 def test_what_waits_says_for_what():
     requires = {'c': ['b'], 'b': ['a', 'other'], 'd': []}
     progress = progress_of(dict.fromkeys(('a', 'other', 'b', 'c', 'd'), 'T'), {}, requires)

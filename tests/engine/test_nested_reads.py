@@ -157,6 +157,11 @@ def test_events_of_nested_stacks_are_told_with_their_own_stacks(harness, resourc
     (done,) = [each for each in every if (each['resource_name'], each['resource_status']) == ('thing0', 'COMPLETE')]
     assert done['event_identity']['stack_id'] == below[1].id
     assert {each['stack_name'] for each in told(nested_depth=1)} == {'s', below[0].name}
+    assert {each['stack_name']: each['stack_path'] for each in every} == {
+        's': '',
+        below[0].name: 'below',
+        below[1].name: 'below/below',
+    }
     marker = done['event_identity']['path'].rpartition('/')[2]
     assert told(nested_depth=2, marker=marker) == every[every.index(done) + 1 :]
     own = told(nested_depth=2, filters={'resource_name': below[1].name})

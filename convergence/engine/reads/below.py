@@ -1,6 +1,8 @@
-"""What is nested in a stack, by the names that lead there: read by two statements, however much it is."""
+"""What is nested in a stack, by the names that lead there: read by a few statements, however much it is."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackReader
@@ -23,3 +25,29 @@ def stacks_below(reader: StackReader, top: Stack, depth: int) -> dict[str, Stack
             found[f'{paths[stack.parent_id]}{name}'] = stack
             paths[stack.id] = f'{paths[stack.parent_id]}{name}/'
     return found
+
+
+def paths_below(reader: StackReader, top: Stack, stacks: Iterable[Stack]) -> dict[str, str]:
+    """The paths of some stacks that are, or were, nested in one, by their ids; that of `top` is empty.
+
+    The same few statements for all of them: one for each level, and one for the names. Of those whose resource is gone
+    nothing is told.
+    """
+    known = {top.id: top, **{stack.id: stack for stack in stacks}}
+    missing = {each.parent_id for each in known.values() if each is not top} - known.keys() - {None}
+    while missing:
+        found = reader.stacks_by_id({each for each in missing if each is not None})
+        known |= {stack.id: stack for stack in found}
+        missing = {stack.parent_id for stack in found} - known.keys() - {None}
+    names = reader.resource_names([each.parent_resource_id for each in known.values() if each.parent_resource_id])
+    paths = {top.id: ''}
+
+    def path_of(stack: Stack) -> str | None:
+        above, name = known.get(stack.parent_id or ''), names.get(stack.parent_resource_id or '')
+        if stack.id not in paths and above is not None and name is not None and (path := path_of(above)) is not None:
+            paths[stack.id] = f'{path}/{name}' if path else name
+        return paths.get(stack.id)
+
+    for stack in known.values():
+        path_of(stack)
+    return paths

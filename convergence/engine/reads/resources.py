@@ -15,6 +15,7 @@ from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.preview.planned_changes import last_applied
 from convergence.engine.reads import formats
+from convergence.engine.reads.below import paths_below
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
 from convergence.engine.reads.formats import Document
 from convergence.engine.reads.members import ShownMember, ShownTree, parent_resource_of
@@ -116,10 +117,11 @@ class ResourceReads(Reading[StackReader]):
             each.id: each for each in (stack, *self._reader.stacks_by_id({row.stack_id for row in rows} - {stack.id}))
         }
         documents = [formats.event(of[row.stack_id], row) for row in rows if row.stack_id in of]
-        root = self._root(stack) if asked.nested_depth else None
-        for document in documents:
-            if root is not None:
-                document['root_stack_id'] = formats.identity(root)
+        if asked.nested_depth:
+            root, paths = formats.identity(self._root(stack)), paths_below(self._reader, stack, of.values())
+            for document in documents:
+                path = paths.get(str(document['stack_identity']['stack_id']))
+                document |= {'root_stack_id': root, 'stack_path': path}
         if 'id' in page.filters:
             for document, row in zip(documents, [row for row in rows if row.stack_id in of], strict=True):
                 document['resource_properties'] = self._properties_at(row)
