@@ -83,8 +83,8 @@ def wire_engine(
     dispatcher = Dispatcher(store, messenger, new_id)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
     traversals = Traversals(store, reader, goals, dispatcher, Planner(new_id, options.window, options.visit_unchanged))
-    stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
+    stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
     scaling = Scaling(store, reader, nesting, types, new_id)
     tasks = tasks_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting)
     return EngineParts(

@@ -62,6 +62,9 @@ class FinalComparison:
             if name is None and stack.root_id is not None:
                 self._check_nested(stack)
                 continue
+            if stack.id in self.world.left_stacks:
+                self._check_tracked(stack)
+                continue
             if name is None and stack.deleted_at is None:
                 raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
             if (self.world.reality.late or self.world.losses) and not self._again:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class InTrees(Invariant):
-    """No nested stack without its resource; none that outlives the stack it is in; no resource ahead of its stack."""
+    """No nested stack without its resource; none that outlives the stack it is in; no resource ahead of its stack.
+
+    One whose resource was left behind, as was asked for, stays and is set free by a sweep: `Ending` looks that it was.
+    """
 
     rule = 'I13'
 
@@ -47,10 +50,13 @@ class InTrees(Invariant):
     def _is_up(row: Resource) -> bool:
         return row.status is Status.COMPLETE and row.action in (Action.CREATE, Action.UPDATE)
 
-    @staticmethod
-    def _gone(tables: Tables, row: Resource) -> Iterator[str]:
+    def _gone(self, tables: Tables, row: Resource) -> Iterator[str]:
         child = child_of(tables, row)
-        if child is not None and child.parent_resource_id == row.id:
+        if child is None or child.parent_resource_id != row.id:
+            return
+        if _was_left(tables, row.stack_id, row.id):
+            self.world.left_stacks.add(child.id)
+        else:
             yield f'the row {row.id} of {row.name} goes, but the stack {child.id} is still there'
 
     @staticmethod
@@ -70,5 +76,11 @@ class InTrees(Invariant):
     @staticmethod
     def _outlived(tables: Tables, stack_id: str) -> Iterator[str]:
         for other in tables.stack.values():
-            if other.parent_id == stack_id and other.deleted_at is None:
+            left = _was_left(tables, stack_id, other.parent_resource_id or '')
+            if other.parent_id == stack_id and other.deleted_at is None and not left:
                 yield f'the stack {other.id} outlives {stack_id}, in which it is nested'
+
+
+def _was_left(tables: Tables, stack_id: str, row_id: str) -> bool:
+    """Whether a delete was asked to leave the object of a row behind."""
+    return any(each.stack_id == stack_id and row_id in each.left_rows for each in tables.traversal.values())

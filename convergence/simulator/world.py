@@ -113,6 +113,7 @@ class World(Passing):
     :ivar checker: looks over everything that happens.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
     :ivar losses: how often the database has lost commits.
+    :ivar left_stacks: ids of nested stacks that stayed when their resources were left behind, as was asked for.
     :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`, `commits`: as it says.
     """
 
@@ -139,6 +140,7 @@ class World(Passing):
         self.timers: list[tuple[float, MessageInFlight]] = []
         self.lost = False
         self.crashes = self.dropped = self.doubled = self.commits = 0
+        self.left_stacks: set[str] = set()
         self.losses = 0
         self._ids = 0
         self._shape = shape

@@ -48,8 +48,15 @@ class StackLimits:
     cancel_patience_s: float = 600.0
 
 
+def to_nobody(stack_id: str, resource_id: str) -> None:
+    """The default of what sets nested stacks free: an engine's sweeper does it too."""
+
+
 class Stacks:
-    """Accepts operations. What was accepted is in the database before a method returns."""
+    """Accepts operations. What was accepted is in the database before a method returns.
+
+    :param release: sets the nested stack free that was the object of a resource which is gone.
+    """
 
     def __init__(
         self,
@@ -59,6 +66,7 @@ class Stacks:
         limits: StackLimits,
         new_id: Callable[[], str],
         credentials: CredentialsPort = NO_CREDENTIALS,
+        release: Callable[[str, str], None] = to_nobody,
     ) -> None:
         self.reader = reader
         self.goals = goals
@@ -67,6 +75,7 @@ class Stacks:
         self._limits = limits
         self._new_id = new_id
         self._credentials = credentials
+        self._release = release
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -187,6 +196,9 @@ class Stacks:
             not_deleting(view, superseding=bool(leaves))
             may_leave(stack, leaves, view)
 
+        left = [
+            row for row in self.reader.resources_named(stack.id, sorted(leaves)) if self.goals.types.nests(row.type)
+        ]
         try:
             self._traversals.start(
                 stack,
@@ -203,6 +215,9 @@ class Stacks:
             )
         except AlreadyDeleting:
             return
+        for row in left:  # in transactions of their own: whoever dies before the last leaves the others to the sweeper
+            if row.token is not None:
+                self._release(row.token, row.id)
 
     def stack_cancel_update(
         self, context: Caller, stack_identity: Document, cancel_with_rollback: bool = True, now: bool = False
