@@ -106,7 +106,7 @@ MUTANTS = (
     ),
     Mutant(
         'a resource does not wait for its stack',
-        (Edit(f'{NESTED}._begin', 'if begun.traversal_id:', 'if False:'),),
+        (Edit(f'{NESTED}._begun', 'if begun.traversal_id:', 'if False:'),),
         TREES,
     ),
     Mutant(
@@ -551,7 +551,7 @@ MUTANTS = (
     ),
     Mutant(
         'forget the old dependencies while they change',
-        (Edit(f'{CHECK}:updating', 'tuple(sorted({*resource.requires, *pending.requires}))', 'pending.requires'),),
+        (Edit(f'{CHECK}:_either', 'tuple(sorted({*resource.requires, *pending.requires}))', 'pending.requires'),),
         ('dependency_does_not_change_and_the_update_fails',),
     ),
     Mutant(
