@@ -15,7 +15,7 @@ from itertools import count
 from tests.chaos.installation import SHORT, Broken, Installation, until
 from tests.chaos.kinds import KINDS
 from tests.chaos.lost_creations import amiss, orphans
-from tests.chaos.storm import WorkerPort
+from tests.chaos.storm import Surroundings
 from tests.functional.cloud import Goal, template
 
 AWAY_S = 40.0
@@ -51,7 +51,7 @@ class Found:
 class _Trials:
     """Each with a stack of one resource of each sort, whose creations are held up once their objects are there."""
 
-    def __init__(self, around: WorkerPort, say: Callable[[str], object]) -> None:
+    def __init__(self, around: Surroundings, say: Callable[[str], object]) -> None:
         self._around = around
         self._say = say
         self._numbers = count()
@@ -101,7 +101,7 @@ class _Trials:
         return wrong + amiss(installation, stack_id, goal, strict)
 
 
-def run(around: WorkerPort, say: Callable[[str], object], *, away_s: float = AWAY_S) -> Found:
+def run(around: Surroundings, say: Callable[[str], object], *, away_s: float = AWAY_S) -> Found:
     """All outages, one after the other."""
     trials = _Trials(around, say)
 
@@ -142,7 +142,7 @@ def run(around: WorkerPort, say: Callable[[str], object], *, away_s: float = AWA
 
 
 @contextmanager
-def _closed(around: WorkerPort, role: str) -> Iterator[None]:
+def _closed(around: Surroundings, role: str) -> Iterator[None]:
     around.proxies[role].close()
     try:
         yield

@@ -58,7 +58,7 @@ class Storm:
 
 
 @dataclass(frozen=True)
-class WorkerPort:
+class Surroundings:
     """An installation whose servers can be hurt.
 
     :param servers: those of its own, by kind; without one that server is not restarted.
@@ -71,7 +71,9 @@ class WorkerPort:
 
 
 @contextlib.contextmanager
-def surroundings(directory: Path, database: str, say: Callable[[str], object], **options: int) -> Iterator[WorkerPort]:
+def surroundings(
+    directory: Path, database: str, say: Callable[[str], object], **options: int
+) -> Iterator[Surroundings]:
     """An installation with servers of its own, where they can be started, behind proxies."""
     with contextlib.ExitStack() as stack:
         servers: dict[str, Server] = {}
@@ -97,7 +99,7 @@ def surroundings(directory: Path, database: str, say: Callable[[str], object], *
             directory / 'installation', (given['database'], given['broker']), seen=direct, **options
         )
         stack.callback(installation.close)
-        yield WorkerPort(installation, servers, proxies)
+        yield Surroundings(installation, servers, proxies)
 
 
 def _database(kind: str, direct: str, proxied: str) -> tuple[str, str]:
@@ -112,7 +114,7 @@ def _database(kind: str, direct: str, proxied: str) -> tuple[str, str]:
 class Weather:
     """Injects faults until it is stopped."""
 
-    def __init__(self, around: WorkerPort, seed: int, pace_s: float, say: Callable[[str], object]) -> None:
+    def __init__(self, around: Surroundings, seed: int, pace_s: float, say: Callable[[str], object]) -> None:
         self._around = around
         self._random = random.Random(seed)
         self._pace_s = pace_s
@@ -191,7 +193,7 @@ def goal_of(size: int, chance: random.Random, generation: int) -> Goal:
 
 
 def run(
-    around: WorkerPort, say: Callable[[str], object], *, seed: int, seconds: float, size: int, pace_s: float = 1.5
+    around: Surroundings, say: Callable[[str], object], *, seed: int, seconds: float, size: int, pace_s: float = 1.5
 ) -> Storm:
     """Have it blow for so many seconds, then see that all comes to rest."""
     installation, chance, result = around.installation, random.Random(seed), Storm(seed)

@@ -89,7 +89,9 @@ def test_a_story_can_be_told_where_nothing_failed(tmp_path, capsys):
 def test_two_processes_come_to_what_one_comes_to(tmp_path, capsys):
     path = program(tmp_path, 'chain', CHAIN)
     one, two = (run(capsys, '--seeds', '0:60', '--drop', '0.1', '--jobs', jobs, path)[1] for jobs in (1, 2))
-    assert one.splitlines()[2:] == two.splitlines()[2:]
+    # A slow machine is told how far it is, again and again.
+    said = [[line for line in told.splitlines() if line and 'runs/s' not in line] for told in (one, two)]
+    assert said[0] == said[1] != []
 
 
 def test_time_is_kept_and_seeds_go_on(tmp_path, capsys):
