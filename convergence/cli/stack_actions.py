@@ -67,8 +67,7 @@ def rollback(api: Api, output: ResultPrinter, name: str, dry_run: bool, show_nes
     stack = api.stack(name)
     if not dry_run:
         return _acted(api, name, 'rollback', 'ROLLBACK_COMPLETE', given, output)
-    query = '?show_nested=true' if show_nested else ''
-    lists = api.send('GET', f'{stack.at("rollback/preview")}{query}')['resource_changes']
+    lists = api.get(stack.at('rollback', 'preview'), show_nested='true' if show_nested else None)['resource_changes']
     plan = plans.of_update(stack.name, lists, '')
     if output.form is Format.TABLE:
         plan_report.show(Console(highlight=False), plan)

@@ -65,6 +65,9 @@ def test_a_stack_from_its_creation_to_its_end(run):
     assert 'is over (COMPLETE)' in run('stack', 'explain', 'life')[1]
     everything = ''.join(run('stack', word, 'life', '-f', 'json')[1] for word in ('show', 'events', 'resources'))
     assert 'canary-1' not in everything
+    assert 'two -> one' in run('stack', 'rollback', 'life', '--dry-run')[1]
+    code, out, err = run('stack', 'rollback', 'life', '--wait', '-f', 'yaml')
+    assert code == 0 and 'said: one' in out, err
     assert run('stack', 'delete', 'life', '--yes', '--wait')[0] == 0
     assert run('stack', 'show', 'life')[0] == 3
 
