@@ -98,7 +98,7 @@ def test_the_events_of_one_resource_and_one_event(api):
     events = api.ask('GET', f'{path}/resources/second/events').json['events']
     assert {each['resource_name'] for each in events} == {'second'}
     shown = api.ask('GET', f'{path}/resources/second/events/{events[0]["id"]}').json['event']
-    assert shown == {**events[0], 'resource_type': 'OS::Heat::Value', 'resource_properties': {}}
+    assert shown == {**events[0], 'resource_type': 'OS::Heat::Value', 'resource_properties': {'value': 'hello'}}
     none = api.ask('GET', f'{path}/resources/third/events')
     assert (none.status_code, none.json['error']['message']) == (404, 'No events found for resource third')
     no_event = api.ask('GET', f'{path}/resources/second/events/x')

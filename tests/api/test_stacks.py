@@ -27,6 +27,10 @@ def test_a_stack_is_shown_whole(api):
     stack = shown.json['stack']
     assert shown.status_code == 200
     assert TIME.fullmatch(stack.pop('creation_time'))
+    assert [(each['type'], each['status']) for each in stack.pop('conditions')] == [
+        ('Ready', 'True'),
+        ('Progressing', 'False'),
+    ]
     stack_id = stack['id']
     assert stack == {
         'id': path.split('/')[2],

@@ -237,7 +237,7 @@ def test_ctrl_c_leaves_the_operation_running_and_says_how_to_follow_it(environme
     assert '└─ '.encode() in shown
     state = run(environment, tmp_path, 'stack', 'show', 'slow', '-f', 'value', '-c', 'stack_status').stdout
     assert state == 'CREATE_IN_PROGRESS\n'
-    assert run(environment, tmp_path, 'stack', 'cancel', 'slow', '--wait').returncode == 0
+    assert run(environment, tmp_path, 'stack', 'cancel', 'slow', '--now', '--wait').returncode == 0
 
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'wait.yaml'

@@ -77,11 +77,11 @@ def test_a_resource_that_is_called_broken_is_replaced_by_the_next_update(run):
 
 
 def test_hidden_stacks_are_listed_on_request(run):
-    run('stack', 'create', 'kept', '-t', 'simple.yaml', '--tags', 'x,of-a-service', '--wait')
+    run('stack', 'create', 'not-shown', '-t', 'simple.yaml', '--tags', 'x,of-a-service', '--wait')
     listed = [
         run('stack', 'list', '--tags', 'x', '-f', 'value', '-c', 'stack_name', *more)[1] for more in ((), ('--hidden',))
     ]
-    assert listed == ['', 'kept\n']
+    assert listed == ['', 'not-shown\n']
 
 
 def test_the_parts_of_a_stack_are_shown(run):

@@ -130,7 +130,7 @@ def test_a_failure_that_a_program_of_cloudformation_reports_fails_the_condition(
     send(harness, told(harness, stack), {'Status': 'FAILURE', 'Reason': 'no disk', 'UniqueId': 'a', 'Data': ''})
     harness.run()
     assert harness.state(stack) == 'CREATE_FAILED'
-    assert 'WaitConditionFailure: no disk' in harness.stack(stack).status_reason
+    assert 'WaitConditionFailure: resources.ready: no disk' in harness.stack(stack).status_reason
 
 
 def test_an_address_clears_no_hook_and_gets_nothing_but_signals_through(harness):

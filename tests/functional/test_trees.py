@@ -6,7 +6,8 @@ import json
 import re
 import signal
 
-from tests.functional.cluster import Stack, eventually, template
+from tests.functional.cloud import template
+from tests.functional.cluster import Stack, eventually
 
 DATABASE = 'postgresql'
 OPTIONS = {'park_after_s': 0}
@@ -42,13 +43,13 @@ def test_children_of_one_parent_are_planned_by_different_engines_and_one_of_thes
     doomed, left = cluster.engines
     doomed.send(signal.SIGKILL)
     doomed.wait()
-    cluster.reality.open(name)
+    cluster.cloud.open(name)
     assert stack.ended() == 'CREATE_COMPLETE', stack.show()['stack_status_reason']
     assert children_planned_by(left, name) >= set(range(CHILDREN, 2 * CHILDREN))
     rows = cluster.client.list_stack_resources(context, stack.identity, nested_depth=1)
     inside = [row for row in rows if row.get('parent_resource')]
     assert {row['parent_resource'] for row in inside} == set(resources)
-    assert all(len(cluster.reality.objects(row['stack_name'])) == 1 for row in inside)
+    assert all(len(cluster.cloud.objects(row['stack_name'])) == 1 for row in inside)
     stack.delete()
     assert stack.ended() == 'DELETE_COMPLETE'
-    assert all(cluster.reality.objects(row['stack_name']) == {} for row in inside)
+    assert all(cluster.cloud.objects(row['stack_name']) == [] for row in inside)
