@@ -30,9 +30,9 @@ from convergence.dispatch import Dispatcher
 from convergence.engine.nesting.operations import NestingLimits
 from convergence.engine.nesting.values import NestedReads
 from convergence.engine.operations.credentials import StackCredentials
+from convergence.engine.operations.options import StackLimits
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.software import Software
-from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.preview.preview import Previews
 from convergence.engine.reads.answers import (
     ExplainReads,

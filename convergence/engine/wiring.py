@@ -15,10 +15,11 @@ from convergence.engine.nesting.scaling import Scaling
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.options import StackLimits
 from convergence.engine.operations.rollbacks import Rollbacks
 from convergence.engine.operations.signals import MOST_BYTES, Signals
 from convergence.engine.operations.snapshots import Snapshots
-from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks

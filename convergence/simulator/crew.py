@@ -18,7 +18,7 @@ from convergence.core.claim import Worker as CoreWorker
 from convergence.db.ports import Ports
 from convergence.db.statements.connection import Database
 from convergence.dispatch import Dispatcher
-from convergence.engine.operations.stacks import StackLimits
+from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError

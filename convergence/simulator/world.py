@@ -20,7 +20,7 @@ from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.witness import LostCommits
 from convergence.dispatch import Dispatcher
-from convergence.engine.operations.stacks import StackLimits
+from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable

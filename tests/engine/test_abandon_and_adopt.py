@@ -6,7 +6,8 @@ import pytest
 
 from convergence import errors
 from convergence.engine.operations.abandonment import Abandonment
-from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.options import StackLimits
+from convergence.engine.operations.stacks import Stacks
 from convergence.resources.contract import FinalFailure
 from tests.harness import hot
 from tests.reality import fails, meanwhile, starts

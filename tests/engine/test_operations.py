@@ -7,7 +7,8 @@ from sqlalchemy import event
 
 from convergence import errors
 from convergence.db.schema.models import DUTY
-from convergence.engine.operations.stacks import StackLimits, Stacks
+from convergence.engine.operations.options import StackLimits
+from convergence.engine.operations.stacks import Stacks
 from tests.harness import Context, Harness, hot, things
 from tests.reality import goes_on, starts
 

@@ -35,6 +35,20 @@ _KNOWN_ELSEWHERE = (
 
 
 @dataclass(frozen=True, slots=True)
+class StackLimits:
+    """What a project may use. None: no limit.
+
+    :param may_adopt: whether a stack may be made from objects that are there already.
+    :param cancel_patience_s: seconds that what runs has, after a cancel, to come to its end by itself.
+    """
+
+    max_stacks: int | None = 512
+    timeout_mins: int = 60
+    may_adopt: bool = False
+    cancel_patience_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
 class StackOptions:
     """The arguments of an operation that are not part of the template. None: not given.
 

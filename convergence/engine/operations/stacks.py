@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from convergence import errors, template
@@ -20,7 +20,7 @@ from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.credentials import Given
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
 from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.options import StackOptions
+from convergence.engine.operations.options import StackLimits, StackOptions
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
@@ -32,20 +32,6 @@ NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
 Document = dict[str, Any]
 Proposal = tuple[Stack, Submission, template.Compiled]
 """What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
-
-
-@dataclass(frozen=True, slots=True)
-class StackLimits:
-    """What a project may use. None: no limit.
-
-    :param may_adopt: whether a stack may be made from objects that are there already.
-    :param cancel_patience_s: seconds that what runs has, after a cancel, to come to its end by itself.
-    """
-
-    max_stacks: int | None = 512
-    timeout_mins: int = 60
-    may_adopt: bool = False
-    cancel_patience_s: float = 600.0
 
 
 def to_nobody(stack_id: str, resource_id: str) -> None:
