@@ -1,4 +1,4 @@
-"""Reads the arguments of an operation that are not part of the template."""
+"""Reads the arguments of an operation that are not part of the template, and the limits that hold for all."""
 
 from __future__ import annotations
 
