@@ -62,6 +62,23 @@ class MaintenanceSettings:
     max_stuck_threads: int = 8
 
 
+def do_each(*tasks: Callable[[], object]) -> None:
+    """Do what follows a heartbeat. What fails keeps nothing else from being done.
+
+    :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+    """
+    for task in tasks:
+        name = getattr(task, '__name__', repr(task))
+        try:
+            task()
+        except DatabaseUnavailable:
+            raise
+        except Conflict as error:
+            LOG.info('This worker leaves its task %s for the next heartbeat: %s', name, error)
+        except Exception:
+            LOG.exception('This worker has failed in its task %s', name)
+
+
 class Maintenance:
     """Looks after the rows and threads of one worker.
 
@@ -94,22 +111,14 @@ class Maintenance:
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
         """
-        for task in (
+        do_each(
             self.stop_unwanted,
             self.stop_overdue,
             self.give_back_forgotten,
             self.hand_on_waiting,
             self.interrupt_left,
             self.help_out,
-        ):
-            try:
-                task()
-            except DatabaseUnavailable:
-                raise
-            except Conflict as error:
-                LOG.info('This worker leaves its task %s for the next heartbeat: %s', task.__name__, error)
-            except Exception:
-                LOG.exception('This worker has failed in its task %s', task.__name__)
+        )
 
     @property
     def fitness(self) -> Fitness:

@@ -160,6 +160,9 @@ class Recent:
             except ConvergenceError as error:
                 LOG.warning('Stack %s: %s is not mended yet: %s', each.done.stack_id, each.done, error)
                 is_mended = False
+            except Exception:
+                LOG.exception('Stack %s: this worker has failed to mend %s', each.done.stack_id, each.done)
+                is_mended = False
             if not is_mended:
                 self._lost.append(each)
 

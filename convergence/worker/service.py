@@ -25,7 +25,7 @@ from convergence.worker.attempt import Pace
 from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.fences import Fences
 from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings
+from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, do_each
 from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
 from convergence.worker.recent import Recent
 from convergence.worker.runner import Runner
@@ -273,8 +273,7 @@ class WorkerService:
 
     def reconcile(self) -> None:
         """See `convergence.worker.maintenance` and `convergence.worker.recent`."""
-        self.recent.look()
-        self.recent.mend()
+        do_each(self.recent.look, self.recent.mend)
         self._maintenance()
         self._snapshot_removal()
 

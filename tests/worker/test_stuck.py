@@ -291,6 +291,7 @@ def test_a_maintenance_task_that_fails_keeps_no_other_from_being_done(
         raise RuntimeError('broken')
 
     worker._maintenance.stop_overdue = broken  # type: ignore[method-assign]
+    worker.recent.look = broken  # type: ignore[method-assign]
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x'})
     worker.reconcile()
