@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import Any
 
+from convergence.resources.contract import ResourceType
 from convergence.resources.manifest import Manifest
 
 FILE = 'types.json'
@@ -16,4 +18,10 @@ def manifest() -> Manifest:
     :raises ValueError: the file belongs to another version of Convergence.
     :raises OSError: the file cannot be read.
     """
-    return Manifest.read(resources.files(__name__) / FILE)
+    return Manifest.read(resources.files(__name__) / FILE, _load)
+
+
+def _load(name: str) -> ResourceType[Any]:
+    from convergence_heat.library import load
+
+    return load(name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from convergence.core.model import Json
+from convergence.resources.constraints import CustomConstraint
 from convergence.resources.contract import ResourceType
 from convergence.resources.declaring import attributes_class, properties_class, support_of
 from convergence.resources.manifest import entry_of
@@ -21,23 +22,30 @@ def entry(name: str, plugin: type[Any]) -> dict[str, Json]:
     :param name: of the type in templates.
     :raises TypeError: it declares something that has no form here.
     """
-    written = entry_of(described(name, plugin))
+    from convergence_heat.kind import heat_type
+
+    written = entry_of(heat_type(name, plugin))
     reason = _withheld(name, plugin)
     return written if reason is None else {**written, 'withheld': reason}
 
 
-def described(name: str, plugin: type[Any]) -> ResourceType[Any]:
-    """A resource type that says what a class says, and does nothing."""
+def described(
+    name: str, plugin: type[Any], bases: tuple[type[Any], ...] = (ResourceType,), more: Mapping[str, Any] | None = None
+) -> ResourceType[Any]:
+    """A resource type that says what a class says, and does what its bases do.
+
+    :param more: what else its class has.
+    """
     last = name.rpartition('::')[2]
     body = {
         '__doc__': plugin.__doc__,
-        'Properties': properties_class(last, _schema(plugin.properties_schema), _rules(plugin)),
-        'Attributes': attributes_class(last, _attributes(plugin)),
+        'Properties': properties_class(last, _schema(plugin.properties_schema), _rules(plugin), named=_left_to_heat),
+        'Attributes': attributes_class(last, _attributes(name, plugin)),
         'UpdatePolicy': _update_policy(last, plugin),
         'support': support_of(plugin.support_status),
         'reference_of': (),
     }
-    kind: ResourceType[Any] = type(last, (ResourceType,), body)()
+    kind: ResourceType[Any] = type(last, bases, body | dict(more or {}))()
     return kind
 
 
@@ -73,10 +81,23 @@ def _property(entry: Any) -> dict[str, Any]:
     return told
 
 
-def _attributes(plugin: type[Any]) -> dict[str, dict[str, Any]]:
+_ASKS_MORE = frozenset(
+    {
+        ('OS::Neutron::Net', 'segments'),
+        ('OS::Neutron::Port', 'network'),
+        ('OS::Neutron::Port', 'subnets'),
+        ('OS::Nova::Server', 'console_urls'),
+        ('OS::Nova::Server', 'tags'),
+    }
+)
+"""Attributes for which a class asks for more than the object itself: not read for nothing either."""
+
+
+def _attributes(type_name: str, plugin: type[Any]) -> dict[str, dict[str, Any]]:
     """Own attributes and those that each class has. An attribute tells of the property of its name, and of no other."""
     declared = {**plugin.base_attributes_schema, **plugin.attributes_schema}
-    return {name: _attribute(name, entry) for name, entry in declared.items()}
+    told = {name: _attribute(name, entry) for name, entry in declared.items()}
+    return {name: {**each, 'dear': True} if (type_name, name) in _ASKS_MORE else each for name, each in told.items()}
 
 
 def _attribute(name: str, entry: Any) -> dict[str, Any]:
@@ -87,7 +108,12 @@ def _attribute(name: str, entry: Any) -> dict[str, Any]:
 
 def _update_policy(last: str, plugin: type[Any]) -> type[Any] | None:
     schema = getattr(plugin, 'update_policy_schema', None)
-    return properties_class(f'{last}Policy', _schema(schema)) if schema else None
+    return properties_class(f'{last}Policy', _schema(schema), named=_left_to_heat) if schema else None
+
+
+def _left_to_heat(name: str, description: str) -> CustomConstraint:
+    """A constraint that asks a service: the class does, when it is at work."""
+    return CustomConstraint(name, description, lambda value: None)
 
 
 class _Nobody:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from oslo_config import cfg
 
+from convergence.concurrency import Lock
 from convergence.config import loading
+from convergence.resources.contract import ResourceType
 
 VERSIONS = '27'
 """The major version of openstack-heat whose classes are known to work here, as in setup.cfg."""
+
+
+NO_METADATA = 'http://127.0.0.1:8000'
+"""Where servers of the format ``HEAT_CFNTOOLS`` look for metadata. Nothing answers there; without it none is made."""
+
+
+_TALKATIVE = ('heat.engine.environment', 'heat.engine.attributes', 'neutronclient')
+"""Who warns of each deprecated type, and with each client that is made."""
 
 
 def classes() -> dict[str, type[Any]]:
@@ -34,14 +46,49 @@ def classes() -> dict[str, type[Any]]:
         return dict(sorted(found))
 
 
+def load(name: str) -> ResourceType[Any]:
+    """The resource type that does what one of Heat's classes does.
+
+    :raises ImportError: openstack-heat is not installed, or has no such type, or has another version.
+    """
+    found = _started().get(name)
+    if found is None:
+        raise ImportError(f'openstack-heat {version("openstack-heat")} has no type {name}')
+    from convergence_heat.kind import heat_type
+
+    return heat_type(name, found)
+
+
+_lock = Lock()
+
+
+def _started() -> dict[str, type[Any]]:
+    """The classes, with all that they need at work: the constraints, and where servers find their metadata."""
+    with _lock:
+        return _started_once()
+
+
+@cache
+def _started_once() -> dict[str, type[Any]]:
+    found = classes()
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    with _quiet(), _shared_options():
+        from heat.engine import resources
+
+        resources.initialise()
+        if not cfg.CONF.heat_metadata_server_url:
+            cfg.CONF.set_override('heat_metadata_server_url', NO_METADATA)
+    return found
+
+
 @contextmanager
 def _shared_options() -> Iterator[None]:
     """Both register options on the global configuration. Ours are there first, and stay where the names are the same.
 
     Those of Heat with such a name are of its database and its host, which nothing here has.
     """
-    loading.register(cfg.CONF)
-    register = cfg.ConfigOpts.register_opt
+    register, register_cli = cfg.ConfigOpts.register_opt, cfg.ConfigOpts.register_cli_opt
 
     def tolerant(self: cfg.ConfigOpts, opt: cfg.Opt, *arguments: Any, **options: Any) -> bool:
         try:
@@ -49,11 +96,18 @@ def _shared_options() -> Iterator[None]:
         except cfg.DuplicateOptError:
             return False
 
+    def as_others(self: cfg.ConfigOpts, opt: cfg.Opt, group: Any = None, **options: Any) -> bool:
+        # A worker has read its command line long before it imports a class.
+        return tolerant(self, opt, group)
+
     cfg.ConfigOpts.register_opt = tolerant  # type: ignore[method-assign]
+    cfg.ConfigOpts.register_cli_opt = as_others  # type: ignore[method-assign]
     try:
+        loading.register(cfg.CONF)
         yield
     finally:
         cfg.ConfigOpts.register_opt = register  # type: ignore[method-assign]
+        cfg.ConfigOpts.register_cli_opt = register_cli  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -1,0 +1,113 @@
+"""What is put before a class of Heat, so that it keeps what it knows in rows of Convergence and not of Heat."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+from convergence.core.model import Json
+from convergence.resources.contract import Call, TransientFailure
+from convergence_heat.labels import uuid_of
+from convergence_heat.stack import EngineCalls
+
+_METADATA = '$metadata'
+_MEMORY = '$memory'
+
+REMEMBERED = ('_update_called', '_delete_called')
+"""Attributes of instances that classes keep from a handler to its check: those of Octavia."""
+
+
+class Bridged:
+    """The methods of Heat's Resource that would go to its database, its events or its engine. See `bridged`."""
+
+    id: Any
+    resource_id: str | None
+    action: str
+    status: str
+
+    def begin(self, call: Call[Any], action: str) -> None:
+        """Know the row that a call is about."""
+        self._call = call
+        self.id = call.resource_id
+        self.uuid = uuid_of(call.token or call.resource_id)
+        self.resource_id = call.physical_id
+        self._kept = {key: copy.deepcopy(value) for key, value in call.data.items() if not key.startswith('$')}
+        self._rsrc_metadata = copy.deepcopy(call.data.get(_METADATA, call.metadata)) or {}
+        self._stored = dict(call.data)
+        self._has_new_metadata = _METADATA in call.data
+        self.action, self.status = action, 'IN_PROGRESS'
+        memory: Any = call.data.get(_MEMORY) or {}
+        for name in REMEMBERED:
+            if name in memory:
+                setattr(self, name, memory[name])
+
+    def changed_data(self) -> dict[str, Json] | None:
+        """The private data, if it has changed."""
+        memory = {name: getattr(self, name) for name in REMEMBERED if name in vars(self)}
+        data: dict[str, Any] = dict(self._kept)
+        data |= {_METADATA: self._rsrc_metadata} if self._has_new_metadata else {}
+        data |= {_MEMORY: memory} if memory else {}
+        plain: dict[str, Json] = json.loads(json.dumps(data))
+        return plain if plain != self._stored else None
+
+    def keep_in_row(self, key: str) -> None:
+        """Have a key in the stored private data from now on, until the action is done."""
+        self._stored[key] = True
+        self._call.record(None, self._stored)
+
+    def resource_id_set(self, inst: str | bool | None) -> None:
+        """Know the id of the object from now on.
+
+        :raises TransientFailure: it is False, by which the class for attachments says that the service was not ready.
+        """
+        if inst is False:
+            raise TransientFailure(f'{self._call.name} cannot be made at the moment: what it needs is still in use')
+        self.resource_id = str(inst) if inst is not None else None
+
+    def data(self) -> dict[str, Any]:
+        """What was kept with the resource."""
+        return dict(self._kept)
+
+    def data_set(self, key: str, value: Any, redact: bool = False) -> None:
+        """Keep something; all of it is sealed."""
+        self._kept[key] = value
+
+    def data_delete(self, key: str) -> bool:
+        """Keep it no longer; whether it was there."""
+        return self._kept.pop(key, None) is not None
+
+    def metadata_get(self, refresh: bool = False) -> Any:
+        """The metadata, as the template or the class has it."""
+        return self._rsrc_metadata
+
+    def metadata_set(self, metadata: Any, merge_metadata: Any = None) -> None:
+        """Have other metadata from now on."""
+        merged = merge_metadata(metadata, self._rsrc_metadata) if merge_metadata else metadata
+        self._rsrc_metadata, self._has_new_metadata = merged, True
+
+    def state_set(self, action: str, status: str, reason: str = '', lock: Any = None) -> None:
+        """Be in a state, for as long as the call takes."""
+        self.action, self.status, self.status_reason = action, status, reason
+
+    def store(self, *arguments: Any, **options: Any) -> None:
+        """Store nothing: answers of calls are stored by the engine."""
+
+    def _add_event(self, *arguments: Any, **options: Any) -> None:
+        """Tell nobody: events are the engine's."""
+
+    def store_attributes(self) -> None:
+        """Store nothing."""
+
+    def clear_stored_attributes(self) -> None:
+        """Forget what was read."""
+        self.attributes.reset_resolved_values()  # type: ignore[attr-defined]
+
+    def rpc_client(self) -> EngineCalls:
+        """What a class may ask an engine for."""
+        return EngineCalls(self._call)
+
+
+def bridged(plugin: type[Any]) -> type[Any]:
+    """A class of Heat that works on rows of Convergence."""
+    return type(plugin.__name__, (Bridged, plugin), {'__module__': plugin.__module__, '__doc__': plugin.__doc__})

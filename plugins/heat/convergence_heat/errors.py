@@ -1,0 +1,70 @@
+"""What an error of Heat's classes and clients means to the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+from heat.common import exception
+from heat.engine import resource
+from keystoneauth1 import exceptions as keystone
+
+from convergence.core.model import Action
+from convergence.resources.contract import (
+    FinalFailure,
+    ObjectNotFound,
+    OutcomeUnknown,
+    PluginFailure,
+    ReplacementNeeded,
+    TransientFailure,
+)
+from convergence_heat.session import Doings
+
+_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+def failure_of(
+    error: Exception, action: Action, ids: tuple[str | None, str | None], doings: Doings, client: Any
+) -> PluginFailure:
+    """The failure to raise for an error.
+
+    :param ids: of the object, before the call and now, as far as the class knows it.
+    :param client: the plugin of the type's service, which knows its errors.
+    """
+    physical_id = ids[1]
+    if isinstance(error, PluginFailure):
+        error.physical_id = error.physical_id or physical_id
+        return error
+    text = f'{type(error).__name__}: {error}'
+    if isinstance(error, resource.UpdateReplace):
+        return ReplacementNeeded(text, physical_id=physical_id)
+    if client.is_not_found(error) and action in (Action.DELETE, Action.CHECK):
+        return ObjectNotFound(text)
+    if action is Action.CREATE and (doings.unsure or doings.made or physical_id != ids[0]):
+        return OutcomeUnknown(text, physical_id=physical_id)
+    if may_pass(error, client) or (action is Action.DELETE and client.is_conflict(error)):
+        return TransientFailure(text, physical_id=physical_id)
+    return FinalFailure(text, physical_id=physical_id)
+
+
+def may_pass(error: Exception, client: Any) -> bool:
+    """Whether the same may work later: a service is away or has too much to do, or a quota is used up."""
+    if isinstance(error, (keystone.ConnectFailure, requests.ConnectionError, requests.Timeout)):
+        return True
+    if isinstance(error, exception.HeatException):
+        # Heat says that a type or a value is not valid where it could not be asked about.
+        before = error.__cause__ or error.__context__
+        return isinstance(before, Exception) and may_pass(before, client)
+    return client.is_over_limit(error) or _status(error) in _BUSY or _says_quota(error)
+
+
+def _says_quota(error: Exception) -> bool:
+    return _status(error) in (403, 409, 413) and 'quota' in f'{type(error).__name__} {error}'.lower()
+
+
+def _status(error: Exception) -> int | None:
+    for name in ('http_status', 'status_code', 'code'):
+        value = getattr(error, name, None)
+        if isinstance(value, int) and value:
+            return value
+    return None

@@ -1,0 +1,125 @@
+"""Where services keep what resources make, and where such an object can carry the token of its resource.
+
+A token that is in the request that makes the object is on it from the first moment on: there is no time in which the
+object exists and cannot be told from others.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+LABEL = 'convergence'
+"""The key of the token in the metadata of an object, and what it begins with in a description."""
+
+MOST_DESCRIPTION = 255
+"""Characters that a description may have, of the services that limit it most."""
+
+
+class Place(StrEnum):
+    """What of an object carries the token."""
+
+    DESCRIPTION = 'description'
+    METADATA = 'metadata'
+    ID = 'id'
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The objects of one sort at a service.
+
+    :param service: its type in the catalog of Keystone.
+    :param path: of the collection, behind the endpoint. Objects are made with POST to it.
+    :param singular: the key of an object in bodies; empty where a body is the object.
+    :param plural: the key of the list in answers.
+    :param change: the method that changes an object.
+    :param listing: of the list with all that objects carry, where that is another path.
+    :param filters: whether the list can be asked for the objects with a description; otherwise all are read.
+    """
+
+    service: str
+    path: str
+    singular: str
+    plural: str
+    place: Place
+    change: str = 'PUT'
+    listing: str = ''
+    filters: bool = False
+
+
+def _network(last: str, singular: str, *, under: str = '/v2.0', plural: str = '') -> Collection:
+    path = f'{under}/{last}'
+    named = plural or last.replace('-', '_')
+    return Collection('network', path, singular, named, Place.DESCRIPTION, filters=True)
+
+
+def _balancing(last: str, singular: str) -> Collection:
+    return Collection('load-balancer', f'/v2/lbaas/{last}', singular, last, Place.DESCRIPTION, filters=True)
+
+
+def _identity(last: str, singular: str) -> Collection:
+    return Collection('identity', f'/{last}', singular, last, Place.DESCRIPTION, change='PATCH')
+
+
+OF_TYPES: Mapping[str, Collection] = {
+    'OS::Neutron::Net': _network('networks', 'network'),
+    'OS::Neutron::ProviderNet': _network('networks', 'network'),
+    'OS::Neutron::Subnet': _network('subnets', 'subnet'),
+    'OS::Neutron::Port': _network('ports', 'port'),
+    'OS::Neutron::Router': _network('routers', 'router'),
+    'OS::Neutron::FloatingIP': _network('floatingips', 'floatingip'),
+    'OS::Neutron::SecurityGroup': _network('security-groups', 'security_group'),
+    'OS::Neutron::SecurityGroupRule': _network('security-group-rules', 'security_group_rule'),
+    'OS::Neutron::SubnetPool': _network('subnetpools', 'subnetpool'),
+    'OS::Neutron::Trunk': _network('trunks', 'trunk'),
+    'OS::Neutron::Segment': _network('segments', 'segment'),
+    'OS::Neutron::QoSPolicy': _network('policies', 'policy', under='/v2.0/qos'),
+    'OS::Neutron::AddressGroup': _network('address-groups', 'address_group'),
+    'OS::Octavia::LoadBalancer': _balancing('loadbalancers', 'loadbalancer'),
+    'OS::Octavia::Listener': _balancing('listeners', 'listener'),
+    'OS::Octavia::Pool': _balancing('pools', 'pool'),
+    'OS::Octavia::L7Policy': _balancing('l7policies', 'l7policy'),
+    'OS::Nova::Server': Collection(
+        'compute', '/servers', 'server', 'servers', Place.METADATA, listing='/servers/detail'
+    ),
+    'OS::Cinder::Volume': Collection(
+        'block-storage', '/volumes', 'volume', 'volumes', Place.METADATA, listing='/volumes/detail'
+    ),
+    'OS::Glance::WebImage': Collection('image', '/v2/images', '', 'images', Place.ID, change='PATCH'),
+    'OS::Glance::Image': Collection('image', '/v2/images', '', 'images', Place.ID, change='PATCH'),
+    'OS::Keystone::Project': _identity('projects', 'project'),
+    'OS::Keystone::User': _identity('users', 'user'),
+    'OS::Keystone::Group': _identity('groups', 'group'),
+    'OS::Keystone::Role': _identity('roles', 'role'),
+    'OS::Keystone::Domain': _identity('domains', 'domain'),
+}
+"""What the objects of a type are, for those that can carry a token."""
+
+
+def collection_of(path: str) -> Collection | None:
+    """The collection of which an address is that of the whole, with its endpoint or without."""
+    bare = path.partition('?')[0].rstrip('/').removesuffix('.json')
+    return next((each for each in OF_TYPES.values() if bare.endswith(each.path)), None)
+
+
+def uuid_of(token: str) -> str:
+    """The token as ids of services have to be, and as Heat makes names of it."""
+    try:
+        return str(uuid.UUID(token))
+    except ValueError:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, token))
+
+
+def label(token: str) -> str:
+    """The token as a description has it."""
+    return f'{LABEL}:{token}'
+
+
+def described(description: str | None, token: str) -> str:
+    """A description with the token: behind what a user has written himself, until the object's id is stored."""
+    if not description:
+        return label(token)
+    behind = f' [{label(token)}]'
+    return description[: MOST_DESCRIPTION - len(behind)] + behind

@@ -1,0 +1,167 @@
+"""Answers of services that serve more than one question: which id has a name, which extensions there are.
+
+To make one server Heat's classes ask for the same flavor six times. What is kept are answers to look-ups, for the
+calls of one stack in one process and for a short time; never the state of an object, which is what polls wait for.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import requests
+
+from convergence.concurrency import Lock
+
+KEPT_S = 60.0
+"""How old an answer may be."""
+
+JUST_S = 3.0
+"""How old what was read of an object itself may be: as long as a worker takes to read all attributes."""
+
+MOST = 2000
+"""Answers that a process keeps."""
+
+_CONSTANT = re.compile(
+    r'/(extensions(/[^/]+)?|flavors(/[^/]+(/os-extra_specs)?)?|limits|v2/images/[^/]+|v2/schemas/\w+)$'
+)
+"""Paths of what changes seldom, and never by what a stack makes."""
+
+_VERSIONS = re.compile(r'^https?://[^/]+/(v[\d.]+/?)?$')
+"""Addresses at which a service tells which versions of itself there are."""
+
+_NAMING = frozenset({'name', 'fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'id'})
+"""What look-ups by name ask with."""
+
+Question = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    response: requests.Response
+    at: float
+
+
+class KeptAnswers:
+    """The answers that a process keeps, by question.
+
+    :param now: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lock = Lock()
+        self._kept: OrderedDict[Question, _Answer] = OrderedDict()
+
+    def get(self, question: Question) -> requests.Response | None:
+        """An answer that is not too old."""
+        with self._lock:
+            found = self._kept.get(question)
+        return found.response if found is not None and self._now() - found.at < KEPT_S else None
+
+    def put(self, question: Question, response: requests.Response) -> None:
+        """Keep an answer."""
+        with self._lock:
+            self._kept[question] = _Answer(response, self._now())
+            self._kept.move_to_end(question)
+            while len(self._kept) > MOST:
+                self._kept.popitem(last=False)
+
+
+class Lookups:
+    """The answers as one call sees them.
+
+    :param scope: who asks: nobody sees what was answered to others.
+    :param all_reads: keep whatever is read until the call changes something: for calls that look, and wait for nothing.
+    """
+
+    def __init__(self, kept: KeptAnswers, scope: str, *, all_reads: bool = False) -> None:
+        self._kept = kept
+        self._scope = scope
+        self._all_reads = all_reads
+        self._own: dict[Question, requests.Response] = {}
+
+    def question(self, url: str, method: str, options: Mapping[str, Any]) -> Question:
+        """What is asked, as a key."""
+        target = options.get('endpoint_filter') or {}
+        params = options.get('params') or {}
+        asked = urlencode(params, doseq=True) if isinstance(params, Mapping) else str(params)
+        version = str(options.get('microversion') or (options.get('headers') or {}).get('OpenStack-API-Version', ''))
+        service = str(target.get('service_type') or options.get('endpoint_override') or '')
+        return (self._scope, method.upper(), service, str(url), asked, version)
+
+    def answer(self, question: Question) -> requests.Response | None:
+        """What is known."""
+        own = self._own.get(question) if self._all_reads else None
+        return own if own is not None else self._kept.get(question)
+
+    def keep(self, question: Question, response: requests.Response) -> None:
+        """Keep an answer, if there is something in it: what is not there now may be made any moment."""
+        if not response.ok:
+            return
+        self._own[question] = response
+        if self._is_lookup(question[3], question[4]) and not _finds_nothing(response):
+            self._kept.put(question, response)
+
+    def for_looks(self) -> Lookups:
+        """The same for calls that only look, and wait for nothing: all that was read serves them."""
+        self._all_reads = True
+        return self
+
+    def changed(self) -> None:
+        """The call has changed something: what it has read itself is no longer so."""
+        self._own.clear()
+
+    @staticmethod
+    def _is_lookup(url: str, asked: str) -> bool:
+        path, _, query = url.partition('?')
+        if _VERSIONS.search(url) or _CONSTANT.search(path.removesuffix('.json').rstrip('/')):
+            return True
+        names = {each.partition('=')[0] for each in f'{query}&{asked}'.split('&') if each}
+        return bool(names & {'name', 'id'}) and names <= _NAMING
+
+
+def _finds_nothing(response: requests.Response) -> bool:
+    try:
+        told = response.json()
+    except ValueError:
+        return False
+    # A list of objects is alone but for what leads to its next page; an object has many fields.
+    lists = [each for key, each in told.items() if isinstance(each, list) and not key.endswith('links')]
+    return len(lists) == 1 and lists[0] == [] and not told.get('id')
+
+
+class RecentReads:
+    """What was just read of an object, so that its ten attributes are read from one answer."""
+
+    def __init__(self, kept: KeptAnswers, now: Callable[[], float] = time.monotonic) -> None:
+        self._kept = kept
+        self._now = now
+        self._lock = Lock()
+        self._of: OrderedDict[str, tuple[Lookups, float]] = OrderedDict()
+
+    def of(self, token: str, scope: str) -> Lookups:
+        """What was read for a resource in the last seconds; nothing where it was longer ago."""
+        with self._lock:
+            found, at = self._of.get(token, (None, 0.0))
+            if found is None or self._now() - at > JUST_S:
+                found = Lookups(self._kept, scope, all_reads=True)
+                self._of[token] = found, self._now()
+            while len(self._of) > MOST:
+                self._of.popitem(last=False)
+            return found
+
+    def put(self, token: str, lookups: Lookups) -> None:
+        """What the call that has just ended has read since it last changed something."""
+        with self._lock:
+            self._of[token] = lookups.for_looks(), self._now()
+
+    def drop(self, token: str) -> None:
+        """Something is being done to the object."""
+        with self._lock:
+            self._of.pop(token, None)

@@ -1,0 +1,190 @@
+"""The session through which Heat's clients talk to services, for one call of one resource.
+
+All that a class makes goes through it, so what it makes carries the token of the resource from the first moment on, and
+after an error it is known whether something may have been made.
+"""
+
+from __future__ import annotations
+
+import json as codec
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from keystoneauth1 import exceptions
+from keystoneauth1.session import Session
+from typing_extensions import override
+
+from convergence.resources.contract import TransientFailure
+from convergence_heat.labels import LABEL, Collection, Place, collection_of, described, uuid_of
+from convergence_heat.lookups import Lookups
+
+TIMEOUT_S = 60.0
+"""How long a service may take to answer."""
+
+_CREATES = 'POST'
+_READS = ('GET', 'HEAD')
+
+
+@dataclass(frozen=True, slots=True)
+class Tidying:
+    """A description of a user that has our token behind it, until the id of the object is stored."""
+
+    collection: Collection
+    object_id: str
+    description: str
+
+
+@dataclass
+class Doings:
+    """What a call has done at services so far.
+
+    :ivar made: how many objects services have said to have made.
+    :ivar unsure: whether one may have been made of which no service has said so.
+    :ivar retry_after_s: how long a service that had too much to do wants to be left alone.
+    :ivar requests: how many were sent.
+    """
+
+    made: int = 0
+    unsure: bool = False
+    retry_after_s: float | None = None
+    tidying: list[Tidying] = field(default_factory=list)
+    requests: int = 0
+
+
+class CallSession(Session):
+    """A session of one call, with the token and the connections of the credentials' own.
+
+    :param opened: the session of the credentials.
+    :param token: of the resource.
+    :param cancelled: whether the call is no longer wanted; then nothing more is sent.
+    :param lookups: answers to questions that others have asked.
+    """
+
+    def __init__(self, opened: Session, token: str, cancelled: Callable[[], bool], lookups: Lookups) -> None:
+        super().__init__(
+            auth=opened.auth,
+            session=opened.session,
+            verify=opened.verify,
+            cert=opened.cert,
+            timeout=getattr(opened, 'timeout', None) or TIMEOUT_S,
+        )
+        self._token = token
+        self._cancelled = cancelled
+        self.lookups = lookups
+        self.doings = Doings()
+
+    @override
+    def request(  # type: ignore[override]
+        self, url: str, method: str, json: Any = None, **options: Any
+    ) -> requests.Response:
+        """Send a request: what makes an object with the token in it, and a question only if nobody has the answer."""
+        if method.upper() not in (*_READS, _CREATES) or (json is None and not options.get('data')):
+            return self._sent(url, method, json, options)
+        if method.upper() in _READS or not options.get('authenticated', True):
+            return self._sent(url, method, json, options)
+        return self._creating(url, method, json, options)
+
+    def _creating(self, url: str, method: str, json: Any, options: dict[str, Any]) -> requests.Response:
+        body = json if json is not None else _parsed(options.get('data'))
+        collection = collection_of(url)
+        marked, told = _marked(collection, body, self._token) if isinstance(body, dict) else (body, None)
+        if marked is not body:
+            if json is not None:
+                json = marked
+            else:
+                options = {**options, 'data': codec.dumps(marked)}
+        self.doings.unsure = True
+        answer = self._sent(url, method, json, options)
+        if answer.ok:
+            self.doings.made += 1
+            if collection is not None and told:
+                made = answer.json()
+                object_id = str((made[collection.singular] if collection.singular else made)['id'])
+                self.doings.tidying.append(Tidying(collection, object_id, told))
+        return answer
+
+    def _sent(self, url: str, method: str, json: Any, options: dict[str, Any]) -> requests.Response:
+        if self._cancelled():
+            raise TransientFailure('The call is no longer wanted; nothing more is asked of services.')
+        question = self.lookups.question(url, method, options) if method.upper() in _READS else None
+        known = self.lookups.answer(question) if question is not None else None
+        if known is not None:
+            return known
+        self.doings.requests += 1
+        # Whoever called tries again, when he knows what that would mean; and does not wait in a thread until then.
+        options['connect_retries'] = options['status_code_retries'] = 0
+        try:
+            answer = super().request(url, method, json=json, **options)
+        except exceptions.HttpError as error:
+            self._answered(error.http_status, getattr(error.response, 'headers', None) or {})
+            raise
+        except exceptions.ConnectFailure as error:
+            if _never_connected(error):
+                self.doings.unsure = False
+            raise
+        self._answered(answer.status_code, answer.headers)
+        if question is not None:
+            self.lookups.keep(question, answer)
+        elif method.upper() not in _READS:
+            self.lookups.changed()
+        return answer
+
+    def _answered(self, status: int, headers: Mapping[str, str]) -> None:
+        if status < 500:
+            # What a service refuses it has not made.
+            self.doings.unsure = False
+        if status in (413, 429, 503):
+            self.doings.retry_after_s = _seconds(headers.get('Retry-After'))
+
+
+def _marked(collection: Collection | None, body: dict[str, Any], token: str) -> tuple[dict[str, Any], str | None]:
+    """The body with the token in it, and the user's own description, if it has one."""
+    if collection is None:
+        return body, None
+    inner = body.get(collection.singular) if collection.singular else body
+    if not isinstance(inner, dict):
+        return body, None
+    told = None
+    if collection.place is Place.DESCRIPTION:
+        told = inner.get('description') or None
+        inner = {**inner, 'description': described(told, token)}
+    elif collection.place is Place.METADATA:
+        inner = {**inner, 'metadata': {**(inner.get('metadata') or {}), LABEL: token}}
+    elif collection.place is Place.ID:
+        inner = {**inner, 'id': uuid_of(token)}
+    return ({**body, collection.singular: inner} if collection.singular else inner), told
+
+
+def _parsed(data: Any) -> Any:
+    try:
+        return codec.loads(data)
+    except (TypeError, ValueError):
+        return None
+
+
+def _never_connected(error: exceptions.ConnectFailure) -> bool:
+    """Whether a request cannot have reached the service."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, requests.exceptions.ConnectTimeout):
+        return True
+    seen: Any = cause
+    while seen is not None:
+        if type(seen).__name__ in ('NewConnectionError', 'NameResolutionError', 'ConnectTimeoutError'):
+            return True
+        inner = getattr(seen, 'reason', None)
+        seen = (
+            inner
+            if isinstance(inner, BaseException)
+            else next((each for each in getattr(seen, 'args', ()) if isinstance(each, BaseException)), None)
+        )
+    return False
+
+
+def _seconds(told: str | None) -> float | None:
+    """What Retry-After says, where it says seconds."""
+    try:
+        return max(float(told), 0.0) if told is not None else None
+    except ValueError:
+        return None

@@ -1,0 +1,152 @@
+"""What a class of Heat may see of the stack and of the request that it works for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from heat.common import context, exception, identifier
+from heat.engine import environment
+from oslo_utils import timeutils
+
+from convergence.resources.contract import Call, FinalFailure
+from convergence_heat.session import CallSession
+
+TIMEOUT_S = 3600
+"""Of a stack, as far as classes ask: it is shown to users of Heat, and nothing of theirs ends by it."""
+
+
+class ActingContext(context.RequestContext):  # type: ignore[misc]
+    """The request as Heat's clients see it: a session, a project, a region. It asks nobody before a client does.
+
+    :param project_id: of the stack.
+    :param open_session: opens the session of the call, and tells the address of Keystone and the region.
+    """
+
+    def __init__(self, project_id: str, open_session: Callable[[], tuple[CallSession, str, str]]) -> None:
+        super().__init__(project_id=project_id, is_admin=False, roles=[], overwrite=False)
+        self._open = open_session
+        self.opened: CallSession | None = None
+
+    @property
+    def keystone_session(self) -> CallSession:
+        """The session of the call, opened when a client first wants it."""
+        if self.opened is None:
+            self.opened, self.auth_url, region = self._open()
+            self.region_name = region or None
+        return self.opened
+
+    @property
+    def auth_plugin(self) -> Any:
+        """How the session gets its tokens."""
+        return self.keystone_session.auth
+
+
+class _NoNode:
+    """What the stack's definition knows of a resource: nothing, it is in our rows."""
+
+    _resource_data = None
+    state = ('INIT', 'COMPLETE')
+
+
+class _Definition:
+    def __getitem__(self, name: str) -> _NoNode:
+        return _NoNode()
+
+    def enabled_rsrc_names(self) -> set[str]:
+        return set()
+
+    def enabled_output_names(self) -> set[str]:
+        return set()
+
+    def all_rsrc_names(self) -> set[str]:
+        return set()
+
+
+class _Sections:
+    """The template, as far as classes say where in it something is wrong."""
+
+    RESOURCES = 'resources'
+
+    @staticmethod
+    def get_section_name(section: str) -> str:
+        return section.lower()
+
+
+class SeenStack:
+    """The stack of a call, as far as classes look at it. It holds no other resources."""
+
+    CREATE, UPDATE, DELETE, ROLLBACK = 'CREATE', 'UPDATE', 'DELETE', 'ROLLBACK'
+    CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE = 'CHECK', 'SUSPEND', 'RESUME', 'SNAPSHOT', 'RESTORE'
+    COMPLETE, FAILED, IN_PROGRESS = 'COMPLETE', 'FAILED', 'IN_PROGRESS'
+    status = 'IN_PROGRESS'
+    convergence = in_convergence_check = strict_validate = disable_rollback = True
+    adopt_stack_data = parent_resource_name = owner_id = user_creds_id = stack_user_project_id = None
+    nested_depth = 0
+    t = _Sections()
+    timeout_mins = TIMEOUT_S // 60
+
+    def __init__(self, call: Call[Any], acting: ActingContext, action: str) -> None:
+        self.context, self.action = acting, action
+        self.id, self.name, self.tenant_id = call.stack_id, call.stack_name, call.project_id
+        self.created_time = self.updated_time = timeutils.utcnow()
+        self.defn = _Definition()
+        self.env = environment.Environment()
+        self.resources: Mapping[str, Any] = {}
+
+    @property
+    def clients(self) -> Any:
+        """The clients of all services."""
+        return self.context.clients
+
+    def identifier(self) -> Any:
+        """How Heat addresses the stack."""
+        return identifier.HeatIdentifier(self.tenant_id, self.name, self.id)
+
+    def timeout_secs(self) -> int:
+        """See `TIMEOUT_S`."""
+        return TIMEOUT_S
+
+    def values(self) -> list[Any]:
+        """The other resources: nobody's business here."""
+        return []
+
+    def resource_by_refid(self, refid: str) -> None:
+        """The resource with a reference: none is known."""
+
+    def db_resource_get(self, name: str) -> None:
+        """The row of a resource: there is none of Heat's."""
+
+
+class EngineCalls:
+    """What Server asks Heat's engine for: a software configuration of the project, which is one of ours.
+
+    :param software: of the call.
+    """
+
+    def __init__(self, call: Call[Any]) -> None:
+        self._software = call.software
+        self._name = call.type_name or call.name
+
+    def show_software_config(self, acting: Any, config_id: str) -> dict[str, Any]:
+        """The configuration as Heat's API shows it.
+
+        :raises NotFound: there is none with that id.
+        """
+        found = self._software.config(config_id)
+        if found is None:
+            raise exception.NotFound
+        return {'id': found.id, 'name': found.name, 'group': found.group, **found.content}
+
+    @contextmanager
+    def ignore_error_by_name(self, name: str) -> Any:
+        """Go on behind the block after an error of that name."""
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ != name:
+                raise
+
+    def __getattr__(self, name: str) -> Any:
+        raise FinalFailure(f'{self._name} asks the engine of Heat to {name}, and there is none here')

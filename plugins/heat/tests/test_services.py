@@ -1,0 +1,245 @@
+"""What Heat's classes and their clients do at services, and what becomes of what services answer."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from convergence.core.model import Action
+from convergence.resources.contract import (
+    Call,
+    Done,
+    FinalFailure,
+    InProgress,
+    OutcomeUnknown,
+    ReplacementNeeded,
+    TransientFailure,
+)
+from convergence.resources.reading import Strictness
+from convergence.resources.schema import PropertySchema
+from plugins.heat.tests.cloud import USER, Cloud
+
+if importlib.util.find_spec('heat') is None:
+    pytest.skip('openstack-heat is not installed: make heat', allow_module_level=True)
+
+from convergence_heat.library import classes, load
+
+TOKEN = '5c1d2f6e-0b0a-4c39-9d39-6d7a3a3f2a01'
+
+
+class Thing:
+    """A resource as a worker has it: what calls answer goes into the next call."""
+
+    def __init__(self, type_name: str, /, **properties: Any) -> None:
+        self.kind, self.recorded = load(type_name), []
+        self.call: Call[Any] = Call(
+            self.read(properties), 'thing', 'stack', 'stack-id', 'project', 'row', TOKEN,
+            credentials=lambda: USER, record=self.record,
+        )  # fmt: skip
+
+    def read(self, properties: Mapping[str, Any]) -> Any:
+        """The properties as the type wants them."""
+        return PropertySchema.of(self.kind.Properties).parse(properties, Strictness.STRICT)
+
+    def record(self, physical_id: str | None = None, data: Any = None) -> None:
+        """Store what is told in the middle of a call."""
+        self.recorded.append(physical_id)
+        self.call = replace(self.call, physical_id=physical_id or self.call.physical_id, data=data or self.call.data)
+
+    def take(self, answer: Any) -> Any:
+        """Store an answer."""
+        self.call = replace(
+            self.call,
+            physical_id=answer.physical_id or self.call.physical_id,
+            data=self.call.data if answer.data is None else answer.data,
+        )
+        return answer
+
+    def do(self, action: Action) -> Thing:
+        """Do something until it is done."""
+        answer = self.take(getattr(self.kind, action.value.lower())(self.call))
+        while isinstance(answer, InProgress):
+            answer = self.take(self.kind.poll(self.call, action, answer.progress))
+        return self
+
+    def update(self, **properties: Any) -> Thing:
+        """Change it."""
+        self.call = replace(self.call, previous=self.call.properties, properties=self.read(properties))
+        return self.do(Action.UPDATE)
+
+
+def test_every_class_makes_a_type():
+    for name in classes():
+        assert load(name).Properties is not None
+
+
+def test_the_request_that_makes_an_object_carries_the_token(cloud):
+    Thing('OS::Neutron::Net').do(Action.CREATE)
+    Thing('OS::Cinder::Volume', size=1, metadata={'of': 'mine'}).do(Action.CREATE)
+    (network,) = [each for key, each in cloud.things['networks'].items() if 'kept' not in key]
+    (volume,) = [each for key, each in cloud.things['volumes'].items() if 'kept' not in key]
+    assert network['description'] == f'convergence:{TOKEN}'
+    assert volume['metadata'] == {'of': 'mine', 'convergence': TOKEN}
+
+
+def test_a_user_does_not_see_the_token_in_what_he_has_written(cloud):
+    sent = []
+    handle = cloud.handle
+
+    def seen(request: Any) -> Any:
+        sent.append((request.method, request.body))
+        return handle(request)
+
+    cloud.handle = seen
+    try:
+        thing = Thing('OS::Neutron::SecurityGroup', description='Doors.', rules=[]).do(Action.CREATE)
+    finally:
+        del cloud.handle
+    assert any(method == 'POST' and TOKEN in str(body) and 'Doors.' in str(body) for method, body in sent)
+    assert cloud.things['security-groups'][thing.call.physical_id]['description'] == 'Doors.'
+    assert thing.recorded == [thing.call.physical_id], 'the id is stored before the token is taken off'
+
+
+def test_what_exists_and_was_not_made_here_is_not_taken_over(cloud):
+    cloud.things['os-keypairs']['mine'] = {'name': 'mine', 'public_key': 'ssh-rsa mine'}
+    thing = Thing('OS::Nova::KeyPair', name='mine', public_key='ssh-rsa mine')
+    with pytest.raises(FinalFailure, match='mine exists already, and was not made for this resource'):
+        thing.do(Action.CREATE)
+    assert thing.kind.find(thing.call) is None
+
+
+def test_a_key_whose_private_half_was_lost_is_made_anew(cloud):
+    thing = Thing('OS::Nova::KeyPair', name='k', save_private_key=True)
+    thing.kind.create(thing.call)  # and the worker dies: only what was recorded is stored
+    assert thing.call.physical_id is None and cloud.things['os-keypairs']
+    answer = thing.take(thing.kind.find(thing.call))
+    answer = thing.take(thing.kind.poll(thing.call, Action.CREATE, answer.progress))
+    assert isinstance(answer, Done) and thing.kind.attribute(thing.call, 'private_key') == 'secret key'
+
+
+def test_a_group_that_may_lack_rules_is_made_anew(cloud):
+    thing = Thing('OS::Neutron::SecurityGroup', rules=[{'protocol': 'tcp'}])
+    thing.call = replace(thing.call, record=lambda *told: None)
+    cloud.things['security-groups']['half'] = {
+        'id': 'half', 'name': '', 'description': f'convergence:{TOKEN}', 'security_group_rules': [],
+    }  # fmt: skip
+    found = thing.take(thing.kind.find(thing.call))
+    assert found.physical_id == 'half' and found.progress == {'step': 'remake'}
+
+
+@pytest.mark.parametrize('status', [429, 413])
+def test_a_service_that_says_when_is_asked_again_then(cloud, status):
+    cloud.refuses.append((status, {'Retry-After': '7'}, 'slow down'))
+    thing = Thing('OS::Cinder::Volume', size=1)
+    answer = thing.kind.create(thing.call)
+    assert isinstance(answer, InProgress) and answer.poll_after_s == 7.0 and answer.physical_id is None
+    assert isinstance(thing.kind.poll(thing.call, Action.CREATE, answer.progress), Done)
+
+
+@pytest.mark.parametrize(
+    ('name', 'properties', 'status', 'text'),
+    [
+        ('OS::Cinder::Volume', {'size': 1}, 413, 'VolumeLimitExceeded: quota'),
+        ('OS::Neutron::Net', {}, 409, 'Quota exceeded for resources: network'),
+        ('OS::Nova::KeyPair', {'name': 'k'}, 403, 'Quota exceeded, too many key pairs'),
+        ('OS::Neutron::Net', {}, 429, 'too many requests'),
+    ],
+)
+def test_a_quota_that_is_used_up_may_be_free_later(cloud, name, properties, status, text):
+    cloud.refuses.append((status, {}, text))
+    thing = Thing(name, **properties)
+    with pytest.raises(TransientFailure):
+        thing.kind.create(thing.call)
+    assert cloud.made() == []
+
+
+@pytest.mark.parametrize(('status', 'kind'), [(400, FinalFailure), (403, FinalFailure), (500, OutcomeUnknown)])
+def test_whether_something_was_made_is_told(cloud, status, kind):
+    cloud.refuses.append((status, {}, 'no'))
+    thing = Thing('OS::Neutron::Net')
+    with pytest.raises(kind) as caught:
+        thing.kind.create(thing.call)
+    assert caught.value.physical_id is None
+
+
+def test_what_is_in_use_is_deleted_later(cloud):
+    thing = Thing('OS::Neutron::Net').do(Action.CREATE)
+    cloud.things['ports']['p'] = {'id': 'p', 'network_id': thing.call.physical_id}
+    with pytest.raises(TransientFailure, match='in use'):
+        thing.kind.delete(thing.call)
+    del cloud.things['ports']['p']
+    thing.do(Action.DELETE)
+    assert cloud.made() == []
+
+
+def test_a_finder_that_gets_no_answer_says_so(cloud):
+    thing = Thing('OS::Neutron::Net')
+    cloud.handle = lambda request: (503, {}, None) if 'networks' in request.url else Cloud.handle(cloud, request)
+    try:
+        with pytest.raises(TransientFailure):
+            thing.kind.find(thing.call)
+    finally:
+        del cloud.handle
+
+
+def test_a_change_that_heat_cannot_make_in_place_needs_a_new_object(cloud):
+    thing = Thing('OS::Cinder::Volume', size=2).do(Action.CREATE)
+    with pytest.raises(ReplacementNeeded):
+        thing.update(size=2, availability_zone='elsewhere')
+
+
+def test_a_token_that_has_run_out_is_renewed_once(cloud):
+    thing = Thing('OS::Neutron::Net')
+    auth = USER.session().auth
+    auth.get_access(USER.session())._auth_token = 'old'
+    tokens = cloud.tokens
+    thing.do(Action.CREATE)
+    assert cloud.tokens == tokens + 1 and len(cloud.made()) == 1
+
+
+def test_a_call_that_is_not_wanted_any_more_asks_for_nothing(cloud):
+    thing = Thing('OS::Neutron::Net')
+    thing.call = replace(thing.call, cancelled=lambda: True)
+    with pytest.raises(TransientFailure, match='no longer wanted'):
+        thing.kind.create(thing.call)
+    assert cloud.requests == []
+
+
+def test_a_server_takes_few_requests(cloud):
+    server = {
+        'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW', 'networks': [{'network': 'kept-networks'}],
+    }  # fmt: skip
+    thing = Thing('OS::Nova::Server', **server).do(Action.CREATE)
+    cloud.requests.clear()
+    second = Thing('OS::Nova::Server', **server).do(Action.CREATE)
+    for name in ('name', 'first_address', 'networks', 'addresses', 'accessIPv4', 'show'):
+        second.kind.attribute(second.call, name)
+    # The look-ups of the first one serve the second one of its stack; attributes are read from the last answer.
+    assert len(cloud.requests) <= 6, cloud.counted()
+    assert thing.call.physical_id != second.call.physical_id
+
+
+def test_a_worker_that_runs_imports_the_classes():
+    program = (
+        'from oslo_config import cfg\n'
+        'from convergence.config import loading\n'
+        'loading.register(cfg.CONF)\n'
+        'cfg.CONF([], project="convergence", default_config_files=[])\n'
+        'from convergence_heat.library import load\n'
+        'assert load("OS::Nova::Server").can_find()\n'
+    )
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', program],
+        env=os.environ | {'PYTHONPATH': os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
