@@ -1,6 +1,7 @@
 """Draws the graph of a stack: what depends on what, coloured by how it is. Text formats, and SVG without any tool.
 
-A graph has `nodes` (`name`, `type`, `status`) and `edges` (`from` needs `to`).
+A graph has `nodes` (`name`, `type`, `status`) and `edges` (`from` needs `to`; `is_implied`: the template does not
+say so).
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def dot(graph: Graph) -> str:
     for node in graph['nodes']:
         label = f'{_quoted(node["name"])}\\n{_quoted(node["type"])}\\n{_quoted(node["status"] or "")}'
         lines.append(f'  n{numbers[node["name"]]} [label="{label}", fillcolor="{colour(node["status"])}"];')
-    lines += [f'  n{numbers[edge["from"]]} -> n{numbers[edge["to"]]};' for edge in graph['edges']]
+    lines += [
+        f'  n{numbers[edge["from"]]} -> n{numbers[edge["to"]]}{" [style=dashed]" if edge.get("is_implied") else ""};'
+        for edge in graph['edges']
+    ]
     return '\n'.join([*lines, '}', ''])
 
 
@@ -47,7 +51,10 @@ def mermaid(graph: Graph) -> str:
         number = numbers[node['name']]
         lines.append(f'  n{number}["{"<br/>".join(texts)}"]')
         lines.append(f'  style n{number} fill:{colour(node["status"])},color:#000')
-    lines += [f'  n{numbers[edge["from"]]} --> n{numbers[edge["to"]]}' for edge in graph['edges']]
+    lines += [
+        f'  n{numbers[edge["from"]]} {"-.->" if edge.get("is_implied") else "-->"} n{numbers[edge["to"]]}'
+        for edge in graph['edges']
+    ]
     return '\n'.join([*lines, ''])
 
 
@@ -75,7 +82,7 @@ def svg(graph: Graph) -> str:
             '<path d="M0,0 L8,4 L0,8 z" fill="#666"/></marker></defs>'
         ),
     ]
-    lines += [_line(places[edge['from']], places[edge['to']]) for edge in graph['edges']]
+    lines += [_line(places[edge['from']], places[edge['to']], edge.get('is_implied', False)) for edge in graph['edges']]
     lines += [_box(node, places[node['name']]) for node in graph['nodes']]
     return '\n'.join([*lines, '</svg>', ''])
 
@@ -111,10 +118,11 @@ def _layers(graph: Graph) -> list[list[str]]:
     return rows
 
 
-def _line(below: Sequence[int], above: Sequence[int]) -> str:
+def _line(below: Sequence[int], above: Sequence[int], is_implied: bool) -> str:
+    dashed = 'stroke-dasharray="5 4" ' if is_implied else ''
     return (
         f'<line x1="{below[0] + WIDTH // 2}" y1="{below[1]}" x2="{above[0] + WIDTH // 2}" y2="{above[1] + HEIGHT}" '
-        'stroke="#666" marker-end="url(#arrow)"/>'
+        f'stroke="#666" {dashed}marker-end="url(#arrow)"/>'
     )
 
 

@@ -6,6 +6,7 @@ Tests run in a shuffled order, always the same one: ``--order-seed=7`` (or ``ran
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -59,6 +60,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for name in names:
         shuffle(modules[name])
     items[:] = [item for name in names for item in modules[name]]
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests leave, not among all the modules and tests again and again: that costs a
+    quarter of the time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(hookwrapper=True)

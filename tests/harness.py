@@ -6,6 +6,7 @@ Messages are queued; a test delivers, drops, doubles or reorders them. The resou
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ from convergence.db.memory.store import MemoryStore
 from convergence.db.ports import Ports
 from convergence.db.queries.stacks import in_service
 from convergence.db.schema.columns import database_now
+from convergence.db.schema.migration import DUTIES
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
@@ -452,10 +454,10 @@ def hot(resources: Mapping[str, Any], **sections: Any) -> str:
 
 def database(url: str) -> Any:
     """An engine on an empty database, with the tables and duties of the present version."""
-    engine = connect(url, pool_size=16)
+    engine = connect(url, pool_size=16, idle_before_ping_s=math.inf)
     METADATA.create_all(engine)
     with engine.connect() as connection:
-        connection.execute(DUTY.insert(), [{'name': 'sweeper', 'holder': None, 'until': 0.0}])
+        connection.execute(DUTY.insert(), [{'name': name, 'holder': None, 'until': 0.0} for name in DUTIES])
         connection.commit()
     return engine
 
@@ -465,7 +467,7 @@ def emptied(engine: Any) -> Any:
     with engine.connect() as connection:
         for table in METADATA.sorted_tables:
             connection.execute(table.delete())
-        connection.execute(DUTY.insert(), [{'name': 'sweeper', 'holder': None, 'until': 0.0}])
+        connection.execute(DUTY.insert(), [{'name': name, 'holder': None, 'until': 0.0} for name in DUTIES])
         connection.commit()
     return engine
 

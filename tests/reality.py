@@ -157,11 +157,12 @@ class Thing(ResourceType[ThingProperties]):
         return answer if answer is not None else found
 
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Healthy, if it is there."""
+        """What it is, if it is there."""
         self.reality.happens('observe', call)
-        if call.physical_id not in self.reality.objects:
+        entry = self.reality.objects.get(call.physical_id or '')
+        if entry is None:
             raise ObjectNotFound(f'{call.name}: {call.physical_id} does not exist')
-        return Observed()
+        return Observed(properties={name: entry[name] for name in vars(call.properties) if name in entry})
 
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
         """`value` is what the object has."""

@@ -148,6 +148,46 @@ def test_a_task_in_a_plugin_is_killed_after_the_grace_period():
     assert task.outcome is TaskOutcome.KILLED
 
 
+def test_what_a_call_waits_for_is_closed_when_it_is_cancelled():
+    group, closed, waiting, seen = Group('stack'), Event(), Event(), []
+
+    def work(task: Task) -> None:
+        with task.killable():
+            task.on_cancel(lambda: seen.append('of a call that has ended'))
+        with task.killable():
+            task.on_cancel(lambda: 1 / 0)
+            task.on_cancel(closed.set)
+            waiting.set()
+            assert closed.wait(LONG_S)
+            task.on_cancel(lambda: seen.append('at once'))
+
+    task = group.spawn(work)
+    assert waiting.wait(LONG_S)
+    group.stop(grace_s=LONG_S)
+    assert group.wait(LONG_S) == ()
+    assert (task.outcome, seen) == (TaskOutcome.DONE, ['at once'])
+
+
+@green
+def test_a_call_that_stores_something_is_killed_when_that_is_stored():
+    group, release, storing, stored = Group('stack'), Event(), Event(), []
+
+    def work(task: Task) -> None:
+        with task.killable():
+            with task.protected():
+                storing.set()
+                release.wait(LONG_S)
+                stored.append(True)
+            stored.append('and went on')
+
+    task = group.spawn(work)
+    assert storing.wait(LONG_S)
+    task.end_grace()
+    release.set()
+    assert group.wait(LONG_S) == ()
+    assert (stored, task.outcome) == ([True], TaskOutcome.KILLED)
+
+
 @green
 def test_the_current_green_thread_is_killed_and_goes_on_behind_the_block():
     group, after, inside = Group('stack'), Event(), Event()

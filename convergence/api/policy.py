@@ -48,6 +48,7 @@ _READ = {
     'build_info': 'build_info',
     'software_configs': 'index show',
     'software_deployments': 'index show metadata',
+    'webhooks': 'index show',
 }
 _WRITE = {
     'stacks': (
@@ -58,6 +59,7 @@ _WRITE = {
     'resource': 'signal signal_url mark_unhealthy',
     'software_configs': 'create delete',
     'software_deployments': 'create update delete',
+    'webhooks': 'create delete test',
 }
 _OTHERS = {
     'stacks:global_index': NOBODY,

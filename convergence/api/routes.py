@@ -23,6 +23,7 @@ from convergence.api.endpoints import (
     software,
     stacks,
     traversals,
+    webhooks,
 )
 from convergence.api.schemas import Schema
 
@@ -371,5 +372,13 @@ _SOFTWARE = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (*_STACKS, *_PARTS, *_INSTALLATION, *_SOFTWARE)
+_WEBHOOKS = (
+    _route('GET /webhooks', webhooks.index, 'list_webhooks', 'webhooks:index', query='stack'),
+    _with_body(_route('POST /webhooks', webhooks.create, 'create_webhook', 'webhooks:create', 201), schemas.WEBHOOK),
+    _route('GET /webhooks/{webhook_id}', webhooks.show, 'show_webhook', 'webhooks:show'),
+    _route('DELETE /webhooks/{webhook_id}', webhooks.delete, 'delete_webhook', 'webhooks:delete', 204),
+    _route('POST /webhooks/{webhook_id}/test', webhooks.test, 'test_webhook', 'webhooks:test'),
+)
+
+ROUTES: tuple[Route, ...] = (*_STACKS, *_PARTS, *_INSTALLATION, *_SOFTWARE, *_WEBHOOKS)
 """All of them. Where two match, the one whose path says more wins."""

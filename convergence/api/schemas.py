@@ -66,6 +66,7 @@ SNAPSHOT = body({'name': TEXT_OR_NULL})
 UNHEALTHY = body({'mark_unhealthy': FLAG, 'resource_status_reason': TEXT_OR_NULL}, ('mark_unhealthy',), closed=True)
 SIGNAL: Schema = {'type': ['object', 'null']}
 SIGNAL_URL = body({'expires_in_s': {'type': ['integer', 'null']}, 'revoke': FLAG})
+WEBHOOK = body({'url': {'type': 'string'}, 'name': TEXT_OR_NULL, 'stack': TEXT_OR_NULL}, ('url',), closed=True)
 SOFTWARE_CONFIG = body(
     {
         'name': TEXT_OR_NULL,

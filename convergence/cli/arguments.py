@@ -75,6 +75,7 @@ OUTPUT_IF_ANY = _argument('key', '[KEY]', _of_stack('outputs', 'output_key'), re
 SNAPSHOT = _argument('snapshot_id', 'SNAPSHOT', _of_stack('snapshots', 'id'))
 CONFIG = _argument('config_id', 'CONFIG', _saved_by_servers('software_configs', key='id'))
 DEPLOYMENT = _argument('deployment_id', 'DEPLOYMENT', _saved_by_servers('software_deployments', key='id'))
+WEBHOOK = _argument('webhook_id', 'WEBHOOK', _saved_by_servers('webhooks', key='id'))
 NESTED_DEPTH = click.option(
     '--nested-depth', type=click.IntRange(min=0), metavar='N', help='Those of nested stacks as well, N levels deep.'
 )

@@ -15,10 +15,11 @@ def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
     """The graph as lines: each resource once, below the first of those that need it.
 
     :param drawn: `nodes` (`name`, `type`, `status`: null for what was not begun, '' where there is nothing to say), and
-        `edges` (`from` needs `to`).
+        `edges` (`from` needs `to`; `is_implied`: not because the template says so).
     """
     needs: dict[str, list[str]] = {}
     needed = set()
+    implied = {(edge['from'], edge['to']) for edge in drawn['edges'] if edge.get('is_implied')}
     for edge in drawn['edges']:
         needs.setdefault(edge['from'], []).append(edge['to'])
         needed.add(edge['to'])
@@ -26,19 +27,20 @@ def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
     seen: set[str] = set()
     lines: list[str] = []
 
-    def walk(name: str, lead: str, guide: str) -> None:
+    def walk(name: str, lead: str, guide: str, note: str = '') -> None:
         node = nodes[name]
         state = NOTHING_YET if node['status'] is None else node['status']
         again = '  (see above)' if name in seen and needs.get(name) else ''
         line = f'{lead}{guide}{harmless(name)}  {harmless(node["type"])}  {state}'
-        lines.append(line.rstrip() + again)
+        lines.append(line.rstrip() + note + again)
         if name in seen:
             return
         seen.add(name)
         below = [each for each in needs.get(name, ()) if each in nodes]
         deeper = lead + {'': '', '├─ ': '│  ', '└─ ': '   '}[guide]
         for number, each in enumerate(below, 1):
-            walk(each, deeper, '└─ ' if number == len(below) else '├─ ')
+            note = '  (implied)' if (name, each) in implied else ''
+            walk(each, deeper, '└─ ' if number == len(below) else '├─ ', note)
 
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * len(nodes) + 1000))
     for name in nodes:

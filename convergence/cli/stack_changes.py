@@ -82,6 +82,7 @@ def create(api: Api, output: ResultPrinter, name: str, template: str, **given: A
 @click.option('-t', '--template', 'template', metavar='FILE', help=f'{_TEMPLATE_HELP}  [default: what the stack has]')
 @click.option('--existing', is_flag=True, help='Keep the parameters and environment that the stack has, and add these.')
 @click.option('--clear-parameter', 'clear_parameters', multiple=True, metavar='NAME', help='Back to its default.')
+@click.option('--converge', is_flag=True, help='Look at every object, and put right what was changed behind the stack.')
 @describing
 @planned
 @waitable

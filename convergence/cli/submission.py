@@ -103,6 +103,8 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     for name in ('tags', 'timeout_mins', 'disable_rollback'):
         if given.get(name) is not None:
             body[name] = given[name]
+    if given.get('converge'):
+        body['converge'] = True
     if given.get('clear_parameters'):
         body['clear_parameters'] = list(given['clear_parameters'])
     return {name: value for name, value in body.items() if value not in ({}, [])}

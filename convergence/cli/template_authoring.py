@@ -29,6 +29,7 @@ from convergence.cli.template_index import TemplateIndex
 from convergence.cli.template_lint import PLAIN_SECRET, RULES, LintedTemplate, lint
 from convergence.cli.template_lint_report import LintResult
 from convergence.cli.template_report import as_text
+from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.template.formatting import Unformattable, formatted
 from convergence.template.problems import Problems
 from convergence.template.sources import read
@@ -244,7 +245,7 @@ def graph(file: str, environments: Sequence[str], parameters: Sequence[str], for
     if findings.compiled is None or findings.errors:
         as_text(Console(stderr=True, highlight=False), [findings])
         return ExitCode.FAILED
-    drawn = drawn_of(findings.compiled)
+    drawn = drawn_of(with_implied(findings.compiled, ask_for_implied(findings.compiled, checker.registry)))
     if form == 'json':
         say(json.dumps(drawn, indent=2, ensure_ascii=False))
     elif form == 'ascii':
@@ -260,7 +261,7 @@ def drawn_of(compiled: language.Compiled) -> dict[str, Any]:
     definitions = compiled.goal.definitions
     nodes = [{'name': name, 'type': each.written_type or each.type, 'status': ''} for name, each in definitions.items()]
     edges = [
-        {'from': name, 'to': required}
+        {'from': name, 'to': required, **({'is_implied': True} if required in each.implied else {})}
         for name, each in definitions.items()
         for required in each.requires
         if required in definitions

@@ -14,6 +14,7 @@ from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
 from convergence.cmd.keystone import keystone_of
 from convergence.cmd.local_provider import local_provider
+from convergence.cmd.telling import ToldOutside, audience
 from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.ports import Ports
@@ -129,7 +130,8 @@ class Parts:
         require_newest(database)
         api = ApiAddress.of(settings)
         keystone = keystone_of(settings.credentials, conf)
-        return cls(settings, Store(database), transport, types or registry(settings, api), api, keystone)
+        store = Store(database, audience=audience(settings, conf))
+        return cls(settings, store, transport, types or registry(settings, api), api, keystone)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -330,6 +332,7 @@ class EngineProcess:
             on_lost=lambda: self._server.pause(),
         )
         heartbeat.witness = Witness(parts.store, engine_id, settings.lease_s)
+        self._telling = ToldOutside(parts.settings, parts.store, ports, engine_id, new_id)
         acting = (
             engine.stacks,
             engine.rollbacks,
@@ -342,6 +345,7 @@ class EngineProcess:
             NestedReads(ports.reader, engine.goals),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),
+            self._telling.webhooks(engine.stacks),
             StackCredentials(
                 ports.credentials, engine.stacks.find, partial(opened, seal=seal_of(database.dialect)), new_id
             ),
@@ -360,6 +364,7 @@ class EngineProcess:
         """Take requests."""
         self.service.start()
         self._server.start()
+        self._telling.start()
         if self._credential_removal is not None:
             self._credential_removal.start()
 
@@ -367,6 +372,7 @@ class EngineProcess:
         """Take no more requests, finish those that were taken; whether all of them ended in time."""
         if self._credential_removal is not None:
             self._credential_removal.stop()
+        self._telling.stop()
         self._server.stop()
         finished = self._server.wait(self._stop_s)
         self.service.stop()

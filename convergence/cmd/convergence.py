@@ -27,6 +27,7 @@ GROUPS = {
     'software': 'convergence.cli.software:software',
     'stack': 'convergence.cli.stack:stack',
     'template': 'convergence.cli.template:template',
+    'webhook': 'convergence.cli.webhook:webhook',
 }
 """Where the commands are: a name, and ``module:attribute`` of a `click.Command`."""
 

@@ -13,6 +13,7 @@ A second SIGTERM or SIGINT ends the program at once, by that signal.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import logging
 import os
 import signal
@@ -33,6 +34,8 @@ LOG = logging.getLogger(__name__)
 
 CHECK_S = 1.0
 """How often a process looks whether it is still wanted, and fit."""
+COLLECT_AFTER = (20_000, 20, 20)
+"""After how many new objects the collector looks through the young ones, and how often through older ones."""
 STOP_MARGIN_S = 20.0
 """What a program may need to end beyond the time that its work is given."""
 
@@ -149,6 +152,17 @@ def _usage(ended: SystemExit) -> ProgramExit:
     return ProgramExit.USAGE if ended.code else ProgramExit.OK
 
 
+def collect_rarely() -> None:
+    """Let the collector look through young objects more rarely, and never again through what is there now.
+
+    What a process has when its work begins it has to its end. Nearly all that a request makes goes by itself when it is
+    answered; to look through it every 700 objects took a third of what it costs to plan a large stack.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
 def serve(program: Program, settings: config.Settings, link: Link | None = None) -> int:
     """Run a program in this process until it is told to stop.
 
@@ -163,6 +177,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
         for problem in config.unknown_options(cfg.CONF) + config.exposed_files(cfg.CONF):
             LOG.warning(problem)
         service = program.build(settings)
+        collect_rarely()
         with _signals(link) as signals:
             service.start()
             LOG.info('%s is at work', program.name)

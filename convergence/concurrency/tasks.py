@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Any, Concatenate, ParamSpec
 
-from convergence.concurrency.executor import Event, Executor, installed, start_thread
+from convergence.concurrency.executor import Event, Executor, Lock, installed, start_thread
 from convergence.concurrency.pool import Job, Pool
 
 LOG = logging.getLogger(__name__)
@@ -61,6 +61,8 @@ class Task:
         self._killable_depth = 0
         self._grace_over = False
         self._greenlet: Any = None
+        self._lock = Lock()
+        self._closers: list[Callable[[], object]] = []
 
     @property
     def is_unwanted(self) -> bool:
@@ -85,6 +87,43 @@ class Task:
             yield
         finally:
             self._killable_depth -= 1
+            if not self._killable_depth:
+                with self._lock:
+                    self._closers.clear()
+
+    def on_cancel(self, close: Callable[[], object]) -> None:
+        """Have something called, in another thread, when the task is cancelled before the call that is made now ends.
+
+        At once, and in this thread, where it was cancelled already. What it raises is logged.
+        """
+        with self._lock:
+            self._closers.append(close)
+        if self.cancelled.is_set():
+            self.close()
+
+    def close(self) -> None:
+        """Do what the call that is made now wants to be done when it is cancelled; each thing once."""
+        with self._lock:
+            closers, self._closers = self._closers, []
+        for close in closers:
+            try:
+                close()
+            except Exception as error:  # noqa: BLE001 - it is somebody else's code
+                LOG.info('What %s was to close when it is cancelled could not be closed: %s', self.name, error)
+
+    @contextmanager
+    def protected(self) -> Iterator[None]:
+        """Declare, inside of `killable`, that the work inside must not be interrupted: it is with the database.
+
+        :raises TaskKilled: at the end, when the grace period is over by then.
+        """
+        depth, self._killable_depth = self._killable_depth, 0
+        try:
+            yield
+        finally:
+            self._killable_depth = depth
+        if self._grace_over:
+            raise TaskKilled(self.name)
 
     def begin(self) -> None:
         """The current thread works on this task now."""
@@ -226,6 +265,8 @@ class Group:
             start_thread(f'{self.name}:stop', lambda: self._insist(tasks, grace_s))
 
     def _insist(self, tasks: tuple[Task, ...], grace_s: float) -> None:
+        for task in tasks:
+            task.close()
         with self._changed:
             self._changed.wait_for(lambda: not any(task in self._tasks for task in tasks), grace_s)
             left = tuple(task for task in tasks if task in self._tasks)

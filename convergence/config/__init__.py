@@ -22,6 +22,7 @@ from convergence.config.loading import (
     unknown_options,
 )
 from convergence.config.local_provider import LocalProviderSettings
+from convergence.config.notifications import NotificationSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -35,6 +36,7 @@ __all__ = (
     'EngineSettings',
     'LimitSettings',
     'LocalProviderSettings',
+    'NotificationSettings',
     'SecretSettings',
     'Settings',
     'TransportSettings',

@@ -35,6 +35,13 @@ OPTIONS: list[cfg.Opt] = [
         'progress: by an event, in its status reason and in the log. It goes on all the same.',
     ),
     cfg.FloatOpt(
+        'progress_interval_s',
+        default=60.0,
+        min=1.0,
+        help='Seconds after which an event of the stack tells how far an operation is, what it waits for and since '
+        'when. The pauses grow: after ten of them each is a tenth of the time so far, so a day has some sixty.',
+    ),
+    cfg.FloatOpt(
         'creation_settles_s',
         default=60.0,
         min=0.0,
@@ -87,6 +94,7 @@ class EngineSettings:
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     stall_after_s: float = 300.0
+    progress_interval_s: float = 60.0
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
     cancel_patience_s: float = 600.0

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 OPTIONS: list[cfg.Opt] = [
-    cfg.IntOpt('max_template_bytes', default=524288, min=1, help='Largest size of a template in bytes.'),
+    cfg.IntOpt('max_template_bytes', default=4194304, min=1, help='Largest size of a template in bytes.'),
     cfg.IntOpt(
         'max_resources_per_stack',
-        default=1000,
+        default=10000,
         min=-1,
         help='Most resources of one stack, with those of all stacks that are nested in it. -1: no limit.',
     ),
@@ -74,8 +74,8 @@ OPTIONS: list[cfg.Opt] = [
 class LimitSettings:
     """What a project may use. None: no limit."""
 
-    max_template_bytes: int = 524288
-    max_resources_per_stack: int | None = 1000
+    max_template_bytes: int = 4194304
+    max_resources_per_stack: int | None = 10000
     max_nested_stack_depth: int = 5
     max_stacks_per_project: int | None = 512
     max_events_per_stack: int | None = 1000

@@ -21,6 +21,7 @@ from convergence.config import (
     general,
     limits,
     local_provider,
+    notifications,
     secrets,
     transport,
     worker,
@@ -31,6 +32,7 @@ from convergence.config.database import DatabaseSettings
 from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
 from convergence.config.local_provider import LocalProviderSettings
+from convergence.config.notifications import NotificationSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -46,6 +48,7 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
     'limits': limits.OPTIONS,
     'api': api.OPTIONS,
     'credentials': credentials.OPTIONS,
+    'notifications': notifications.OPTIONS,
     'local_provider': local_provider.OPTIONS,
 }
 """All options by group, which is the section of the configuration file."""
@@ -79,6 +82,7 @@ class Settings:
     api: ApiSettings = field(default_factory=ApiSettings)
     secrets: SecretSettings = field(default_factory=SecretSettings)
     credentials: CredentialSettings = field(default_factory=CredentialSettings)
+    notifications: NotificationSettings = field(default_factory=NotificationSettings)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -208,6 +212,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
             key_file=Path(conf.secrets.key_file).expanduser().absolute() if conf.secrets.key_file else None,
         ),
         credentials=CredentialSettings(**_texts(_own(conf.credentials, credentials.OPTIONS))),
+        notifications=NotificationSettings(**_own(conf.notifications, notifications.OPTIONS)),
     )
     _check(made)
     return made

@@ -44,5 +44,5 @@ def is_offered(resource: Resource) -> bool:
     """
     if resource.token is not None or resource.physical_id is None:
         return False
-    begun = resource.action is Action.CREATE and resource.status is Status.IN_PROGRESS
+    begun = resource.action is Action.ADOPT and resource.status is Status.IN_PROGRESS
     return resource.action is Action.INIT or begun

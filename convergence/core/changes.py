@@ -71,6 +71,8 @@ class ResourceChange(TypedDict, total=False):
     hook: Hook | None
     hook_traversal_id: str | None
     nothing_made: bool
+    clearing: bool
+    mendable: bool
 
 
 class NodeChange(TypedDict, total=False):

@@ -12,6 +12,7 @@ from convergence.core import states
 from convergence.core.adoption import is_adopted, is_offered
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
+from convergence.core.clearing import go_on_clearing
 from convergence.core.creation import Made, is_going_on, made
 from convergence.core.decide import (
     Disposition,
@@ -91,6 +92,8 @@ def _let_end(view: NodeView, worker: Worker, resource: Resource | None) -> Decis
         return refuse_lethal(view, worker, resource)
     if resource.action is Action.SNAPSHOT and resource.traversal_id != view.traversal.id:
         return let_go_of_snapshot(view, worker, resource)
+    if resource.is_cleared:
+        return go_on_clearing(view, worker, resource)
     pending, action = resource.pending, resource.action
     if action in PERFORMED or action is Action.DELETE:
         return claim_row(view, worker, Step.RESUME, action, {}, completes_node=action is view.traversal.action)
@@ -106,13 +109,14 @@ def _let_end(view: NodeView, worker: Worker, resource: Resource | None) -> Decis
 def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     if view.chosen_id == resource.id:
         return nothing_to_do(view, worker, [])
+    gone = DeleteResource(resource.id, None, resource.fence, resource.was_signalled)
     if is_gone(resource, view.traversal) or was_never_made(resource):
         # Deleted already, or never begun: nothing of it exists anywhere.
-        return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence)])
+        return nothing_to_do(view, worker, [gone])
     stays = _why_it_stays(view, resource)
     if stays is not None and not _is_let_go(resource, worker):
         event = event_of(view, worker, resource, Action.DELETE, Status.COMPLETE, stays)
-        return nothing_to_do(view, worker, [DeleteResource(resource.id, None, resource.fence), InsertEvents((event,))])
+        return nothing_to_do(view, worker, [gone, InsertEvents((event,))])
     if _ends_first(resource) and not worker.nests(resource.type):
         return _stop(view, worker, resource, resource.pending)
     resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
@@ -165,7 +169,7 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource)
     if nests and resource.traversal_id != view.traversal.id:
         repeats = False  # whatever its stack does for another traversal may be late, or be cancelled any moment
-    goal = ResourceGoal(definition, adopts, repeats, recreated, nests)
+    goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
     ruling = before_comparing(resource, goal)
@@ -198,6 +202,8 @@ def _whatever_is_wanted(
             return refuse(view, worker, resource, ruling.reason)
         case Disposition.REPLACE:
             return _replace(view, resource)
+        case Disposition.CLEAR:
+            return go_on_clearing(view, worker, resource)
     return None
 
 
@@ -219,8 +225,8 @@ def _carry_out(
     if disposition is Disposition.ADOPT:
         external_id = pending.definition.external_id
         taken: ResourceChange = {} if external_id is None else {'physical_id': external_id}
-        changes: ResourceChange = {**_beginning(resource, pending), **taken}
-        return claim_row(view, worker, Step.ADOPT, Action.CREATE, changes, pending)
+        changes: ResourceChange = {**_beginning(resource, pending, Action.ADOPT), **taken}
+        return claim_row(view, worker, Step.ADOPT, Action.ADOPT, changes, pending)
     paused = pause_before(view, worker, resource, Action.CREATE if disposition is Disposition.CREATE else Action.UPDATE)
     if paused is not None:
         return paused
@@ -278,7 +284,7 @@ def applied(pending: Pending) -> ResourceChange:
 def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
-    changes: ResourceChange = {**_beginning(resource, pending), **_named(view, resource, worker)}
+    changes: ResourceChange = {**_beginning(resource, pending, Action.CREATE), **_named(view, resource, worker)}
     return claim_row(view, worker, Step.CREATE, Action.CREATE, changes, pending)
 
 
@@ -293,15 +299,16 @@ def _named(view: NodeView, resource: Resource, worker: Worker) -> ResourceChange
     if worker.nests(definition.type):
         token = resource.token or worker.new_id()
         return {'token': token, 'physical_id': token, 'progress': None}
-    if worker.creation(definition.type).is_enforced:
+    creation = worker.creation(definition.type)
+    if creation.is_enforced and not creation.is_exclusive:  # who comes back to a row that was cleared makes another one
         return {'token': repeatable(resource.id, resource.token, view.traversal.template_id, view.inputs)}
     return {'token': worker.new_id()}
 
 
-def _beginning(resource: Resource, pending: Pending) -> ResourceChange:
-    """The columns of a row whose creation begins."""
+def _beginning(resource: Resource, pending: Pending, action: Action) -> ResourceChange:
+    """The columns of a row for which an object begins to be made, or to be taken over."""
     return {
-        **states.resource_state(resource, Action.CREATE, Status.IN_PROGRESS, 'state changed'),
+        **states.resource_state(resource, action, Status.IN_PROGRESS, 'state changed'),
         'type': pending.definition.type,
         'definition': pending.definition,
         'properties': pending.properties,
@@ -324,6 +331,7 @@ def updating(resource: Resource, pending: Pending) -> ResourceChange:
         'requires': _either(resource, pending),
         'digest': None,
         'progress': None,
+        'clearing': False,
     }
 
 

@@ -30,6 +30,7 @@ class Step(StrEnum):
     RESUME = 'RESUME'
     CANCEL = 'CANCEL'
     INTERRUPT = 'INTERRUPT'
+    CLEAR = 'CLEAR'
     DELETE = 'DELETE'
 
 
@@ -44,6 +45,7 @@ ACTING = frozenset(
         Step.RESUME,
         Step.CANCEL,
         Step.INTERRUPT,
+        Step.CLEAR,
         Step.DELETE,
     }
 )
@@ -70,12 +72,14 @@ class Creation:
 
     :param is_repeated: whether nothing but a second creation with the same token tells what the first one has made.
     :param is_enforced: whether a second creation with the same token makes nothing new.
+    :param is_exclusive: whether there can be one object only of a name, so that it goes before another is made.
     :param settles_s: for how many seconds it may still make something when its worker gives no sign of life any more.
     """
 
     is_repeated: bool = False
     settles_s: float = 60.0
     is_enforced: bool = False
+    is_exclusive: bool = False
 
 
 def nests_none(type_name: str) -> bool:
@@ -162,6 +166,11 @@ class Claim:
     pending: Pending | None = None
     at: float = 0.0
     clean: bool = False
+
+    @property
+    def row_action(self) -> Action:
+        """What the row is in the middle of: to clear it is part of its update, and a deletion to its type."""
+        return self.resource.action if self.step is Step.CLEAR else self.action
 
     @property
     def attempts(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from convergence.core import failure, nesting, states
 from convergence.core.changes import StackChange
@@ -17,43 +18,81 @@ from convergence.core.effects import (
     UpdateStack,
 )
 from convergence.core.failure import listed
-from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Event
+from convergence.core.model import BEGINNINGS, PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.rows import Event, Stack, Traversal
 from convergence.core.views import NodeView
 
 
 def conclude(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
-    """Finish a node of phase `IN_SERVICE` or `COMPLETE`.
+    """Finish a node of phase `IN_SERVICE` or `COMPLETE`; or both at once, where nothing lies between them.
 
     :returns: as the verdict, whether it was finished now (and not before, or made pointless by another traversal).
     """
     if not view.may_start or view.node.status is not NodeStatus.READY:
         return Decision(False)
-    if view.node.phase is Phase.IN_SERVICE:
-        return _in_service(view, new_id)
-    if view.traversal.failed_name is not None:
-        return _failed(view, new_id, view.traversal.reason)
-    if _is_behind(view):
-        return _failed(view, new_id, f'Stack {view.traversal.action}: {NEVER_UP}')
-    return _complete(view, new_id)
+    if view.node.phase is Phase.COMPLETE:
+        finish = FinishNode(view.node.traversal_id, view.node.number, view.node.required_by)
+        return _end(_Ending(view, {}, finish), new_id)
+    if view.last is not None:
+        finish = FinishNode(view.node.traversal_id, view.node.number, (), last=view.last.number)
+        return _end(_Ending(view, _brought_up(view), finish, in_service_at=view.now), new_id)
+    return _in_service(view, new_id)
+
+
+def _brought_up(view: NodeView) -> StackChange:
+    """Everything wanted is up: from now on this is what a rollback comes back to."""
+    template_id, good = view.traversal.template_id, view.stack.last_good_template_id
+    if template_id is None or view.traversal.action in PERFORMED:
+        return {}
+    changes: StackChange = {'last_good_template_id': template_id}
+    if good not in (None, template_id):
+        changes['previous_good_template_id'] = good
+    return changes
 
 
 def _in_service(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
-    """Everything wanted is up: from now on this is what a rollback comes back to. Where leftovers remain it is told."""
-    node, stack, traversal, template_id = view.node, view.stack, view.traversal, view.traversal.template_id
+    """Everything wanted is up, and there is more to do. Where leftovers remain it is told."""
+    node, stack, traversal = view.node, view.stack, view.traversal
     effects: list[Effect] = [NoteInService(traversal.id, view.now)]
-    if template_id is not None and traversal.action not in PERFORMED:
-        changes: StackChange = {'last_good_template_id': template_id}
-        if stack.last_good_template_id not in (None, template_id):
-            changes['previous_good_template_id'] = stack.last_good_template_id
+    changes = _brought_up(view)
+    if changes:
         if view.leftovers:
             told = f'Stack {traversal.action}: everything wanted is up; still to be removed: {listed(view.leftovers)}'
             changes['status_reason'] = told
             event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now)
             effects.append(InsertEvents((event,)))
         effects.append(UpdateStack(stack.id, traversal.id, changes))
-    effects.append(FinishNode(node.traversal_id, node.number, node.required_by))
+    effects.append(FinishNode(node.traversal_id, node.number, (*node.required_by, *view.late)))
     return Decision(True, tuple(effects))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """The last step of a traversal: every node was visited.
+
+    :param brought_up: the columns of the stack that change because everything wanted is up now.
+    :param finish: the nodes that are done with it.
+    :param in_service_at: when everything was up, where it is not noted yet.
+    """
+
+    view: NodeView
+    brought_up: StackChange
+    finish: FinishNode
+    in_service_at: float | None = None
+
+    @property
+    def stack(self) -> Stack:
+        """The stack, with everything up that is wanted."""
+        return replace(self.view.stack, **self.brought_up)
+
+
+def _end(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
+    traversal = ending.view.traversal
+    if traversal.failed_name is not None:
+        return _failed(ending, new_id, traversal.reason)
+    if _is_behind(traversal, ending.stack):
+        return _failed(ending, new_id, f'Stack {traversal.action}: {NEVER_UP}')
+    return _complete(ending, new_id)
 
 
 NEVER_UP = (
@@ -62,55 +101,73 @@ NEVER_UP = (
 )
 
 
-def _is_behind(view: NodeView) -> bool:
+def _is_behind(traversal: Traversal, stack: Stack) -> bool:
     """Whether what was done to the objects as they are does not make the stack what its template says.
 
     To put it to sleep is complete all the same. Resumed, checked or kept as a snapshot it would pass for what it is
     not.
     """
-    done = view.traversal.action in (Action.RESUME, Action.CHECK, Action.SNAPSHOT)
-    return done and view.traversal.template_id != view.stack.last_good_template_id
+    done = traversal.action in (Action.RESUME, Action.CHECK, Action.SNAPSHOT)
+    return done and traversal.template_id != stack.last_good_template_id
 
 
-def _failed(view: NodeView, new_id: Callable[[], str], reason: str) -> Decision[bool]:
+def _failed(ending: _Ending, new_id: Callable[[], str], reason: str) -> Decision[bool]:
     """Everything was visited, and something has failed."""
-    node, traversal = view.node, view.traversal
-    end = EndTraversal(traversal.id, TraversalStatus.FAILED, view.now, reason, Phase.UPDATE, traversal.failed_name)
+    now, stack, traversal = ending.view.now, ending.stack, ending.view.traversal
+    end = EndTraversal(
+        traversal.id,
+        TraversalStatus.FAILED,
+        now,
+        reason,
+        Phase.UPDATE,
+        traversal.failed_name,
+        in_service_at=ending.in_service_at,
+    )
+    up = (UpdateStack(stack.id, traversal.id, ending.brought_up),) if ending.brought_up else ()
+    return Decision(True, (*up, *failure.stop(stack, traversal, reason, now, new_id), end, ending.finish))
+
+
+def _complete(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
+    """Leftovers are gone too: the operation is complete."""
+    now, stack, traversal = ending.view.now, ending.stack, ending.view.traversal
+    reason = traversal.reason_of('completed successfully')
+    changes: StackChange = {
+        **ending.brought_up,
+        **states.stack_state(stack, traversal.action, Status.COMPLETE, reason),
+        'updated_at': stack.updated_at if traversal.action in BEGINNINGS else now,
+    }
+    if traversal.action is Action.DELETE:
+        changes['deleted_at'] = now
+    event = Event.of_stack(new_id(), stack.id, traversal.action, Status.COMPLETE, reason, now)
+    end = EndTraversal(
+        traversal.id,
+        TraversalStatus.COMPLETE,
+        now,
+        reason,
+        in_service_at=ending.in_service_at,
+        took_snapshot=traversal.action is Action.SNAPSHOT,
+    )
     return Decision(
         True,
         (
-            *failure.stop(view.stack, traversal, reason, view.now, new_id),
+            UpdateStack(stack.id, traversal.id, changes),
+            *_purged(stack, traversal),
             end,
-            FinishNode(node.traversal_id, node.number, node.required_by),
+            ending.finish,
+            InsertEvents((event,)),
+            *nesting.told(stack),
         ),
     )
 
 
-def _complete(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
-    """Leftovers are gone too: the operation is complete."""
-    node, stack, traversal = view.node, view.stack, view.traversal
-    reason = traversal.reason_of('completed successfully')
-    changes: StackChange = {
-        **states.stack_state(stack, traversal.action, Status.COMPLETE, reason),
-        'updated_at': stack.updated_at if traversal.action in (Action.CREATE, Action.ADOPT) else view.now,
-    }
-    if traversal.action is Action.DELETE:
-        changes['deleted_at'] = view.now
-    event = Event.of_stack(new_id(), stack.id, traversal.action, Status.COMPLETE, reason, view.now)
+def _purged(stack: Stack, traversal: Traversal) -> list[Effect]:
+    """Templates that nothing refers to any more go. A stack that is new has but one."""
+    if traversal.action in BEGINNINGS:
+        return []
     keep = {
         stack.template_id,
         stack.last_good_template_id,
         stack.previous_good_template_id,
         traversal.template_id,
     }
-    return Decision(
-        True,
-        (
-            UpdateStack(stack.id, traversal.id, changes),
-            PurgeTemplates(stack.id, tuple(sorted(template for template in keep if template))),
-            EndTraversal(traversal.id, TraversalStatus.COMPLETE, view.now, reason),
-            FinishNode(node.traversal_id, node.number, node.required_by),
-            InsertEvents((event,)),
-            *nesting.told(stack),
-        ),
-    )
+    return [PurgeTemplates(stack.id, tuple(sorted(template for template in keep if template)))]

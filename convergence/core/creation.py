@@ -39,4 +39,4 @@ def is_put_off(row: Resource) -> bool:
 
 def is_going_on(row: Resource) -> bool:
     """Whether something still goes on in the service by itself, which somebody has to poll."""
-    return row.progress is not None and row.action is not Action.DELETE
+    return row.progress is not None and row.action is not Action.DELETE and not row.clearing

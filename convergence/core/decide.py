@@ -27,7 +27,9 @@ class Disposition(StrEnum):
       decided about again. A suspended object is resumed, a snapshot is given up, any other action is finished.
     * `REFUSE`: the resource fails, and the row stays as it is.
     * `CREATE`, `ADOPT`, `UPDATE`, `REPLACE`, `KEEP`: as they say; `KEEP` touches nothing but the row.
-    * `REPAIR`: the type looks at the object of a failed row: it is kept, updated in place, or replaced.
+    * `CLEAR`: the removal of its object, for another one to be made in the row, comes to its end.
+    * `REPAIR`: the type looks at the object, of a failed row or because reality is asked: it is kept, updated in place,
+      or replaced.
     """
 
     RESUME = 'RESUME'
@@ -40,6 +42,7 @@ class Disposition(StrEnum):
     REPLACE = 'REPLACE'
     KEEP = 'KEEP'
     REPAIR = 'REPAIR'
+    CLEAR = 'CLEAR'
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class ResourceGoal:
     :param recreated: see `convergence.core.claim.Creation.is_repeated`.
     :param nests: whether the object is a stack: that can be given another goal while it is busy with one, and goes on
         from whatever state it is in.
+    :param observes: whether the object is looked at even where nothing seems to have changed.
     """
 
     definition: Definition
@@ -67,6 +71,7 @@ class ResourceGoal:
     repeats: bool = False
     recreated: bool = False
     nests: bool = False
+    observes: bool = False
 
 
 def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> Ruling:
@@ -95,6 +100,8 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
     if goal.adopts and row.action is Action.INIT and not (brings_nested(row) if goal.nests else is_offered(row)):
         missing = 'The resources of the nested stack were' if goal.nests else 'Resource ID was'
         return Ruling(Disposition.REFUSE, f'{missing} not provided.')
+    if row.is_cleared:
+        return Ruling(Disposition.CLEAR, 'it is being removed to make room for another one')
     if row.action is Action.DELETE:
         return Ruling(Disposition.REPLACE, 'its deletion was begun')
     if goal.nests and is_overtaken(row, goal.repeats):
@@ -132,7 +139,7 @@ def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Ruling
     if goal.nests and change is not Change.REPLACE and row.status is not Status.COMPLETE:
         # What has failed in a stack, or is under way there, the stack itself sees to.
         return _restricted(row, definition, _of_a_stack(row))
-    if (row.action, row.status) == (Action.CHECK, Status.FAILED):
+    if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.mendable:
         return _restricted(row, definition, Ruling(Disposition.REPLACE, f'it is not healthy: {row.status_reason}'))
     if change is Change.REPLACE:
         return _restricted(row, definition, Ruling(Disposition.REPLACE))
@@ -146,6 +153,9 @@ def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Ruling
         return Ruling(Disposition.REPAIR, f'its {row.action} failed')
     if change is Change.NONE and goal.nests and row.digest is None:
         return Ruling(Disposition.UPDATE, 'there is something to tidy up in it')
+    if goal.observes:
+        # What is in a stack, the stack itself compares.
+        return Ruling(Disposition.UPDATE if goal.nests else Disposition.REPAIR, 'it is compared with reality')
     return Ruling(Disposition.KEEP if change is Change.NONE else Disposition.UPDATE)
 
 

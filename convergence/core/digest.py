@@ -28,7 +28,8 @@ def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
             values[attribute] = [output.attributes.get(attribute), output.errors.get(attribute)]
         used[name] = [output.resource_id, output.reference, values]
     document = definition.document()
-    for name in ('secrets', 'harmless'):  # what must not be shown of a value does not make it another value
+    # What must not be shown of a value, or who says that something is required, does not make it another resource.
+    for name in ('secrets', 'harmless', 'implied'):
         document.pop(name, None)
     text = json.dumps([document, used], sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()

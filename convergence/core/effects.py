@@ -74,6 +74,9 @@ class EndTraversal:
     """Take a traversal out of `expected`. If it is in another state already, nothing happens: the first one counts.
 
     The snapshot that the traversal was to take has ended with it.
+
+    :param in_service_at: when everything was up that it wants, where that was not noted before.
+    :param took_snapshot: False where it is known to have taken none.
     """
 
     traversal_id: str
@@ -83,6 +86,8 @@ class EndTraversal:
     failed_phase: Phase | None = None
     failed_name: str | None = None
     expected: TraversalStatus = TraversalStatus.RUNNING
+    in_service_at: float | None = None
+    took_snapshot: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +210,15 @@ class UpdateResources:
 
 @dataclass(frozen=True, slots=True)
 class DeleteResource:
-    """Remove a row that is held by `owner` under `fence`; else `Conflict`."""
+    """Remove a row that is held by `owner` under `fence`; else `Conflict`.
+
+    :param signalled: whether it may have received signals, which go as well.
+    """
 
     resource_id: str
     owner: str | None
     fence: int
+    signalled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +226,11 @@ class FinishNode:
     """`READY` to `DONE`, exactly once; else `Conflict`. Each node in `required_by` waits for one predecessor less;
     those that wait for none any more become `READY` and are answered by the store.
 
+    :param last: a node that waits for this one alone, and is `DONE` in the same moment; else `Conflict`.
     :param window: how many of those that became ready are to be cast at once; the others are chained to them.
     :param next_in_backlog: the ready node behind the window whose turn it is now.
+    :param checked: whether what this rests on was not read in this transaction. Unless the traversal runs and is that
+        of its stack, and the node has these successors, there is a `Conflict`.
     """
 
     traversal_id: str
@@ -227,6 +239,8 @@ class FinishNode:
     output: Output | None = None
     window: int = DISPATCH_WINDOW
     next_in_backlog: int | None = None
+    last: int | None = None
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,16 +272,18 @@ class NotifyNode:
 class AppendCleanup:
     """A cleanup node for a row that had none when the traversal was planned; the stack row is locked.
 
-    :param after: the node, not done yet, that it comes after; None: it is ready at once.
+    :param node: ready, or `WAITING` for the node that says that everything wanted is in service; that one counts all
+        late nodes as waiting for it (see `Traversal.late_numbers`).
     :param before: the node that ends the traversal; if that does not wait any more: `Conflict`.
     :param rows_after: keys of rows that the node's row was built on: their cleanup nodes wait for this one too, unless
         they are ready already, for then somebody may have begun.
+    :param holds_up: a further node that waits for this one too, unless it does not wait any more.
     """
 
     node: Node
-    after: int | None
     before: int
     rows_after: tuple[str, ...] = ()
+    holds_up: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from convergence.core import failure, hooks, states
 from convergence.core.changes import ResourceChange
 from convergence.core.check import applied, updating
 from convergence.core.claim import Claim, Step, Worker
+from convergence.core.clearing import cleared
 from convergence.core.decide import may_replace, restricted
 from convergence.core.effects import (
     Decision,
@@ -54,6 +55,7 @@ class Failed:
     """The action has failed.
 
     :param nothing_made: of a creation, whether the type has said that it left nothing behind.
+    :param mendable: of a check: see `Resource.mendable`.
     """
 
     reason: str
@@ -62,6 +64,7 @@ class Failed:
     progress: Mapping[str, Json] | None = None
     kept: Mapping[str, Json] | None = None
     nothing_made: bool = False
+    mendable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,17 @@ class End(StrEnum):
     RELEASED = 'RELEASED'
     FAILED = 'FAILED'
     OVER = 'OVER'
+
+
+def as_claimed(claim: Claim, result: Result, now: float) -> FinishView | None:
+    """What there is to be seen when an action has ended, if nobody has written anything since the claim: nearly always.
+
+    :param now: about what time it is by the database's clock.
+    :returns: None where something was written under the claim itself, or more has to be known.
+    """
+    if not isinstance(result, Succeeded) or not claim.completes_node or claim.step is Step.REPAIR:
+        return None
+    return FinishView(now, claim.resource, claim.node, claim.traversal, claim.stack, assumed=True)
 
 
 def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
@@ -240,12 +254,14 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
     held = (resource.owner, resource.fence)
     effects: list[Effect] = []
     physical_id = result.physical_id or resource.physical_id
-    hook = hooks.hook_after(view, claim)
+    hook = hooks.hook_after(view, claim) if claim.step is not Step.CLEAR else None
     mark: ResourceChange = hooks.at(hook, claim.traversal.id) if hook is not None else {}
-    if claim.action is Action.DELETE and hook is not None:
+    if claim.step is Step.CLEAR:
+        effects.append(UpdateResource(resource.id, *held, {**_rest(), **cleared(resource)}))
+    elif claim.action is Action.DELETE and hook is not None:
         effects.append(UpdateResource(resource.id, *held, {**_rest(), **mark}))
     elif claim.action is Action.DELETE:
-        effects.append(DeleteResource(resource.id, *held))
+        effects.append(DeleteResource(resource.id, *held, resource.was_signalled))
     elif claim.action in PERFORMED and claim.step is not Step.READ:
         effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
         effects += _kept(claim, result)
@@ -258,13 +274,13 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
         }
         if claim.pending is not None:
             changes |= applied(claim.pending)
-        if claim.step is not Step.READ:
+        if not _only_looked(resource, claim):
             changes |= _complete(resource, claim)
             changes['updated_at'] = view.now
         if not claim.completes_node:
             changes['digest'] = None
         effects.append(UpdateResource(resource.id, *held, changes))
-    if claim.step is not Step.READ:
+    if not _only_looked(resource, claim):
         reason = result.note or 'state changed'
         event = _event(view, worker, resource, claim.action, Status.COMPLETE, reason, physical_id)
         effects.append(InsertEvents((event,)))
@@ -277,15 +293,33 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
 
 
 def _performed(view: FinishView, resource: Resource, claim: Claim, result: Succeeded) -> ResourceChange:
-    """What the resource was made from, and what it hands to others, is what it was."""
+    """What the resource was made from is what it was; what it hands to others as well, unless a check read it anew."""
     state = states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
-    return {**_rest(), **_known(result.physical_id, result.data), **state, 'updated_at': view.now}
+    changes: ResourceChange = {} if result.output is None else {'output': result.output}
+    return {**_rest(), **_known(result.physical_id, result.data), **state, **changes, 'updated_at': view.now}
 
 
 def _kept(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list[Effect]:
     if claim.action is not Action.SNAPSHOT or result.kept is None:
         return []
     return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
+
+
+def _only_looked(resource: Resource, claim: Claim) -> bool:
+    """Whether nothing was done: the object of a row that works was read, or looked at and found as it is wanted."""
+    return claim.step is Step.READ or _looks(resource, claim)
+
+
+def _looks(resource: Resource, claim: Claim) -> bool:
+    """Whether the object of a row that works is being looked at; no update of it has begun."""
+    return claim.step is Step.REPAIR and resource.status is Status.COMPLETE
+
+
+def _found_wanting(resource: Resource, claim: Claim, reason: str, *, mendable: bool) -> ResourceChange:
+    """A look at the object of a row that works is a check, and this one has failed. Of any other step: nothing."""
+    if not _looks(resource, claim):
+        return {}
+    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'mendable': mendable}
 
 
 def _complete(resource: Resource, claim: Claim) -> ResourceChange:
@@ -314,6 +348,7 @@ def _onward(
             output and output.handed(),
             worker.window,
             node.next_in_backlog,
+            checked=view.assumed,
         )
     )
     follower = ((node.traversal_id, node.next_in_backlog),) if node.next_in_backlog is not None else ()
@@ -333,17 +368,23 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
         changes['nothing_made'] = result.nothing_made
         if not result.nothing_made and result.physical_id is None:
             changes |= _search_limit(view, resource, worker)
+    if claim.step is Step.CLEAR:
+        changes |= {'clearing': False, 'progress': None}
     if resource.status is Status.IN_PROGRESS:
-        changes |= states.resource_state(resource, claim.action, Status.FAILED, result.reason)
+        changes |= states.resource_state(resource, claim.row_action, Status.FAILED, result.reason)
+        changes['mendable'] = result.mendable
+    wanting = _found_wanting(resource, claim, result.reason, mendable=True)
+    changes |= wanting
+    action = wanting.get('action', claim.action)
     effects: list[Effect] = [
         UpdateResource(resource.id, resource.owner, resource.fence, changes),
-        InsertEvents((_event(view, worker, resource, claim.action, Status.FAILED, result.reason, result.physical_id),)),
+        InsertEvents((_event(view, worker, resource, action, Status.FAILED, result.reason, result.physical_id),)),
         *_kept(claim, result),
     ]
     node, traversal = view.node, view.traversal
     if not view.is_current or node is None or traversal is None:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
-    if not claim.completes_node:
+    if not claim.completes_node and claim.step is not Step.CLEAR:
         # What failed, or was cancelled, is a leftover of an older traversal: its node here will look for itself.
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     if not view.is_running or node.status is not NodeStatus.READY:
@@ -395,7 +436,7 @@ def _again(resource: Resource, claim: Claim, result: Postponed) -> ResourceChang
     # more than before. Of a creation that was taken over, or that has once answered, nobody promises anything.
     from_the_start = claim.step is Step.CREATE or (claim.action is Action.CREATE and claim.clean)
     promised = from_the_start and result.progress is None and result.physical_id is None
-    creating = resource.action is Action.CREATE and claim.step is not Step.ADOPT
+    creating = resource.action is Action.CREATE
     retry = Retry(result.attempts, result.reason, clean=promised or not creating)
     return {'retry': retry, 'status_reason': f'attempt {result.attempts} failed, it is repeated: {result.reason}'}
 
@@ -415,6 +456,11 @@ def _unsuitable(
         # that it may refer to stay in the row, and whoever wants the old object again has to put it right first.
         changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
         event = _event(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
+        effects.append(InsertEvents((event,)))
+    wanting = _found_wanting(resource, claim, result.reason, mendable=False)
+    if wanting:
+        changes |= wanting
+        event = _event(view, worker, resource, Action.CHECK, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
     effects.insert(0, UpdateResource(resource.id, resource.owner, resource.fence, changes))
     if not view.is_current:

@@ -6,7 +6,7 @@ from what the rows themselves remember; so a template that turns dependencies ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import networkx
@@ -86,23 +86,56 @@ class Graph:
         return len(self._graph)
 
 
-def build(definitions: Mapping[str, Definition], rows: Sequence[Resource]) -> Graph:
+def build(
+    definitions: Mapping[str, Definition], rows: Sequence[Resource], chosen: Collection[str] = frozenset()
+) -> Graph:
     """Both halves of the graph, without the two nodes that end a traversal (see `close`).
 
     :param definitions: what is wanted, by name.
-    :param rows: every row that exists now. A row is cleaned up after the update node of its name and after the
-        cleanup of everything that was built on it.
+    :param rows: every row that exists now. A row is cleaned up after the update node of its name and after everything
+        that was built on it has gone, or stands on something else.
+    :param chosen: keys of the rows that are used for wanted names. They go only if they are replaced, and then when
+        everything wanted is in service. Whoever replaces one adds its cleanup node; see `_foreseen` for the others.
     """
     graph = Graph()
     for name, definition in definitions.items():
         graph.add(update_key(name), (update_key(required) for required in definition.requires))
-    existing = {row.id for row in rows}
+    existing = {row.id: row for row in rows}
+    cleaned = {row.id for row in rows if row.id not in chosen} | _foreseen(definitions, existing, chosen)
     for row in rows:
-        graph.add(cleanup_key(row.id), [update_key(row.name)] if row.name in definitions else [])
+        if row.id in cleaned:
+            after = IN_SERVICE if row.id in chosen else update_key(row.name)
+            graph.add(cleanup_key(row.id), [after] if row.name in definitions else [])
+    for row in rows:
+        own = cleanup_key(row.id) if row.id in cleaned else update_key(row.name)
         for required in row.requires:
-            if required in existing and required != row.id:
-                graph.add(cleanup_key(required), [cleanup_key(row.id)])
+            if required in cleaned and required != row.id:
+                graph.add(cleanup_key(required), [own])
     return graph
+
+
+def _foreseen(
+    definitions: Mapping[str, Definition], existing: Mapping[str, Resource], chosen: Collection[str]
+) -> set[str]:
+    """The chosen rows that something is built on which may be cleaned up before they are replaced.
+
+    Something that goes, or something that will not require them any more. Whoever replaces a row does not know of
+    those; all others that are built on it wait for its update node, and are replaced after it.
+    """
+    goes = [row for row in existing.values() if row.id not in chosen]
+    found = {
+        required
+        for row in existing.values()
+        if row.id in chosen
+        for required in row.requires
+        if required in chosen and existing[required].name not in (row.name, *definitions[row.name].requires)
+    }
+    goes += [existing[key] for key in found]
+    while goes:
+        below = {required for required in goes.pop().requires if required in chosen} - found
+        found |= below
+        goes += [existing[key] for key in below]
+    return found
 
 
 def close(graph: Graph) -> None:

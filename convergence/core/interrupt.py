@@ -59,6 +59,8 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
         'retry': None,
         'nothing_made': made(resource) is Made.NOTHING,
     }
+    if resource.clearing:
+        changes |= {'clearing': False, 'progress': None}
     event = Event.of_resource(worker.new_id(), resource, resource.action, Status.FAILED, reason, view.now)
     return Decision(True, (UpdateResource(resource.id, None, fence, changes), InsertEvents((event,))))
 

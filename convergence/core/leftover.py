@@ -86,7 +86,8 @@ def _cleanup(traversal: Traversal, leftover: Resource) -> AppendCleanup:
         resource_id=leftover.id,
         required_by=(traversal.complete_number,),
     )
-    return AppendCleanup(node, None, traversal.complete_number, rows_after=leftover.requires)
+    # What it was built on may yet be replaced: that goes when everything wanted is in service, and this before.
+    return AppendCleanup(node, traversal.complete_number, leftover.requires, holds_up=traversal.in_service_number)
 
 
 def _knows(row: Resource, claim: Claim, physical_id: str | None) -> bool:

@@ -42,6 +42,10 @@ PERFORMED = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPS
 """What is done to objects as they are: the goal of the stack stays, and so does what its resources were made from."""
 
 
+BEGINNINGS = frozenset({Action.CREATE, Action.ADOPT})
+"""How a row comes to its object: it is made, or taken over from where it was."""
+
+
 class Status(StrEnum):
     """How far an action got."""
 
@@ -163,6 +167,8 @@ class Definition:
     :param type: the type that it really is; `written_type` is what the template says, where the environment maps that
         to another one.
     :param requires: names of the resources that must be up first, sorted, each once.
+    :param implied: those of them that the template does not name, but the resource's type; sorted. No further part of
+        what the resource is.
     :param uses: for each of those whose attributes are used, the attributes, sorted.
     :param hooks: where operations are to pause, sorted.
     :param restrictions: what an update may not do, sorted.
@@ -204,6 +210,7 @@ class Definition:
     hidden: tuple[Path, ...] = field(default=(), compare=False)
     private: tuple[Path, ...] = field(default=(), compare=False)
     harmless: tuple[str, ...] = field(default=(), compare=False)
+    implied: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def concealed(self) -> tuple[Path, ...]:
@@ -258,6 +265,8 @@ class Definition:
             document['private'] = [list(path) for path in self.private]
         if self.harmless:
             document['harmless'] = list(self.harmless)
+        if self.implied:
+            document['implied'] = list(self.implied)
         return document
 
     @classmethod
@@ -296,7 +305,13 @@ class Definition:
             hidden=_paths(document.get('hidden')),
             private=_paths(document.get('private')),
             harmless=tuple(str(name) for name in harmless),
+            implied=_names(document.get('implied')),
         )
+
+
+def _names(document: Json) -> tuple[str, ...]:
+    """Names as a row keeps them."""
+    return tuple(str(name) for name in document) if isinstance(document, list) else ()
 
 
 def _paths(document: Json) -> tuple[Path, ...]:

@@ -6,6 +6,7 @@ from convergence.core import failure, states
 from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Step, StepDecision, Worker
+from convergence.core.clearing import go_on_clearing
 from convergence.core.decide import was_never_made
 from convergence.core.effects import Decision, InsertEvents, KeepItem
 from convergence.core.model import PERFORMED, Action, Status
@@ -68,6 +69,8 @@ def let_go_of_snapshot(view: NodeView, worker: Worker, resource: Resource) -> De
 
 
 def _go_on(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    if resource.is_cleared:
+        return go_on_clearing(view, worker, resource)
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     same = resource.action is view.traversal.action

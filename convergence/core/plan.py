@@ -6,7 +6,7 @@ is no moment in which a stack has a current traversal without its graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convergence.core import failure, graph, leaving, states
@@ -78,6 +78,7 @@ class Request:
         the operation to its end.
     :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
     :param for_parent: see `Traversal.for_parent`.
+    :param observes: see `Traversal.observes`; then every node is visited.
     """
 
     action: Action
@@ -97,6 +98,7 @@ class Request:
     cause: str = ''
     deadline: float | None = None
     for_parent: bool = False
+    observes: bool = False
 
     @property
     def performs(self) -> bool:
@@ -147,10 +149,11 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         if name not in chosen and not backwards
     }
     rows = {**chosen, **made}
-    visited = planner.visit_unchanged or request.performs
-    finished = {} if visited else unchanged(request.goal, chosen, pauses=pauses_at_all(request.action))
+    finished = _finished_already(request, chosen, planner)
     whole = _whole(view, chosen, request)
     whole.remove(_visited_already(whole, chosen, finished))
+    if not whole:
+        request = replace(request, template=_alike(request, chosen.values()))
     graph.close(whole)
     nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), planner.window)
     traversal = Traversal(
@@ -171,6 +174,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         cause=request.cause,
         left_rows=left_rows,
         for_parent=request.for_parent,
+        observes=request.observes,
     )
     effects = [
         *_stack_effects(view, stack, traversal, request),
@@ -219,7 +223,7 @@ def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request) -> 
     others goes to rest first. A check also looks at what could not be removed.
     """
     if not request.performs:
-        return graph.build(request.goal.definitions, view.resources)
+        return graph.build(request.goal.definitions, view.resources, {row.id for row in chosen.values()})
     if request.action is Action.SUSPEND:
         return graph.build({}, [_with_requirements(row, chosen, request.goal) for row in chosen.values()])
     not_removed = [row for row in view.resources if (row.action, row.status) == (Action.DELETE, Status.FAILED)]
@@ -245,11 +249,10 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
     use over one that failed or never began, then one that was made from just the wanted definition, then one that was
     not replaced, then the present template's, then the newest. A row whose deletion has begun is never chosen.
     """
-    goal_id = request.template.id if request.template else None
 
     def rank(row: Resource) -> tuple[bool, bool, bool, bool, bool, float, str]:
         return (
-            row.template_id is not None and row.template_id == goal_id,
+            request.template is not None and request.template.is_of(row),
             row.action is not Action.INIT and row.status is not Status.FAILED,
             row.definition == request.goal.definitions[row.name],
             row.replaced_by is None,
@@ -283,6 +286,12 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
     )
 
 
+def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Output]:
+    if planner.visit_unchanged or request.performs or request.observes:
+        return {}
+    return unchanged(request.goal, chosen, pauses=pauses_at_all(request.action))
+
+
 def unchanged(goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False) -> dict[str, Output]:
     """The resources for which there is nothing to do, with their outputs.
 
@@ -312,6 +321,14 @@ def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
     return (key.subject for key in halves.in_order())
 
 
+def _alike(request: Request, rows: Collection[Resource]) -> Template | None:
+    """The goal's template, with the one that all rows have, where there is nothing to do for any of them."""
+    before = {row.template_id for row in rows}
+    if request.template is None or not request.is_new_template or len(before) != 1:
+        return request.template
+    return replace(request.template, alike_id=before.pop())
+
+
 def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Output]) -> list[Key]:
     """The nodes of unchanged resources: their update nodes and the cleanup nodes of their rows."""
     updates = [graph.update_key(name) for name in finished]
@@ -329,8 +346,11 @@ def _number(
     existing: Mapping[str, Resource],
     finished: Mapping[str, Output],
 ) -> list[Node]:
-    """Number the nodes, requirements first. Unchanged resources get a node, done, only where somebody reads it."""
-    order = whole.in_order()
+    """Number the nodes, requirements first, the two that end the traversal last.
+
+    Unchanged resources get a node, done, only where somebody reads it.
+    """
+    order = sorted(whole.in_order(), key=lambda key: key.phase in (Phase.IN_SERVICE, Phase.COMPLETE))
     definitions = request.goal.definitions
     pending = [definitions[key.subject] for key in order if key.phase is Phase.UPDATE]
     read = {name for definition in pending for name in definition.requires if name in finished}
@@ -438,8 +458,10 @@ def _resource_effects(
     effects: list[Effect] = []
     if finished and request.template:
         # The row is as the goal wants it: a later rollback to the goal must find it by the goal's template.
-        ids = tuple(sorted(chosen[name].id for name in finished))
-        effects.append(UpdateResources(ids, {'template_id': request.template.id}))
+        rows = [chosen[name] for name in finished if not request.template.is_of(chosen[name])]
+        if rows:
+            ids = tuple(sorted(row.id for row in rows))
+            effects.append(UpdateResources(ids, {'template_id': request.template.id}))
     back = tuple(sorted(row.id for row in chosen.values() if row.replaced_by and not request.performs))
     if back:
         effects.append(UpdateResources(back, {'replaced_by': None}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from convergence.core.claim import Worker
+from convergence.core.clearing import begin_clearing, goes_first
 from convergence.core.effects import (
     AppendCleanup,
     Decision,
@@ -24,6 +25,8 @@ def is_replaceable(node: Node, traversal: Traversal) -> bool:
 def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
     """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
 
+    Where the old object has to go first, the new one is made in the same row; see `convergence.core.clearing`.
+
     The stack row is locked before the resource row: the new row is part of what a plan has to see.
 
     :param replaced_id: the row that was decided upon.
@@ -39,9 +42,13 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         or old.id != replaced_id
         or old.owner is not None
         or old.replaced_by is not None
+        or old.is_cleared
+        or old.action is Action.INIT  # its object has gone first meanwhile
     )
     if overtaken or old is None or definition is None:
         return Decision(None)
+    if goes_first(worker, old, definition):
+        return begin_clearing(view, worker, old)
     new = Resource(
         id=worker.new_id(),
         stack_id=old.stack_id,
@@ -62,20 +69,23 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         PointNode(node.traversal_id, node.number, new.id),
     ]
     if not view.has_cleanup:
-        effects.append(_late_cleanup(view, old))
+        effects.append(_cleanup(view.traversal, old))
     return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))
 
 
-def _late_cleanup(view: NodeView, old: Resource) -> AppendCleanup:
-    """The old row was made by this very traversal, so the plan has no cleanup node for it. (Times cannot tell.)"""
+def _cleanup(traversal: Traversal, old: Resource) -> AppendCleanup:
+    """The old row goes when everything wanted is in service: until then there is a way back to it.
+
+    What is built on it and is replaced too, is so later, and its cleanup comes before this one.
+    """
     node = Node(
-        traversal_id=view.traversal.id,
-        number=view.traversal.node_count,
+        traversal_id=traversal.id,
+        number=traversal.node_count,
         phase=Phase.CLEANUP,
         status=NodeStatus.WAITING,
         name=old.name,
         resource_id=old.id,
         waiting=1,
-        required_by=(view.traversal.complete_number,),
+        required_by=(traversal.complete_number,),
     )
-    return AppendCleanup(node, view.node.number, view.traversal.complete_number, rows_after=old.requires)
+    return AppendCleanup(node, traversal.complete_number, rows_after=old.requires)

@@ -29,11 +29,21 @@ class Template:
     """An immutable template with all that belongs to it, so that a rollback restores parameters and files too.
 
     :param content: ``{'template': …, 'environment': …, 'files': …, 'parameters': …}`` as the user gave them.
+    :param summary: what is shown of it wherever its stack is, so that nobody reads all of it for that:
+        ``{'description': …, 'parameters': {name: text}}``, hidden values masked.
+    :param alike_id: an older template of the stack, where nothing had to be changed when this one became the goal: all
+        rows were as it wants them, and still have that template's id. So a change of nothing writes no row.
     """
 
     id: str
     stack_id: str
     content: Mapping[str, Json]
+    summary: Mapping[str, Json] = field(default_factory=dict)
+    alike_id: str | None = None
+
+    def is_of(self, row: Resource) -> bool:
+        """Whether a row was made, or last changed, for this template."""
+        return row.template_id is not None and row.template_id in (self.id, self.alike_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,7 @@ class Traversal:
         one: what somebody who has held such a row makes known late stays, too.
     :param for_parent: whether a nested stack does this on behalf of the resource whose object it is.
     :param in_service_at: when everything wanted was up; None while it is not. Leftovers may go afterwards.
+    :param observes: whether objects are compared with reality, also those of resources that nobody has changed.
     """
 
     id: str
@@ -138,6 +149,17 @@ class Traversal:
     left_rows: tuple[str, ...] = ()
     for_parent: bool = False
     in_service_at: float | None = None
+    observes: bool = False
+
+    @property
+    def in_service_number(self) -> int:
+        """Number of the node that says that everything wanted is up: the last but one of those that were planned."""
+        return self.complete_number - 1
+
+    @property
+    def late_numbers(self) -> range:
+        """Numbers of the nodes that were added while the traversal ran."""
+        return range(self.complete_number + 1, self.node_count)
 
     def reason_of(self, what: str) -> str:
         """The stack's status reason for something that the traversal does: what, and because of what."""
@@ -267,6 +289,9 @@ class Resource:
     :param traversal_id: the traversal for which it was last claimed.
     :param search_until: until then an interrupted creation may still make something, whatever is found of it now.
     :param nothing_made: whether the type has said that its creation failed and left nothing behind.
+    :param clearing: whether its object is being removed so that another one can be made in the row.
+    :param mendable: of a failed check: whether the object may be of use all the same, because it only differs from what
+        was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
     :param retry: set while a call that failed for the moment is repeated.
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
     :param crash_count: how many workers in a row have died in the middle of the present action.
@@ -320,12 +345,24 @@ class Resource:
     cleared_traversal_id: str | None = None
     revocation: str = ''
     nothing_made: bool = False
+    clearing: bool = False
+    mendable: bool = False
     damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
+
+    @property
+    def is_cleared(self) -> bool:
+        """Whether the removal of its object, for another one to be made in the row, is in the middle."""
+        return self.clearing and (self.action, self.status) == (Action.UPDATE, Status.IN_PROGRESS)
 
     @property
     def is_lost(self) -> bool:
         """Whether a creation was begun, and its end is not known: no object of it is, nor that it was complete."""
         return self.token is not None and self.physical_id is None and self.output is None
+
+    @property
+    def was_signalled(self) -> bool:
+        """Whether it may have received signals: each of them has counted as something that happened."""
+        return self.event_count > 0
 
     def waits_at(self, traversal_id: str) -> Hook | None:
         """The hook at which the row is paused for a traversal; None where it is not."""

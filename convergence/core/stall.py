@@ -34,6 +34,18 @@ def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Deci
     return _tell(view, traversal_id, None, '', new_id)
 
 
+def progressed(view: PlanView, traversal_id: str, text: str, new_id: Callable[[], str]) -> Decision[bool]:
+    """Tell how far a traversal is.
+
+    :returns: as the verdict, whether it is told: not so where it has ended meanwhile.
+    """
+    stack, traversal = view.stack, view.traversal
+    if stack is None or traversal is None or traversal.id != traversal_id or stack.status is not Status.IN_PROGRESS:
+        return Decision(False)
+    event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, text, view.now)
+    return Decision(True, (InsertEvents((event,)),))
+
+
 def _tell(
     view: PlanView, traversal_id: str, since: float | None, text: str, new_id: Callable[[], str]
 ) -> Decision[bool]:

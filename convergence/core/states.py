@@ -6,7 +6,7 @@ The diagrams in the documentation are drawn from these tables.
 from __future__ import annotations
 
 from convergence.core.changes import ResourceChange, StackChange
-from convergence.core.model import PERFORMED, Action, Status
+from convergence.core.model import BEGINNINGS, PERFORMED, Action, Status
 from convergence.core.rows import Resource, Stack
 from convergence.core.ways import ACTIONS, Answer, Operation, State, answer
 
@@ -59,35 +59,39 @@ def _in_progress(action: Action) -> frozenset[State]:
 def _performed() -> dict[State, frozenset[State]]:
     """An object to which something was done as it is can still be anything; what failed is tried again, or replaced."""
     table: dict[State, frozenset[State]] = {}
+    begun_anew = {(action, Status.IN_PROGRESS) for action in BEGINNINGS}
     for action in PERFORMED:
         table[action, Status.IN_PROGRESS] = _in_progress(action) | {
             (Action.UPDATE, Status.IN_PROGRESS),
-            (Action.CREATE, Status.IN_PROGRESS),
+            *begun_anew,
         }
         table[action, Status.COMPLETE] = _after_success()
         table[action, Status.FAILED] = _after_success() | {
             (action, Status.COMPLETE),
             (action, Status.FAILED),
-            (Action.CREATE, Status.IN_PROGRESS),
+            *begun_anew,
         }
     return table
 
 
+def _first() -> dict[State, frozenset[State]]:
+    """What has failed was perhaps never there: then it may as well be taken over, or be made, next time."""
+    table: dict[State, frozenset[State]] = {}
+    for action in BEGINNINGS:
+        table[action, Status.IN_PROGRESS] = _in_progress(action)
+        table[action, Status.COMPLETE] = _after_success()
+        table[action, Status.FAILED] = frozenset(
+            {(begun, status) for begun in BEGINNINGS for status in (Status.IN_PROGRESS, Status.FAILED)}
+            | {(action, Status.COMPLETE), (Action.UPDATE, Status.IN_PROGRESS), (Action.CHECK, Status.FAILED)}
+            | _DELETE_BEGINS
+        )
+    return table
+
+
 RESOURCE: dict[State, frozenset[State]] = {
-    INIT: frozenset({(Action.CREATE, Status.IN_PROGRESS), (Action.CREATE, Status.FAILED)}),
-    (Action.CREATE, Status.IN_PROGRESS): _in_progress(Action.CREATE),
-    (Action.CREATE, Status.COMPLETE): _after_success(),
-    (Action.CREATE, Status.FAILED): frozenset(
-        {
-            (Action.CREATE, Status.IN_PROGRESS),
-            (Action.CREATE, Status.COMPLETE),
-            (Action.CREATE, Status.FAILED),
-            (Action.UPDATE, Status.IN_PROGRESS),
-            (Action.CHECK, Status.FAILED),
-        }
-        | _DELETE_BEGINS
-    ),
-    (Action.UPDATE, Status.IN_PROGRESS): _in_progress(Action.UPDATE),
+    INIT: frozenset({(action, status) for action in BEGINNINGS for status in (Status.IN_PROGRESS, Status.FAILED)}),
+    **_first(),
+    (Action.UPDATE, Status.IN_PROGRESS): _in_progress(Action.UPDATE) | {INIT},
     (Action.UPDATE, Status.COMPLETE): _after_success(),
     (Action.UPDATE, Status.FAILED): frozenset(
         {(Action.UPDATE, Status.IN_PROGRESS), (Action.UPDATE, Status.FAILED), (Action.CHECK, Status.FAILED)}

@@ -102,10 +102,11 @@ def _crashes_so_far(step: Step, resource: Resource) -> int:
 def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[StepDecision]:
     """The node fails before anything was done; a resource that works is left as it is."""
     new = was_never_made(resource)
-    action = Action.CREATE if new else Action.UPDATE
+    first = Action.ADOPT if view.traversal.action is Action.ADOPT else Action.CREATE
+    action = first if new else Action.UPDATE
     effects: list[Effect] = []
     if new:
-        changes = states.resource_state(resource, Action.CREATE, Status.FAILED, reason)
+        changes = states.resource_state(resource, first, Status.FAILED, reason)
         effects.append(UpdateResource(resource.id, None, resource.fence, changes))
     said = reason.removeprefix(RESTRICTED)  # clients of the field compare the whole text
     effects.append(InsertEvents((event_of(view, worker, resource, action, Status.FAILED, said),)))
@@ -130,6 +131,7 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
             'deadline': None,
             'retry': None,
             'nothing_made': made(resource) is Made.NOTHING,
+            'clearing': False,
         }
     effects: list[Effect] = [
         UpdateResource(resource.id, None, resource.fence, changes),

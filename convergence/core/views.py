@@ -42,6 +42,8 @@ class NodeView:
     :param chosen_id: for a cleanup node, the row that is in service for the same name, if the name is wanted.
     :param has_cleanup: for a replacement, whether the traversal has a cleanup node for the row as well.
     :param leftovers: for the node `IN_SERVICE`, names of rows that are not of the goal's template, sorted; not all.
+    :param late: for the node `IN_SERVICE`, numbers of the nodes that were added while the traversal ran, and wait.
+    :param last: for the node `IN_SERVICE`, the node `COMPLETE` where it waits for nothing else.
     """
 
     now: float
@@ -55,6 +57,8 @@ class NodeView:
     chosen_id: str | None = None
     has_cleanup: bool = False
     leftovers: tuple[str, ...] = ()
+    last: Node | None = None
+    late: tuple[int, ...] = ()
 
     @property
     def is_current(self) -> bool:
@@ -80,6 +84,8 @@ class FinishView:
     :param node: None where the node has been removed with its traversal.
     :param waiting: `READY` nodes of the *current* traversal that work on the row; only read when that traversal is
         not the node's own.
+    :param assumed: whether the rows are those that the claim saw, and were not read again: then what the decision
+        writes is held against them, or it does not come true.
     """
 
     now: float
@@ -88,6 +94,7 @@ class FinishView:
     traversal: Traversal | None
     stack: Stack | None
     waiting: tuple[tuple[str, int], ...] = ()
+    assumed: bool = False
 
     @property
     def is_current(self) -> bool:

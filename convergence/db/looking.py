@@ -7,13 +7,29 @@ between two statements of one transaction it may catch up. Not seen is not gone,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
+from convergence.core.effects import Decision, FinishNode
+from convergence.core.model import Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
-from convergence.db.scopes import HeldResource
+from convergence.db.scopes import HeldResource, Scope
 from convergence.errors import Conflict, OlderState
 
-SeenNode = tuple[Node, Traversal, Stack, float]
-"""A node with its traversal and stack, and the time of the database."""
+
+@dataclass(frozen=True, slots=True)
+class SeenNode:
+    """A node with its traversal and stack.
+
+    :param now: the time of the database.
+    :param is_chosen: of a cleanup node, whether a node of the goal works on the same row.
+    """
+
+    node: Node
+    traversal: Traversal
+    stack: Stack
+    now: float
+    is_chosen: bool
 
 
 def row_and_node(
@@ -31,14 +47,14 @@ def row_and_node(
     resource = lock_row_of_node()
     # Only now, under the lock: a join with the locking read would answer with an older state of these rows.
     seen = read_node()
-    resource_id = seen[0].resource_id
+    resource_id = seen.node.resource_id
     if resource is None and resource_id is not None:
         # Not seen is not gone: the first look may have come before the plan with this node was there. The node is seen
         # now, so its row is, too, unless it is gone. What depends on the lock is read again under it.
         resource = lock_row(resource_id)
         seen = read_node()
-    if resource is not None and seen[0].resource_id != resource.id:
-        raise Conflict(f'node {seen[0].number} of {seen[1].id} works on another row by now')
+    if resource is not None and seen.node.resource_id != resource.id:
+        raise Conflict(f'node {seen.node.number} of {seen.traversal.id} works on another row by now')
     return resource, seen
 
 
@@ -49,6 +65,33 @@ def require_lock(held: object | None, stack: Stack) -> None:
     """
     if held is None:
         raise Conflict(f'stack {stack.id} was not there when it was to be locked')
+
+
+def only_follower(node: Node, traversal: Traversal, read: Callable[[str, int], Node | None]) -> Node | None:
+    """The node `COMPLETE`, for the node `IN_SERVICE`, where it waits for that alone: nothing is left over.
+
+    The stack is locked, so no node can come between them.
+
+    :param read: reads a node by the id of its traversal and its number.
+    """
+    if node.phase is not Phase.IN_SERVICE or len(node.required_by) != 1 or traversal.late_numbers:
+        return None
+    follower = read(node.traversal_id, node.required_by[0])
+    return follower if follower is not None and follower.waiting == 1 else None
+
+
+def assumption(scope: Scope[Any]) -> Any:
+    """The view on which a decision is made before anything is read; None: there is none."""
+    return scope.assumed if isinstance(scope, HeldResource) else None
+
+
+def require_checked(decision: Decision[Any]) -> None:
+    """See that a decision that was made on an assumption is held against the rows.
+
+    :raises Conflict: it is not.
+    """
+    if not any(isinstance(effect, FinishNode) and effect.checked for effect in decision.effects):
+        raise Conflict('what was assumed does not do; it has to be read')
 
 
 def held_row(lock_row: Callable[[str], Resource | None], scope: HeldResource) -> Resource | None:

@@ -45,6 +45,9 @@ class ReaderPort(Protocol):
     def template(self, template_id: str) -> Template | None:
         """A template."""
 
+    def summary(self, template_id: str) -> Mapping[str, Json] | None:
+        """What is shown of a template wherever its stack is; None where it is not there, or cannot be read."""
+
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
 

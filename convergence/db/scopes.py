@@ -91,12 +91,15 @@ class HeldResource(Scope[FinishView]):
 
     :param fence: the fence under which the caller knows the row. Fences only grow: a smaller one is an older state of
         the row, as a database server shows it that lags behind others, and nothing is decided by it.
+    :param assumed: what there is to be seen, if nothing has changed. The decision is made on that first, and comes true
+        if each of its writes finds what it replaces; otherwise all is locked, read and decided as always.
     """
 
     resource_id: str
     traversal_id: str | None = None
     number: int | None = None
     fence: int = 0
+    assumed: FinishView | None = None
 
 
 UNDONE = (NodeStatus.WAITING, NodeStatus.READY)

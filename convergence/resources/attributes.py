@@ -15,6 +15,7 @@ _NAME = 'convergence.attribute.name'
 _OF = 'convergence.attribute.of'
 _SECRET = 'convergence.attribute.secret'
 _DEAR = 'convergence.attribute.dear'
+_LIVE = 'convergence.attribute.live'
 
 SHOW = 'show'
 """The attribute that every type has: the object as its service describes it, null where no service does."""
@@ -35,6 +36,7 @@ def attr(
     of: Sequence[str] | None = None,
     secret: bool = False,
     dear: bool = False,
+    live: bool = False,
 ) -> Any:
     """Declare an attribute with a description: the right-hand side of a field of the `Attributes` dataclass.
 
@@ -44,9 +46,11 @@ def attr(
     :param secret: it is not shown, unless an output of the stack gives it.
     :param dear: reading it takes long or costs something, so it is read only where a template asks for it. The others
         are read after each action, for whoever looks at the resource.
+    :param live: it changes although nobody changes the resource, so each check of the stack reads it anew, wherever it
+        had been read before.
     """
     told = None if of is None else tuple(of)
-    metadata = {_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret, _DEAR: dear}
+    metadata = {_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret, _DEAR: dear, _LIVE: live}
     return field(kw_only=True, metadata=metadata)
 
 
@@ -83,6 +87,12 @@ def attributes_to_show(kind: ResourceType[Any]) -> tuple[str, ...]:
     """The names of the attributes that are read for whoever looks at a resource, asked for by a template or not."""
     names = attribute_names(kind)
     return tuple(name for name in names if not is_secret(kind, name) and not _is_dear(kind, name))
+
+
+def is_live(kind: ResourceType[Any], name: str) -> bool:
+    """Whether an attribute changes although nobody changes the resource."""
+    entry = _entry(kind, name)
+    return entry is not None and bool(entry.metadata.get(_LIVE))
 
 
 def _is_dear(kind: ResourceType[Any], name: str) -> bool:
@@ -133,7 +143,11 @@ def describe_attributes(kind: ResourceType[Any], *, whole: bool = False) -> dict
         if entry.metadata.get(_DESCRIPTION):
             about['description'] = entry.metadata[_DESCRIPTION]
         if whole:
-            about |= {key: True for key, at in (('secret', _SECRET), ('dear', _DEAR)) if entry.metadata.get(at)}
+            about |= {
+                key: True
+                for key, at in (('secret', _SECRET), ('dear', _DEAR), ('live', _LIVE))
+                if entry.metadata.get(at)
+            }
             about |= {'of': [*entry.metadata[_OF]]} if entry.metadata.get(_OF) is not None else {}
         described[entry.metadata.get(_NAME) or entry.name] = about
     return described

@@ -8,7 +8,7 @@ from typing import Any
 from convergence.core.model import Change, Json
 from convergence.errors import NotSupported
 from convergence.resources.contract import Call, ResourceType
-from convergence.resources.schema import PropertySchema
+from convergence.resources.schema import PropertySchema, exact_text
 
 
 def compare(
@@ -16,14 +16,16 @@ def compare(
     previous: Mapping[str, Json],
     desired: Mapping[str, Json],
     call_factory: Callable[[], Call[Any]],
+    data: Mapping[str, Json] | None = None,
 ) -> Change:
     """How `kind` gets from the properties that were last applied to those that are wanted.
 
+    :param data: private data of the resource.
     :param call_factory: makes the `Call` with `previous` set; asked only where the type itself must decide.
     :raises NotSupported: an immutable property would change.
     """
     schema = PropertySchema.of(kind.Properties)
-    changed = schema.changed(previous, desired)
+    changed = changed_properties(kind, previous, desired, data)
     if not changed:
         return Change.NONE
     declared = [schema.properties[name] for name in sorted(changed) if name in schema.properties]
@@ -36,3 +38,21 @@ def compare(
     if any(not entry.update_allowed for entry in declared):
         return Change.REPLACE
     return Change.REPLACE if kind.needs_replacement(call_factory()) else Change.IN_PLACE
+
+
+def changed_properties(
+    kind: ResourceType[Any],
+    previous: Mapping[str, Json],
+    desired: Mapping[str, Json],
+    data: Mapping[str, Json] | None = None,
+) -> frozenset[str]:
+    """Names of the properties whose meaning differs, to the schema and to the type.
+
+    :param data: private data of the resource.
+    """
+    schema = PropertySchema.of(kind.Properties)
+    changed = schema.changed(previous, desired)
+    if not changed:
+        return changed
+    before, after = (kind.canonical(schema.canonical(each), data or {}) for each in (previous, desired))
+    return frozenset(name for name in changed if exact_text(before.get(name)) != exact_text(after.get(name)))

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from convergence.core.model import Action, Json, RetryPolicy
 from convergence.credentials.model import Credentials
+from convergence.resources.drift import differing
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.software import NO_SOFTWARE, ProjectSoftware
 from convergence.resources.support import SUPPORTED, SupportStatus
@@ -49,6 +50,23 @@ class FinalFailure(PluginFailure):
 
     A text may begin with the name of an exception and a colon (``Error: no such image``), by which clients know what
     has happened: the reason of the stack then has it before the path, ``Error: resources.server: no such image``.
+    """
+
+
+class ForeignObject(FinalFailure):
+    """There is such an object, and somebody else has made it: it is neither taken over nor ever deleted.
+
+    Raised by `find`, or by `create` where the service refuses a second object of the same name. The text names it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class NotAsWanted(FinalFailure):
+    """From `check`: the object may be of use, but is not known to be as it was made; an update can put it right.
+
+    The next update looks at the object and changes it in place. After any other failure of a check it is replaced.
     """
 
 
@@ -111,7 +129,8 @@ class Observed:
     """What is really there.
 
     :param healthy: False where the object exists but is of no use (it will be replaced).
-    :param properties: live values by property name, as far as they can be read; may be empty.
+    :param properties: live values by property name, as far as they can be read; may be empty. Each is compared with the
+        one that was applied; what `canonical` gives one way of writing means the same.
     """
 
     healthy: bool = True
@@ -166,6 +185,30 @@ def no_credentials() -> Credentials:
     )
 
 
+def never_closed(close: Callable[[], object]) -> None:
+    """The default of `Call.on_cancel`: nobody ever cancels."""
+
+
+class Recorder(Protocol):
+    """Stores what an action has learned of its object before it answers."""
+
+    def __call__(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
+        """Store it now, as `Done` would; whoever goes on with the action after a crash is handed it.
+
+        What it raises where the resource is somebody else's by now is no `Exception`: let it through.
+
+        :raises FinalFailure: it cannot be stored.
+        """
+
+
+def record_nothing(physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
+    """The default of `Call.record`.
+
+    :raises FinalFailure: only the actions of a resource have something to record.
+    """
+    raise FinalFailure('Nothing can be recorded here: only in an action of a resource.')
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[P]):
     """Everything a method of a resource type is told.
@@ -179,6 +222,8 @@ class Call(Generic[P]):
     :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is
         brought back to that; None otherwise.
     :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
+    :param on_cancel: has a function called, in another thread, when the engine wants the thread back before the call
+        has ended: one that closes the connection on which the call waits, so that it raises.
     :param signals: reads the signals that this resource has received so far, and the resources that it requires.
     :param signal_count: counts the signals that this resource has received itself, and reads none of them. For
         `signal`, which is called with each of them.
@@ -190,6 +235,9 @@ class Call(Generic[P]):
     :param software: the software configurations and deployments of the project.
     :param credentials: with which to act for the user of the stack in the cloud; for types that need them, when they
         do. Raises `FinalFailure` where there are none: ask before anything is made.
+    :param asked: in actions, the attributes that the template asks of the resource, '' for all of them. What nobody
+        asks for need not be found out.
+    :param record: stores an id, or private data, in the middle of a call, for actions that make several things.
     """
 
     properties: P
@@ -205,6 +253,7 @@ class Call(Generic[P]):
     previous: P | None = None
     restored_from: Mapping[str, Json] | None = None
     cancelled: Callable[[], bool] = never_cancelled
+    on_cancel: Callable[[Callable[[], object]], None] = never_closed
     signals: Callable[[], Signals] = no_signals
     signal_count: Callable[[], int] = none_yet
     age_s: Callable[[], float] = no_time
@@ -213,6 +262,8 @@ class Call(Generic[P]):
     nested: NestedStacks = NO_STACK
     software: ProjectSoftware = NO_SOFTWARE
     credentials: Callable[[], Credentials] = no_credentials
+    record: Recorder = record_nothing
+    asked: tuple[str, ...] = ()
 
 
 class OptionalActions(Generic[P]):
@@ -264,6 +315,34 @@ class Item:
     name: str = ''
 
 
+@dataclass(frozen=True, slots=True)
+class FutureValue:
+    """Stands for a value that only other resources can tell. Two are equal where the values will be.
+
+    :param expression: what it is computed from; of no further meaning.
+    :param resource: the resource whose reference or attribute it is; empty for anything else.
+    :param attribute: the attribute, None for the reference.
+    """
+
+    expression: str
+    resource: str = ''
+    attribute: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A resource as its template has it, before anything is made.
+
+    :param type: that it really is, whatever the environment lets the template call it.
+    :param properties: by today's names, with a `FutureValue` in place of what other resources are to tell. Defaults are
+        not among them.
+    """
+
+    name: str
+    type: str
+    properties: Mapping[str, Any]
+
+
 class ResourceType(OptionalActions[P]):
     """Base class of resource types. Only `create` must be written; everything else has a sensible default.
 
@@ -288,7 +367,10 @@ class ResourceType(OptionalActions[P]):
       belongs.
     * `deaf_in`: the actions in which, and after which, a resource takes no signals.
     * `renewed_by_updates`: True where every update of the stack is to make a new object.
+    * `removed_first`: True where there can be one object only of a name that the template gives: a replacement is made
+      when the old one is gone, and for a while there is none.
     * `nests`: True where the objects are stacks; see `convergence.resources.nested`.
+    * `set_by_service`: names of properties whose live value is no difference, whatever it is: the service sets them.
     * `reference_of`: names of the properties of which a `reference_id` of the type's own tells something. None: any.
     """
 
@@ -304,12 +386,26 @@ class ResourceType(OptionalActions[P]):
     keeps_signals: ClassVar[bool] = True
     deaf_in: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     renewed_by_updates: ClassVar[bool] = False
+    removed_first: ClassVar[bool] = False
     nests: ClassVar[bool] = False
+    set_by_service: ClassVar[tuple[str, ...]] = ()
     reference_of: ClassVar[tuple[str, ...] | None] = None
 
     def create(self, call: Call[P]) -> Answer:
         """Begin to make the physical object."""
         raise NotImplementedError(f'{type(self).__name__} cannot be created')
+
+    def prepare(self, call: Call[P]) -> Mapping[str, Json]:
+        """Look and choose before the object is made, and make nothing: the private data with which `create` is called.
+
+        They are stored first, so `find` has them after a crash: the key that was chosen, or what was there before. Not
+        called again for the same creation, unless its answer was lost, or `create` has promised that nothing was made.
+        """
+        return {}
+
+    def prepares(self) -> bool:
+        """Whether `prepare` looks: true where it is written."""
+        return type(self).prepare is not ResourceType.prepare
 
     def update(self, call: Call[P]) -> Answer:
         """Begin to change the physical object from `call.previous` to `call.properties` in place.
@@ -321,9 +417,10 @@ class ResourceType(OptionalActions[P]):
     def delete(self, call: Call[P]) -> Answer:
         """Begin to remove the physical object.
 
-        Called only where there is one: `call.physical_id` is None only if a create was complete and answered none.
-        Where the answer to a create was lost the engine learns the id first: it asks `find`, or creates again where
-        the token is enforced. Where it can do neither, `delete` is not called, and an event and a warning say so.
+        Called only where there is one: `call.physical_id` is None only if a create was complete and answered none, or
+        has told of private data and no id: then what the data tell of is to be removed. Where the answer to a create
+        was lost the engine learns the id first: it asks `find`, or creates again where the token is enforced. Where it
+        can do neither, `delete` is not called, and an event and a warning say so.
         """
         return Done()
 
@@ -334,8 +431,11 @@ class ResourceType(OptionalActions[P]):
     def find(self, call: Call[P]) -> Answer | None:
         """The object made under `call.token`, after a crash between making it and storing its id.
 
+        What `call.record` has stored by then is in the call. Where nothing is found, what it names is deleted.
         `Done` or `InProgress` with its physical id, or None where there is none. Whatever it raises is no answer: it is
         asked again, until the action has taken too long.
+
+        :raises ForeignObject: this is an answer: what is there is not what was made under the token.
         """
         return None
 
@@ -366,12 +466,23 @@ class ResourceType(OptionalActions[P]):
         """
         return False
 
+    def canonical(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The properties, with one way of writing for all that mean the same: an id in place of a name, for example.
+
+        Asked of what was applied last and of what is wanted, where the two differ; what is equal then is no change. It
+        must be quick and talk to nobody: what a name stands for is in `data` since `create` or `update` found it out.
+
+        :param properties: by their names of today, with defaults.
+        :param data: private data of the resource.
+        """
+        return properties
+
     def reference_id(self, call: Call[P]) -> str | None:
         """What `get_resource` gives for this resource."""
         return call.physical_id
 
     def attribute(self, call: Call[P], name: str) -> Json:
-        """Value of an attribute. Read once, after the action that may have changed it, asked for or not."""
+        """Value of an attribute. Read after the action that may have changed it, asked for or not; see `attr`."""
         raise FinalFailure(f'attribute {name} cannot be read')
 
     def present_attributes(self, call: Call[P]) -> tuple[str, ...]:
@@ -413,6 +524,21 @@ class ResourceType(OptionalActions[P]):
         """
         return ()
 
+    def implied(self, own: Outline, template: Mapping[str, Outline]) -> Iterable[str]:
+        """Names of the resources that one of this type comes after, although its template does not say so.
+
+        Asked once, when a template is accepted, and kept with it; depends on nothing but what it is given. What the
+        template itself says is stronger: a requirement that would close a circle is left out.
+
+        :param own: the resource.
+        :param template: all resources of the template, by name.
+        """
+        return ()
+
+    def implies(self) -> bool:
+        """Whether `implied` says anything: true where it is written."""
+        return type(self).implied is not ResourceType.implied
+
     def cancel(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> None:
         """The action in progress is no longer wanted; stop it if that is possible. Called at most once."""
 
@@ -424,10 +550,18 @@ class ResourceType(OptionalActions[P]):
         return type(self).cancel is not ResourceType.cancel
 
     def check(self, call: Call[P]) -> Answer:
-        """Verify that the object is there and works."""
-        observed = self.observe(call)
+        """Verify that the object is there, works, and is as it was made."""
+        try:
+            observed = self.observe(call)
+        except (ObjectNotFound, TransientFailure):
+            raise
+        except Exception as error:
+            raise NotAsWanted(f'it cannot be looked at: {error}') from error
         if observed is None and call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no physical object')
         if observed is not None and not observed.healthy:
             raise FinalFailure(f'{call.name} ({call.physical_id}) is there, but of no use')
+        names = differing(self, call.properties, observed.properties, call.data) if observed is not None else ()
+        if names:
+            raise NotAsWanted(f'{", ".join(names)} of {call.name} ({call.physical_id}) changed outside of the stack')
         return Done()

@@ -65,7 +65,7 @@ def properties_class(
 def attributes_class(name: str, schema: Mapping[str, Any]) -> type[Any]:
     """A dataclass of attributes. An entry may be nothing but the description.
 
-    An entry may say ``of``, ``secret`` and ``dear`` as `convergence.resources.attributes.attr` does.
+    An entry may say ``of``, ``secret``, ``dear`` and ``live`` as `convergence.resources.attributes.attr` does.
 
     :raises TypeError: the schema has a type that is not known.
     """
@@ -89,7 +89,7 @@ def support_of(told: Any) -> SupportStatus:
 def _attribute(key: str, entry: Any) -> tuple[Any, Any]:
     if isinstance(entry, str):
         return Json, attr(entry, name=key)
-    options = {option: _told(entry, option, None) for option in ('of', 'secret', 'dear')}
+    options = {option: _told(entry, option, None) for option in ('of', 'secret', 'dear', 'live')}
     options = {option: value for option, value in options.items() if value is not None}
     return _annotation(entry, custom), attr(str(_told(entry, 'description', '') or ''), name=key, **options)
 

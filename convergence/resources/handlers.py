@@ -48,10 +48,13 @@ class Handlers:
         self._before: dict[str, Json] = dict(call.data)
         self._data: dict[str, Json] = dict(call.data)
         self._token = call.token
+        self._record = call.record
 
     def resource_id_set(self, physical_id: str | None) -> None:
-        """Say which physical object this is; stored as soon as the handler ends."""
+        """Say which physical object this is; stored at once, with the private data that there are."""
         self.resource_id = physical_id
+        if physical_id is not None:
+            self._record(physical_id, self.changed_data())
 
     def physical_resource_name(self) -> str:
         """A name for the object, the same in every call, different from all others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.resources.abc import Traversable
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from convergence.core.model import Action, Json, RetryPolicy
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import AnyAttribute, describe_attributes
 from convergence.resources.constraints import CustomConstraint
-from convergence.resources.contract import Call, FinalFailure, OptionalActions, ResourceType
+from convergence.resources.contract import Call, FinalFailure, OptionalActions, Outline, ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.declaring import attributes_class, properties_class, support_of
 from convergence.resources.plugins import load
@@ -41,8 +41,14 @@ FORMAT = 1
 Load: TypeAlias = Callable[[str], ResourceType[Any]]
 """Imports a type, by its name in templates."""
 
-_FLAGS = ('token_enforced', 'create_settles_s', 'takes_signals', 'keeps_signals', 'renewed_by_updates')
-_ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata')
+ImpliedBy: TypeAlias = Callable[[Outline, Mapping[str, Outline]], Iterable[str]]
+"""Says what `ResourceType.implied` says."""
+
+CanonicalBy: TypeAlias = Callable[[str, Mapping[str, Json], Mapping[str, Json]], Mapping[str, Json]]
+"""Says what `ResourceType.canonical` says, of a type by its name."""
+
+_FLAGS = ('token_enforced', 'create_settles_s', 'takes_signals', 'keeps_signals', 'renewed_by_updates', 'removed_first')
+_ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata', 'implies', 'prepares')
 _METHODS = tuple(
     name
     for base in (OptionalActions, ResourceType)
@@ -151,10 +157,19 @@ class Manifest:
         ``withheld``, as the end of a sentence, is not offered, and whoever asks for it is told that.
     :param load: imports a type. Called in workers, once for each type, when it is first used. None: the types are known
         to whoever checks templates, and to nobody else.
+    :param implied: functions that stand in for `ResourceType.implied`, by the names of types: engines ask them when
+        they accept a template, so they had better need nothing that is heavy.
+    :param canonical: the same for `ResourceType.canonical`, of all types.
     :raises ValueError: the document has another format.
     """
 
-    def __init__(self, document: Mapping[str, Any], load: Load | None = None) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        load: Load | None = None,
+        implied: Mapping[str, ImpliedBy] | None = None,
+        canonical: CanonicalBy | None = None,
+    ) -> None:
         if document.get('format') != FORMAT:
             raise ValueError(
                 f'a manifest of resource types has the format {document.get("format")}, and {FORMAT} is read; install '
@@ -163,22 +178,33 @@ class Manifest:
         entries: Mapping[str, Any] = document['types']
         self._offered = {name: entry for name, entry in entries.items() if 'withheld' not in entry}
         self._load = load or _not_made
+        self._implied = implied or {}
+        self._canonical = canonical
         self.is_for_checks_only = load is None
         self.withheld = {name: str(entry['withheld']) for name, entry in entries.items() if 'withheld' in entry}
         """Why types are not offered, by name."""
 
     @classmethod
-    def read(cls, file: Traversable, load: Load | None = None) -> Manifest:
+    def read(
+        cls,
+        file: Traversable,
+        load: Load | None = None,
+        implied: Mapping[str, ImpliedBy] | None = None,
+        canonical: CanonicalBy | None = None,
+    ) -> Manifest:
         """The manifest in a file of a package, which is JSON.
 
         :raises ValueError: as above, or it is not JSON.
         :raises OSError: the file cannot be read.
         """
-        return cls(json.loads(file.read_text(encoding='utf-8')), load)
+        return cls(json.loads(file.read_text(encoding='utf-8')), load, implied, canonical)
 
     def types(self) -> dict[str, ResourceType[Any]]:
         """The types that are offered, by name. Nothing of them is imported."""
-        return {name: _class_of(name, entry)(name, entry, self._load) for name, entry in self._offered.items()}
+        return {
+            name: _class_of(name, entry, self._implied.get(name), self._canonical)(name, entry, self._load)
+            for name, entry in self._offered.items()
+        }
 
 
 def _not_made(name: str) -> ResourceType[Any]:
@@ -292,12 +318,18 @@ def _where_it_can(name: str, description: str) -> CustomConstraint:
     return CustomConstraint(name, description, check)
 
 
-def _class_of(name: str, entry: Mapping[str, Any]) -> type[ManifestType]:
+def _class_of(
+    name: str, entry: Mapping[str, Any], implied: ImpliedBy | None, canonical: CanonicalBy | None
+) -> type[ManifestType]:
     """A class that writes the methods that the type writes, and no other: the contract asks which there are."""
     abilities, cancels = entry.get('abilities', ()), entry.get('cancels', ())
     body: dict[str, Any] = {method: _delegated(method) for method in entry['methods']}
     body |= {ability: _known(ability in abilities) for ability in _ABILITIES}
     body['can_cancel'] = lambda self, action: action.value in cancels
+    if implied is not None:
+        body |= {'implied': lambda self, own, template: implied(own, template), 'implies': _known(True)}
+    if canonical is not None:
+        body['canonical'] = lambda self, properties, data: canonical(name, properties, data)
     return type(_last(name), (ManifestType,), body)
 
 

@@ -40,6 +40,9 @@ AGAIN_S = 5.0
 """After so many seconds a resource that was told looks a second time, where its stack seems to be at work; then after
 twice as many, and so on."""
 
+MOST_LOOKS = 6
+"""After so many looks, within some five minutes, a stack that was begun and is not seen is taken to be gone."""
+
 SNAPSHOT = 'snapshot'
 """What the snapshot of a nested stack is called by in what is kept of its resource: its id."""
 
@@ -156,11 +159,12 @@ class NestedType(ResourceType[P]):
         state = call.nested.state(str(progress.get('traversal') or ''))
         if action is Action.DELETE and state.is_deleted:
             return Done()
-        if state.is_deleted:
+        looks = int(str(progress.get('looks', 0)))
+        is_hidden = not state.is_seen and looks < MOST_LOOKS
+        if state.is_deleted and not is_hidden:
             raise FinalFailure('the nested stack was deleted')
-        if state.is_at_work:
+        if state.is_at_work or is_hidden:
             # Told, and yet at work: by what it had to do before, or so says a server of the database that lags behind.
-            looks = int(str(progress.get('looks', 0)))
             again_s = min(AGAIN_S * 2 ** min(looks, 32), self.untold_s)
             return InProgress({**progress, 'looks': looks + 1}, poll_after_s=again_s, is_told=True)
         if state.has_failed:

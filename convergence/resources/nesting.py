@@ -120,11 +120,14 @@ class NestedState:
 
     :param traversal_id: what it is doing, or has done last.
     :param is_deleted: there is no such stack (any more).
+    :param is_seen: whether there is a row of it, if only one that says that it was deleted. One that was begun has one,
+        unless the database has lost it or a server of the database lags behind.
     """
 
     is_at_work: bool = False
     has_failed: bool = False
     is_deleted: bool = False
+    is_seen: bool = True
     reason: str = ''
     traversal_id: str | None = None
 

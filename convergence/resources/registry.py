@@ -114,6 +114,7 @@ class Registry:
             is_repeated=kind.token_enforced and not kind.can_find(),
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
+            is_exclusive=kind.removed_first,
         )
 
     def can_snapshot(self, name: str) -> bool:

@@ -224,7 +224,9 @@ class PropertySchema:
     def changed(self, previous: Mapping[str, Any], desired: Mapping[str, Any]) -> frozenset[str]:
         """Names of the properties whose meaning differs."""
         before, after = self.canonical(previous), self.canonical(desired)
-        return frozenset(name for name in {*before, *after} if _exact(before.get(name)) != _exact(after.get(name)))
+        return frozenset(
+            name for name in {*before, *after} if exact_text(before.get(name)) != exact_text(after.get(name))
+        )
 
     @cached_property
     def declares_secrets(self) -> bool:
@@ -351,6 +353,6 @@ def _schema_within(shape: Shape) -> PropertySchema | None:
     return _schema_of(shape.fields) if shape.fields is not None else None
 
 
-def _exact(value: Any) -> str:
-    # As text, because Python takes True and 1, and 1 and 1.0, for equal.
+def exact_text(value: Any) -> str:
+    """The value as text: Python takes True and 1, and 1 and 1.0, for equal."""
     return json.dumps(value, sort_keys=True)

@@ -514,6 +514,28 @@ class EngineApi:
         """Delete a software deployment."""
 
     @operation
+    def create_webhook(
+        self, context: RequestContext, url: str, name: str | None = None, stack_identity: Identity | None = None
+    ) -> Document:
+        """Keep a webhook, and show it with its key."""
+
+    @operation
+    def list_webhooks(self, context: RequestContext, stack_identity: Identity | None = None) -> list[Document]:
+        """The webhooks of a project, or those of one stack."""
+
+    @operation
+    def show_webhook(self, context: RequestContext, webhook_id: str) -> Document:
+        """One webhook, and how telling it goes."""
+
+    @operation
+    def delete_webhook(self, context: RequestContext, webhook_id: str) -> None:
+        """Delete a webhook."""
+
+    @operation
+    def test_webhook(self, context: RequestContext, webhook_id: str) -> Document:
+        """Tell a webhook now that this is a test; how that went."""
+
+    @operation
     def act_on_nested_stack(self, context: RequestContext, resource_id: str, fence: int, step: int = 0) -> Document:
         """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
 

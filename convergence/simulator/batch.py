@@ -212,7 +212,7 @@ def collecting_later() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-            gc.collect()
+            gc.collect(0)  # what is older was looked over before, and is much
 
 
 def chunks(paths: Sequence[Path], plan: RunPlan, seeds: range, *, alternate: bool = False) -> Iterator[Chunk]:

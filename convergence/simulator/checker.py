@@ -180,11 +180,14 @@ class InvariantChecker:
                 self.planned[follower] = self.planned[follower] | {effect.node.number}
             else:
                 self.world.reality.too_late.add((node.resource_id, key))
-        last = (traversal_id, effect.before)
-        self.planned[last] = self.planned[last] | {effect.node.number}
-        self.planned[traversal_id, effect.node.number] = (
-            frozenset() if effect.after is None else frozenset({effect.after})
-        )
+        in_service = step.tables.traversal[traversal_id].in_service_number
+        held_up = {effect.before}
+        if effect.holds_up is not None and step.tables.node[traversal_id][in_service].status is NodeStatus.WAITING:
+            held_up.add(effect.holds_up)
+        for number in held_up:
+            self.planned[traversal_id, number] = self.planned[traversal_id, number] | {effect.node.number}
+        waits = effect.node.status is NodeStatus.WAITING
+        self.planned[traversal_id, effect.node.number] = frozenset({in_service}) if waits else frozenset()
 
     def _plan(self, nodes: Iterable[Node]) -> None:
         before: dict[NodeKey, set[int]] = {}

@@ -43,8 +43,9 @@ class CommitLedger:
                 self._once(self._claims, claim, 'I1', f'resource {claim[0]} is claimed twice under fence {claim[1]}')
             for effect in decision.effects:
                 if isinstance(effect, effects.FinishNode):
-                    node = (effect.traversal_id, effect.number)
-                    self._once(self._finished, node, 'I4', f'node {node[1]} of {node[0]} is finished twice')
+                    for number in (effect.number,) if effect.last is None else (effect.number, effect.last):
+                        node = (effect.traversal_id, number)
+                        self._once(self._finished, node, 'I4', f'node {number} of {node[0]} is finished twice')
 
     def _once(self, seen: set[tuple[str, int]], key: tuple[str, int], rule: str, text: str) -> None:
         if key in seen:
@@ -93,8 +94,11 @@ def broken_rules(tables: Tables) -> Iterator[tuple[str, str]]:
         is_current = stack is not None and stack.traversal_id == traversal.id
         if traversal.status in UNDER_WAY and not is_current:
             yield 'I5', f'{traversal.action} {traversal.id} runs, but is not current'
-    for stack, _, nodes in _current(tables):
+    for stack, traversal, nodes in _current(tables):
         missing = dict.fromkeys(nodes, 0)
+        if traversal.in_service_number in nodes and nodes[traversal.in_service_number].status is not NodeStatus.DONE:
+            late = [nodes[number] for number in traversal.late_numbers if number in nodes]
+            missing.update((node.number, 1) for node in late if node.status is NodeStatus.WAITING)
         for node in nodes.values():
             for number in node.required_by if node.status is not NodeStatus.DONE else ():
                 missing[number] = missing.get(number, 0) + 1

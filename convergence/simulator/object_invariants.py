@@ -15,7 +15,7 @@ from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, St
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
 from convergence.simulator.reality import NOBODY, PhysicalObject, Question, is_of
-from convergence.simulator.sorts import NEVER_FOUND, Enforced, Keeper
+from convergence.simulator.sorts import NEVER_FOUND, Enforced, Exclusive, Keeper
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Tracked(Invariant):
                 if before.token is not None and self._is_left(step, before):
                     self._left.add(before.token)
                 for thing in left_by(self.world, before):
-                    if not self._may_stay(step, before, thing):
+                    if not self._is_of_another(step, thing) and not self._may_stay(step, before, thing):
                         yield f'the row {key} of {before.name} goes, but {thing.id} still exists'
             if after is not None and after.token is not None and after.physical_id in objects:
                 thing = objects[after.physical_id]
@@ -75,6 +75,11 @@ class Tracked(Invariant):
             reality.untold.add(thing.id)
             return True
         return thing.id in reality.late
+
+    @staticmethod
+    def _is_of_another(step: Transition, thing: PhysicalObject) -> bool:
+        """Whether a row that is still there names an object: it was made again under a token of which all was lost."""
+        return any(row.physical_id == thing.id for row in step.tables.resources_of(thing.stack_id))
 
     @staticmethod
     def _is_left(step: Transition, row: Resource) -> bool:
@@ -107,11 +112,16 @@ class Tracked(Invariant):
             yield f'{action} of {thing.id}, which belongs to others'
         if action is not Action.CREATE:
             return
-        if self.world.reality.made[thing.token] > 1:
+        if self.world.reality.made[thing.token] > 1 and not self._is_made_again(thing):
             yield f'{thing.id} is the second object made for one row'
         rows = self.world.store.tables.resource.values()
         if not any(row.token == thing.token for row in rows):
             yield f'{thing.id} is made, but no row knows of it'
+
+    def _is_made_again(self, thing: PhysicalObject) -> bool:
+        """Whether an object takes the place of one that is gone, of whose removal the rows know nothing any more."""
+        others = (each for each in self.world.reality.objects.values() if each.id != thing.id)
+        return bool(self.world.losses) and not any(each.token == thing.token for each in others)
 
 
 class AfterReplacement(Invariant):
@@ -142,7 +152,7 @@ class AfterReplacement(Invariant):
         if action is not Action.DELETE or thing.id in self.world.reality.late:
             return
         rows = [row for row in self.world.store.tables.resource.values() if is_of(row, thing)]
-        holders = [row for row in rows if row.action is Action.DELETE and row.owner is not None]
+        holders = [row for row in rows if (row.action is Action.DELETE or row.is_cleared) and row.owner is not None]
         if not holders:
             yield f'{thing.id} is removed, but nobody holds its row to delete it'
         for row in holders:
@@ -182,6 +192,8 @@ class DependentsFirst(Invariant):
             return  # what refers to it may be known to nobody any more
         for other in self.world.reality.objects.values():
             refers = other.stack_id == thing.stack_id and thing.id in other.properties.values()
+            if thing.kind == Exclusive.type_name:
+                continue  # its type has said that it may be gone for a while
             if refers and other.id not in self.world.reality.late and other.id not in self.world.reality.untold:
                 yield f'{thing.id} is removed, but {other.id} refers to it'
 
@@ -226,7 +238,7 @@ class WithCause(Invariant):
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """Whoever changes an object says what it was before: what its row says was last applied."""
+        """Whoever changes an object says what it was before: what it is, or what its row says was last applied."""
         if action is not Action.UPDATE or thing.before is None or thing.id in self.world.reality.late:
             return
         for row in self.world.store.tables.resource.values():
@@ -246,13 +258,18 @@ class WithCause(Invariant):
             for other in step.tables.resources_of(row.stack_id)
             if other.name == node.name and other.action is not Action.DELETE and other.id != row.id
         ]
-        fitting = [
-            other.id
-            for other in rows
-            if other.status is Status.COMPLETE and other.action is not Action.INIT and other.template_id == template_id
-        ]
-        fits = row.template_id == template_id and row.status is Status.COMPLETE and row.action is not Action.INIT
-        if fitting and not fits:
+        goal = step.tables.template.get(template_id or '')
+
+        def fits(each: Resource) -> bool:
+            return (
+                goal is not None
+                and goal.is_of(each)
+                and each.status is Status.COMPLETE
+                and each.action is not Action.INIT
+            )
+
+        fitting = [other.id for other in rows if fits(other)]
+        if fitting and not fits(row):
             yield f'the plan chose {row.id} for {node.name}, though {fitting[0]} is just what is wanted'
         elif rows and row.action is Action.INIT and step.resources.get(row.id) is not None:
             yield f'the plan made a new row for {node.name}, though there is {rows[0].id}'

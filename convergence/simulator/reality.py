@@ -35,7 +35,8 @@ class PhysicalObject:
     :ivar asleep: whether it is suspended; then it cannot be changed.
     :ivar kind: the resource type that made it.
     :ivar made_at: when that was, on the simulated clock.
-    :ivar before: what whoever changed it last said that it had been before.
+    :ivar key: what its type has called it.
+    :ivar before: what whoever changed it last said that it had been before, where that is not so.
     """
 
     id: str
@@ -47,6 +48,7 @@ class PhysicalObject:
     kind: str = TYPE
     made_at: float = 0.0
     before: dict[str, Json] | None = None
+    key: str = ''
 
 
 class Question(StrEnum):

@@ -12,7 +12,16 @@ from dataclasses import replace
 from typing_extensions import override
 
 from convergence.core.model import Action, Json
-from convergence.resources.contract import Answer, Call, Done, InProgress, ObjectNotFound, Observed, OutcomeUnknown
+from convergence.resources.contract import (
+    Answer,
+    Call,
+    Done,
+    ForeignObject,
+    InProgress,
+    ObjectNotFound,
+    Observed,
+    OutcomeUnknown,
+)
 from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Question
 from convergence.simulator.things import Thing, ThingProperties
 
@@ -139,6 +148,62 @@ class NamedLater(Thing):
         return Done(self._of_token(call).id)
 
 
+class Chosen(Thing):
+    """Its objects have keys of its own choice, and are asked for by these alone: each is recorded before it is used."""
+
+    type_name = 'Convergence::Simulated::Chosen'
+
+    @override
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """Choose, record, make."""
+        if 'key' in call.data:
+            return super().create(call)
+        data = {'key': f'{call.token} {self._reality.now()}'}
+        call.record(data=data)
+        return super().create(replace(call, data=data))
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        thing = super()._make(call)
+        thing.key = str(call.data['key'])
+        return thing
+
+    @override
+    def _is_made_for(self, call: Call[ThingProperties], thing: PhysicalObject) -> bool:
+        return bool(thing.key) and thing.key == call.data.get('key')
+
+
+class Prepared(Chosen):
+    """The same, in a step of its own before the creation."""
+
+    type_name = 'Convergence::Simulated::Prepared'
+
+    @override
+    def prepare(self, call: Call[ThingProperties]) -> Mapping[str, Json]:
+        """Choose."""
+        self._reality.pause('prepare')
+        return {'key': f'{call.token} {self._reality.now()}'}
+
+    @override
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """Make what was chosen."""
+        return Thing.create(self, call)
+
+
+class Exclusive(Thing):
+    """There can be one object only of a name: the old one has to go before another one is made."""
+
+    type_name = 'Convergence::Simulated::Exclusive'
+    removed_first = True
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        for other in self._reality.objects.values():
+            if (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id):
+                raise ForeignObject(f'{other.id} has the name already')
+        return super()._make(call)
+
+
 class Nameless(Thing):
     """What it makes has no id: it is asked for by its token."""
 
@@ -184,7 +249,7 @@ SORTS: Mapping[str, type[Thing]] = {
     kind.__name__: kind
     for kind in (
         *(Thing, Unfindable, Blind, Unobservable, Enforced, Cancellable, Keeper, Listener),
-        *(NamedLater, Nameless, Traceless),
+        *(NamedLater, Nameless, Traceless, Chosen, Prepared, Exclusive),
     )
 }
 """The types, as scenarios call them."""

@@ -284,7 +284,8 @@ def _delete_resource(story: Story, world: World, effect: effects.DeleteResource)
 
 def _finish_node(story: Story, world: World, effect: effects.FinishNode) -> list[str]:
     nodes = world.store.tables.node.get(effect.traversal_id, {})
-    told = [f'{story._node_named(world, effect.traversal_id, effect.number)} is done']
+    done = [effect.number] if effect.last is None else [effect.number, effect.last]
+    told = [f'{story._node_named(world, effect.traversal_id, number)} is done' for number in done]
     followers = [nodes[number] for number in effect.required_by if number in nodes]
     ready = [story._node(node) for node in followers if node.status is NodeStatus.READY]
     return [*told, f'ready: {", ".join(ready)}'] if ready else told

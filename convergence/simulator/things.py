@@ -99,7 +99,8 @@ class Thing(AtRest):
         thing = self._existing(call)
         if thing.asleep:
             raise FinalFailure(f'{call.name} cannot be changed while it is suspended')
-        thing.before = dict(call.previous.values) if call.previous is not None else None
+        said = dict(call.previous.values) if call.previous is not None else None
+        thing.before = said if said != thing.properties else None
         thing.properties = dict(call.properties.values)
         self._reality.changed(Action.UPDATE, thing)
         self._reality.pause('updated')
@@ -151,7 +152,7 @@ class Thing(AtRest):
         """The object that was made under the token."""
         unknown_s = self._reality.ask(call.name, Question.FIND)
         for thing in self._reality.objects.values():
-            if thing.token == call.token and self._reality.now() - thing.made_at >= unknown_s:
+            if self._is_made_for(call, thing) and self._reality.now() - thing.made_at >= unknown_s:
                 return Done(thing.id)
         return None
 
@@ -178,6 +179,9 @@ class Thing(AtRest):
         thing = self._reality.objects.get(call.physical_id or '')
         of_others = thing is not None and thing.stack_id == NOBODY
         return thing.properties.get(name) if thing is not None and of_others else call.properties.values.get(name)
+
+    def _is_made_for(self, call: Call[ThingProperties], thing: PhysicalObject) -> bool:
+        return thing.token == call.token
 
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
         return self._reality.create(call.name, call.stack_id, call.token, call.properties.values, kind=self.type_name)

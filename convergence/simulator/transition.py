@@ -136,7 +136,7 @@ class Memory:
             _note(transition.resources, self._resources, key, transition.tables.resource)
 
     def _finished(self, transition: Transition, effect: effects.FinishNode) -> None:
-        told = () if effect.next_in_backlog is None else (effect.next_in_backlog,)
+        told = tuple(number for number in (effect.next_in_backlog, effect.last) if number is not None)
         self._touch(transition, effect.traversal_id, (effect.number, *effect.required_by, *told))
 
     def _one_node(
@@ -145,9 +145,8 @@ class Memory:
         self._touch(transition, effect.traversal_id, (effect.number,))
 
     def _appended(self, transition: Transition, effect: effects.AppendCleanup) -> None:
-        after = () if effect.after is None else (effect.after,)
         node = transition.tables.node[effect.node.traversal_id][effect.node.number]
-        self._touch(transition, node.traversal_id, (node.number, *after, *node.required_by))
+        self._touch(transition, node.traversal_id, (node.number, *node.required_by))
         _note(transition.traversals, self._traversals, effect.node.traversal_id, transition.tables.traversal)
 
     def _events(self, transition: Transition, effect: effects.InsertEvents) -> None:

@@ -76,6 +76,7 @@ class _Declaration:
             name=self._name,
             type=type_,
             default=self._default(type_),
+            written_default=self._declaration.get('default'),
             description=self._text('description'),
             label=self._text('label'),
             hidden=self._boolean('hidden'),

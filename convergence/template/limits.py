@@ -29,13 +29,13 @@ class Limits:
     :param max_stored_bytes: what one resource may store of each kind (properties, metadata, an attribute), as JSON.
     """
 
-    max_bytes: int = 524_288
+    max_bytes: int = 4_194_304
     max_depth: int = 64
     max_nodes: int = 500_000
     max_aliases: int = 10_000
     max_expanded_bytes: int = 33_554_432
     max_number_length: int = 64
-    max_resources: int = 1_000
+    max_resources: int = 10_000
     max_steps: int = 5_000_000
     max_names: int = 10_000
     max_stored_bytes: int = 1_048_576

@@ -34,6 +34,7 @@ class Parameter:
 
     :param value: typed; None while the source is `MISSING`.
     :param default: typed; None where there is none.
+    :param written_default: the default as the template writes it, for those who read the template.
     :param hidden: never show the value to anybody; `masked` takes care of it.
     :param immutable: an update may not change the value.
     """
@@ -43,6 +44,7 @@ class Parameter:
     value: Json = field(default=None, repr=False)
     source: Source = Source.MISSING
     default: Json = field(default=None, repr=False)
+    written_default: Json = field(default=None, repr=False)
     description: str = ''
     label: str = ''
     hidden: bool = False

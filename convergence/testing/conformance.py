@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -19,11 +20,11 @@ from convergence.core.model import Change
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.comparison import compare
-from convergence.resources.contract import ObjectNotFound, PluginFailure, Signal
+from convergence.resources.contract import ObjectNotFound, Outline, PluginFailure, Signal
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment
 from convergence.testing.fixture import Fixture, Recovery
-from convergence.testing.life import ActionFailed, Life, Loss, carried
+from convergence.testing.life import ActionFailed, Life, Loss, MadeAnew, carried
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,22 @@ def conformance(fixture: Fixture) -> list[Case]:
     checks = [described, refuses_wrong_properties, lives, is_deleted_twice, is_deleted_before_it_exists]
     if fixture.recovery is Recovery.EXPECTED:
         checks += [is_found_after_a_crash, survives_lost_answers]
+    if fixture.make().prepares():
+        checks.append(is_prepared)
     if fixture.make().token_enforced:
         checks.append(is_created_twice)
     if fixture.changed is not None:
         checks += [compares, is_updated_twice]
     if fixture.replaced is not None:
         checks.append(is_replaced)
+    if fixture.replaced is not None and fixture.make().removed_first:
+        checks.append(makes_room)
     if fixture.make().inventory() is not None:
         checks.append(is_listed)
     if fixture.make().takes_signals:
         checks.append(is_signalled)
+    if fixture.taken is not None:
+        checks.append(leaves_others_alone)
     if fixture.boundaries:
         checks.append(survives_faults)
     return [Case(check.__name__, check, fixture) for check in checks]
@@ -74,6 +81,8 @@ def described(fixture: Fixture) -> None:
     kind = fixture.make()
     json.dumps(PropertySchema.of(kind.Properties).describe(), allow_nan=False)
     json.dumps(describe_attributes(kind), allow_nan=False)
+    alone = Outline('thing', 'Conformance::Type', fixture.properties)
+    _assert(set(kind.implied(alone, {'thing': alone})) <= {'thing'}, 'implied() names what is not in the template')
 
 
 def refuses_wrong_properties(fixture: Fixture) -> None:
@@ -112,6 +121,13 @@ def lives(fixture: Fixture) -> None:
     except ObjectNotFound:
         return
     _assert(observed is None or not observed.healthy, 'observe() still sees the object after its delete')
+
+
+def is_prepared(fixture: Fixture) -> None:
+    """If `prepare` is written: it makes nothing, and what it gives can be stored."""
+    life = Life(fixture)
+    carried(life.kind().prepare(life.call(fixture.properties)), 'data')
+    _assert_nothing_left(fixture)
 
 
 def is_created_twice(fixture: Fixture) -> None:
@@ -154,6 +170,16 @@ def is_replaced(fixture: Fixture) -> None:
     _assert(_change(fixture, fixture.replaced or {}) is Change.REPLACE, 'Fixture.replaced asks for no replacement')
 
 
+def makes_room(fixture: Fixture) -> None:
+    """If `removed_first`: the old object goes, another one is made, and after each call the worker may die."""
+
+    def play(life: Life) -> None:
+        life.create()
+        life.make_anew(fixture.replaced or {})
+
+    _each_loss(fixture, play)
+
+
 def is_updated_twice(fixture: Fixture) -> None:
     """The same update can be made again and changes nothing more."""
     life, changed = Life(fixture), fixture.changed or {}
@@ -191,7 +217,8 @@ def is_found_after_a_crash(fixture: Fixture) -> None:
     """After a create whose id was lost, find() gives the object, or a second create gives the same one."""
     life = Life(fixture, lose=1)
     try:
-        life.create()
+        with suppress(MadeAnew):
+            life.create()
     finally:
         life.delete()
     _assert_nothing_left(fixture)
@@ -211,6 +238,8 @@ def _each_loss(fixture: Fixture, play: Callable[[Life], None]) -> None:
             life = Life(fixture, lose=number, loss=loss)
             try:
                 play(life)
+            except MadeAnew:
+                pass  # what it has told of is deleted below
             except ActionFailed:
                 _assert(loss is Loss.ANSWER, f'after call {number} {loss.value}, and then: {life.told[-1]}')
             finally:
@@ -242,6 +271,23 @@ def is_signalled(fixture: Fixture) -> None:
             continue
         _assert(False, f'the signal {details!r} was taken')
     life.delete()
+
+
+def leaves_others_alone(fixture: Fixture) -> None:
+    """Where somebody else has made such an object, the create fails, and the delete leaves that one there."""
+    assert fixture.taken is not None
+    for number in (0, 1):
+        with fixture.taken() as name:
+            life = Life(fixture, lose=number or None)
+            try:
+                life.create()
+            except ActionFailed:
+                _assert(life.physical_id is None, f'{life.physical_id} of somebody else was taken over')
+            else:
+                _assert(False, 'a create succeeds although somebody else has made such an object')
+            life.delete_at_last()
+            _assert(name in set(fixture.leftovers()), f'{name} of somebody else was deleted')
+        _assert_nothing_left(fixture)
 
 
 def survives_faults(fixture: Fixture) -> None:

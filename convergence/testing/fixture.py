@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -50,6 +51,8 @@ class Fixture:
     :param refused: details of signals that it must refuse.
     :param heard: signals that the resources which it requires have received, by name.
     :param poll_limit: polls after which an action counts as never ending.
+    :param taken: for types that cannot have two objects with `properties`: lets somebody else make that object, for as
+        long as the context lasts, and gives its name in `leftovers`.
     :param software: where software configurations and deployments are kept.
     :param credentials: what the calls of the type are to give as `Call.credentials`; there are none unless said.
     """
@@ -67,5 +70,6 @@ class Fixture:
     refused: Sequence[Json] = ()
     heard: Mapping[str, tuple[Signal, ...]] = field(default_factory=dict)
     poll_limit: int = 500
+    taken: Callable[[], AbstractContextManager[str]] | None = None
     software: SoftwareRowsPort = field(default_factory=lambda: MemorySoftware(time.time))
     credentials: Callable[[], Credentials] = no_credentials

@@ -19,6 +19,7 @@ from convergence.concurrency import Task, TaskKilled
 from convergence.core.changes import ResourceChange
 from convergence.core.check import begin
 from convergence.core.claim import Claim, Desired, Step, Worker
+from convergence.core.clearing import begin_clearing
 from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
 from convergence.core.finish import Failed, NeedsReplacement, Parked, Postponed, escalate, finish, record, release
 from convergence.core.model import Action, Change, Definition, Json, NodeStatus, Phase, Status, TraversalStatus
@@ -31,14 +32,14 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.software import ProjectSoftware
 from convergence.testing.fixture import Fixture
-from convergence.worker.attempt import Pace
+from convergence.worker.attempt import Fenced, Pace
 from convergence.worker.port import WorkerPort
-from convergence.worker.runner import Fenced, Runner
+from convergence.worker.runner import Runner
 
 VALUE_LIMIT_BYTES = 1024 * 1024
 TYPE = 'Conformance::Type'
 SETTLES_S = 60.0
-COUNTED = frozenset({'create', 'update', 'delete', 'poll'})
+COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll'})
 """The calls after which a worker may die."""
 PACE = Pace(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
 
@@ -56,6 +57,10 @@ class AnswerLost(ConnectionError):
 
 class ActionFailed(Exception):
     """The engine says that an action has failed."""
+
+
+class MadeAnew(ActionFailed):
+    """The engine would make another object, for the first creation has told of something and got no further."""
 
 
 class WorkerDied(Exception):
@@ -153,6 +158,10 @@ class Life:
         """Update in place to `properties`, whatever is there."""
         self._converge(Phase.UPDATE, properties, Change.IN_PLACE)
 
+    def make_anew(self, properties: Mapping[str, Json]) -> None:
+        """Have the object removed, and another one made in its place."""
+        self._converge(Phase.UPDATE, properties, Change.REPLACE)
+
     def delete(self) -> None:
         """Delete, from whatever state."""
         if self._row is not None:
@@ -223,6 +232,9 @@ class Life:
         begun = self._take(begin(view, self._worker, lambda _: self._assess(change)))
         if begun.step is Step.NOTHING:
             return True
+        if begun.step is Step.REPLACE and self.kind().removed_first and self._row is not None:
+            self._take(begin_clearing(view, self._worker, self._row))
+            return False
         if begun.step is Step.REPLACE:
             raise AssertionError(f'the engine would make another object: {self._last.status_reason}')
         if begun.step is Step.FAIL:
@@ -243,6 +255,15 @@ class Life:
         self._take(decision)
         if isinstance(result, Failed):
             raise ActionFailed(f'{claim.action} failed: {result.reason}')
+        if isinstance(result, NeedsReplacement) and self.kind().removed_first and self._row is not None:
+            self._take(
+                begin_clearing(
+                    NodeView(self._now, claim.node, claim.traversal, claim.stack, self._row), self._worker, self._row
+                )
+            )
+            return False
+        if isinstance(result, NeedsReplacement) and self._last.data and self._last.physical_id is None:
+            raise MadeAnew(result.reason)
         if isinstance(result, NeedsReplacement):
             raise AssertionError(  # noqa: TRY004 - the verdict of a test
                 f'the engine would make another object: {result.reason}. Write find(), let create() answer with the '
@@ -265,7 +286,11 @@ class Life:
     def _assess(self, change: Change) -> Desired:
         if self._row is not None and self._row.definition is not None and change is Change.NONE:
             change = compare(
-                self.kind(), self._row.properties, self._wanted, lambda: self.call(self._wanted, self._last.properties)
+                self.kind(),
+                self._row.properties,
+                self._wanted,
+                lambda: self.call(self._wanted, self._last.properties),
+                self._row.data,
             )
         return Desired(self._wanted, change)
 
@@ -290,7 +315,11 @@ class Life:
         self._row = self._last = replace(self._row, **kept)
 
     def _record(self, claim: Claim, known: Parked) -> bool:
-        return bool(self._take(record(self._view(claim), claim, known)))
+        stored = bool(self._take(record(self._view(claim), claim, known)))
+        self.calls += 1
+        if self.calls == self._lose and self._loss is Loss.WORKER:
+            raise TaskKilled
+        return stored
 
     def _escalate(self, claim: Claim) -> bool:
         return bool(self._take(escalate(self._view(claim), claim, self._worker)))

@@ -133,7 +133,13 @@ class Assessor:
         if resource.type != definition.type:
             return Change.REPLACE
         previous = resource.properties
-        return compare(kind, previous, properties, lambda: build_call(kind, subject, properties, previous=previous))
+        return compare(
+            kind,
+            previous,
+            properties,
+            lambda: build_call(kind, subject, properties, previous=previous),
+            resource.data,
+        )
 
 
 def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[str, Json]) -> None:

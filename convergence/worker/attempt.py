@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 from collections.abc import Callable, Mapping
@@ -11,10 +12,12 @@ from typing import Any
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.claim import Claim
 from convergence.core.model import Action, Json, Output, RetryPolicy
-from convergence.resources.attributes import attribute_names, attributes_to_show, read_attribute
+from convergence.resources.attributes import attribute_names, attributes_to_show, is_live, read_attribute
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
 from convergence.resources.performing import poll_deletion
 from convergence.worker.storable import MOST_BYTES, carried, checked, text_of
+
+LOG = logging.getLogger(__name__)
 
 MOST_SHOWN_BYTES = 65_536
 """Bytes, as JSON, of an attribute that is kept only to be shown."""
@@ -22,6 +25,17 @@ MOST_SHOWN_BYTES = 65_536
 
 class TooLate(Exception):
     """The process is about to end, or nobody wants the action any more: nothing begins."""
+
+
+class Fenced(BaseException):
+    """Somebody else holds the row by now: stop, write nothing. No `Exception`: a type should not catch it by accident.
+
+    :param physical_id: the object that the call has made or found, if any.
+    """
+
+    def __init__(self, physical_id: str | None) -> None:
+        super().__init__(physical_id)
+        self.physical_id = physical_id
 
 
 class Later(Exception):
@@ -54,7 +68,7 @@ class Pace:
 class Attempt:
     """An action under way: what is known so far of the object and of the action.
 
-    :ivar answered: whether any call of the type has come back with an answer.
+    :ivar answered: whether any call of the type has come back with an answer, or has told of what it has made.
     """
 
     claim: Claim
@@ -98,6 +112,14 @@ class Attempt:
             self.kept = answer.kept
         self.call = replace(self.call, physical_id=self.physical_id, data=self.data)
         return news
+
+    def note(self, physical_id: str | None, data: Mapping[str, Json] | None) -> bool:
+        """Take in what a call says before it answers; whether that is news. From now on something may be there.
+
+        :raises FinalFailure: it cannot be stored.
+        """
+        self.answered = True
+        return self.learn(Done(physical_id, data))
 
     def carried(self, value: Any, what: str) -> Json:
         """The value, if it can be stored.
@@ -168,6 +190,40 @@ def output_of(attempt: Attempt) -> Output:
     attempt.carried(reference, 'the reference id')
     each = {name: count for name in attributes if (count := kind.keys_before_members(name)) is not None and name}
     return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt), each)
+
+
+def output_of_check(attempt: Attempt) -> Output | None:
+    """The output that the row has, with its live attributes read anew. What cannot be read now stays as it was.
+
+    None where nothing of it is live.
+    """
+    kept, kind = attempt.claim.resource.output, attempt.kind
+    if kept is None:
+        return None
+    every = kept.attributes.get('')
+    names = {*kept.attributes, *kept.shown, *kept.errors, *(every if isinstance(every, dict) else ())}
+    fresh = {name: value for name in sorted(names) if is_live(kind, name) for value in _reread(attempt, name)}
+    if not fresh:
+        return None
+    attributes = {name: fresh.get(name, value) for name, value in kept.attributes.items()}
+    attributes |= {name: fresh[name] for name in kept.errors if name in fresh}
+    if isinstance(every, dict):
+        attributes[''] = {name: fresh.get(name, value) for name, value in every.items()}
+    errors = {name: text for name, text in kept.errors.items() if name not in fresh}
+    shown = {name: fresh.get(name, value) for name, value in kept.shown.items()}
+    return replace(kept, attributes=attributes, errors=errors, shown=shown)
+
+
+def _reread(attempt: Attempt, name: str) -> list[Json]:
+    """The value of an attribute, if it can be read."""
+    try:
+        with attempt.task.killable():
+            return [attempt.carried(attempt.kind.attribute(attempt.call, name), f'attribute {name}')]
+    except TaskKilled:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
+        LOG.info('attribute %s of %s is not read anew: %s', name, attempt.call.name, text_of(error))
+        return []
 
 
 def _shown(attempt: Attempt) -> dict[str, Json]:

@@ -20,8 +20,9 @@ from convergence.db.queries.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
+from convergence.worker.attempt import Fenced
 from convergence.worker.results import Unsaved
-from convergence.worker.runner import Fenced, Runner
+from convergence.worker.runner import Runner
 from convergence.worker.steps import Steps
 
 LOG = logging.getLogger(__name__)
@@ -209,6 +210,7 @@ class NodeChecks:
 
     def _act(self, claim: Claim, task: Task) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
+        begun = self._clock()
         with _bound(claim):
             if self._draining() or task.is_unwanted:  # perhaps only since the row was claimed
                 self._let_go(claim)
@@ -220,7 +222,7 @@ class NodeChecks:
                 answered = claim.action is Action.CREATE and claim.resource.token is not None
                 self._keep_track(claim, fenced.physical_id, answered)
                 return None
-            end = self._finish(claim, result)
+            end = self._finish(claim, result, claim.at + self._clock() - begun)
             LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
@@ -233,8 +235,8 @@ class NodeChecks:
             self.stored(claim, physical_id, perhaps_made)
             self._dispatcher.attend(committed)
 
-    def _finish(self, claim: Claim, result: Result) -> End:
-        committed = self._steps.finish(claim, result)
+    def _finish(self, claim: Claim, result: Result, now: float) -> End:
+        committed = self._steps.finish(claim, result, now)
         if committed is None:
             return End.FENCED
         if committed.verdict is not End.FENCED:

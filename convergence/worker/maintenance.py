@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from convergence.concurrency import StopReason
 from convergence.core.claim import Worker
@@ -16,6 +17,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
 from convergence.db.ports import Ports
+from convergence.db.queries.roster import Service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
@@ -62,6 +64,14 @@ class MaintenanceSettings:
     max_stuck_threads: int = 8
 
 
+def has_room(worker: Service) -> bool:
+    """Whether a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
+    load: Mapping[str, Any] = worker.load
+    if 'threads' not in load:
+        return True
+    return load['busy'] < load['threads'] or not load['waiting']
+
+
 def do_each(*tasks: Callable[[], object]) -> None:
     """Do what follows a heartbeat. What fails keeps nothing else from being done.
 
@@ -104,6 +114,7 @@ class Maintenance:
         self._take = take
         self._stop = stop
         self._silence = 0
+        self._room_elsewhere = True
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self) -> None:
@@ -129,6 +140,10 @@ class Maintenance:
         """Whether no thread is free, and none has been for a while: work that comes now is better off elsewhere."""
         return self._groups.jammed_s() > self._settings.jammed_s
 
+    def is_better_elsewhere(self) -> bool:
+        """Whether what comes now should go to another worker. Where all are as busy, only more messages came of it."""
+        return self.is_jammed() and self._room_elsewhere
+
     def hand_on(self, check: Check) -> None:
         """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
         if check.hops < HOPS and check.node != NO_NODE:
@@ -138,6 +153,10 @@ class Maintenance:
         """No thread will be free soon: what waits for one is given to others, but for what may have an extra one."""
         self._groups.begin()
         if not self.is_jammed():
+            return
+        others = [each for each in self._ports.roster.services() if each.id != self._settings.worker.id]
+        self._room_elsewhere = any(each.kind == 'worker' and each.is_up and has_room(each) for each in others)
+        if not self._room_elsewhere:
             return
         withdrawn = self._groups.withdraw()
         if withdrawn:

@@ -102,7 +102,7 @@ class OneNestedStack:
         if is_another and self._states.traversal(traversal_id) is None:
             raise TransientFailure('this server of the database shows an older state of the nested stack')
         if stack is None:
-            return NestedState(is_deleted=True)
+            return NestedState(is_deleted=True, is_seen=False)
         return NestedState(
             is_at_work=stack.status is Status.IN_PROGRESS,
             has_failed=stack.status is Status.FAILED,

@@ -16,7 +16,7 @@ from convergence.core import lost
 from convergence.core.claim import Claim
 from convergence.core.effects import Decision, InsertEvents
 from convergence.core.leftover import Tracking
-from convergence.core.model import Action
+from convergence.core.model import BEGINNINGS, Action
 from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
 from convergence.db.queries.witness import LostCommits
@@ -176,7 +176,7 @@ class Recent:
         return committed.verdict is not Tracking.HELD
 
     def _decide(self, view: PlanView, done: FinishedAction, reason: str) -> Decision[Tracking]:
-        if done.claim.action is Action.CREATE:
+        if done.claim.action in BEGINNINGS:
             return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
         return lost.put_in_doubt(view, done.claim, reason)
 

@@ -16,7 +16,14 @@ from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
 from convergence.core.finish import Parked, Succeeded
 from convergence.core.model import Action, Json
-from convergence.resources.contract import Answer, FinalFailure, InProgress, ObjectNotFound, TransientFailure
+from convergence.resources.contract import (
+    Answer,
+    FinalFailure,
+    ForeignObject,
+    InProgress,
+    ObjectNotFound,
+    TransientFailure,
+)
 from convergence.worker.attempt import Attempt, Later, Pace, TooLate, poll_interval_s
 from convergence.worker.storable import checked, storable_id, text_of
 
@@ -49,27 +56,40 @@ class CreationRecovery:
 
         What it raises says nothing about the object: it is asked again, until the action has taken too long.
 
+        :raises ForeignObject: what is there is that of somebody else.
         :raises FinalFailure: it has never answered.
         """
         if not attempt.kind.can_find():
             return None
 
-        def ask() -> Answer | None:
+        def ask() -> Answer | ForeignObject | None:
             try:
                 found = attempt.kind.find(attempt.call)
             except ObjectNotFound:
                 return None
+            except ForeignObject as error:
+                return error
             return None if found is None else checked(found, attempt.most_bytes)
 
         try:
-            answer: Answer | None = self.patiently(attempt, ask, True)
+            answer: Answer | ForeignObject | None = self.patiently(attempt, ask, True)
         except Later as later:
             raise Later(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
         except Exception as error:
             raise FinalFailure(
                 f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
             ) from error
+        if isinstance(answer, ForeignObject):
+            raise answer
         return answer
+
+    def _own(self, attempt: Attempt) -> Answer | None:
+        """The same, where an object of somebody else is as good as none."""
+        try:
+            return self.find(attempt)
+        except ForeignObject as error:
+            LOG.info('%s is not deleted: %s', attempt.claim.resource.name, text_of(error))
+            return None
 
     def before_deletion(self, attempt: Attempt) -> Succeeded | Parked | None:
         """Learn what is to be deleted, where that is not known; None where the deletion goes on.
@@ -84,7 +104,7 @@ class CreationRecovery:
         known = made(row)
         if attempt.physical_id is not None or known is Made.OBJECT:
             return None
-        found = self.find(attempt)
+        found = self._own(attempt)
         if found is not None:
             attempt.learn(found)
             return None
@@ -92,11 +112,13 @@ class CreationRecovery:
         asks_again = kind.can_find() or (kind.token_enforced and known is Made.PERHAPS)
         if left_s > 0 and asks_again:  # else no wait would tell anything
             return Parked(None, min(left_s, SEARCH_EVERY_S))
-        if known is Made.NOTHING or kind.can_find():
-            return Succeeded(None)
-        if kind.token_enforced:
+        unknowable = known is not Made.NOTHING and not kind.can_find()
+        if unknowable and kind.token_enforced:
             return self._create(attempt, lambda: kind.create(attempt.call))
-        return Succeeded(None, note=_unknowable(attempt))
+        note = _unknowable(attempt) if unknowable else ''
+        # Where its creation has told of something, and got no further, the type knows what to remove.
+        told = attempt.data and known is not Made.NOTHING
+        return None if told else Succeeded(None, note=note)
 
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.

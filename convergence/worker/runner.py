@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -14,12 +14,12 @@ from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
-from convergence.core.model import PERFORMED, Action, Change
+from convergence.core.model import PERFORMED, Action, Json
 from convergence.core.software import Holder
 from convergence.errors import Conflict, DatabaseUnavailable
-from convergence.resources.comparison import compare
 from convergence.resources.contract import (
     Answer,
+    Done,
     InProgress,
     ObjectNotFound,
     ReplacementNeeded,
@@ -33,10 +33,12 @@ from convergence.resources.secrets import known_secrets
 from convergence.resources.software import ProjectSoftware
 from convergence.worker.attempt import (
     Attempt,
+    Fenced,
     Later,
     Pace,
     TooLate,
     output_of,
+    output_of_check,
     pause_s,
     policy_of,
     poll,
@@ -44,6 +46,7 @@ from convergence.worker.attempt import (
 )
 from convergence.worker.port import WorkerPort
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
+from convergence.worker.repairs import Repairs, is_mendable
 from convergence.worker.storable import storable_id, text_of
 from convergence.worker.telling import tell
 
@@ -55,17 +58,6 @@ _Answer = TypeVar('_Answer')
 _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
 
-class Fenced(Exception):
-    """Somebody else holds the row by now: stop, write nothing.
-
-    :param physical_id: the object that the call has made or found, if any.
-    """
-
-    def __init__(self, physical_id: str | None) -> None:
-        super().__init__(physical_id)
-        self.physical_id = physical_id
-
-
 class Runner:
     """Runs claimed steps with the resource types of this process."""
 
@@ -74,6 +66,11 @@ class Runner:
         self._pace = pace
         self._around = surroundings
         self._recovery = CreationRecovery(self._patiently, pace, surroundings.draining)
+
+        def escalate(attempt: Attempt) -> None:
+            _store(attempt, lambda: surroundings.escalate(attempt.claim))
+
+        self._repairs = Repairs(self._patiently, self._recovery.find, self._drive, self._learned, escalate)
 
     def run(self, claim: Claim, task: Task) -> Result:
         """Do what the row was claimed for.
@@ -93,9 +90,9 @@ class Runner:
         except Fenced:
             raise
         except TooLate:
-            return self._with_known(attempt, NotBegun())
+            return _with_known(attempt, NotBegun())
         except Later as later:
-            return self._with_known(
+            return _with_known(
                 attempt, Postponed(later.reason, later.attempts, later.after_s, attempt.progress if attempt else None)
             )
         except TaskKilled:
@@ -106,16 +103,19 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
             nests = attempt is not None and attempt.kind.nests
             if isinstance(error, ReplacementNeeded) and (claim.action is Action.UPDATE or nests):
-                return self._with_known(attempt, NeedsReplacement(text_of(error)))
+                return _with_known(attempt, NeedsReplacement(text_of(error)))
             physical_id = storable_id(getattr(error, 'physical_id', None))
             if task.cancelled.is_set() and (
                 self._around.draining() or (task.reason is not StopReason.TIME and self._around.wanted(claim))
             ):  # perhaps only because this worker has to stop: another one finds out how far it got
                 tell(claim, 'was interrupted', error)
-                return self._with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
+                return _with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
             tell(claim, 'failed', error)
             unmade = says_nothing_made(claim, attempt, error)
-            return self._with_known(attempt, Failed(text_of(error), physical_id=physical_id, nothing_made=unmade))
+            failed = Failed(
+                text_of(error), physical_id=physical_id, nothing_made=unmade, mendable=is_mendable(claim, error)
+            )
+            return _with_known(attempt, failed)
 
     def _begin(self, claim: Claim, task: Task) -> Attempt:
         resource = claim.resource
@@ -146,6 +146,9 @@ class Runner:
             signals=signals,
             software=software,
             credentials=partial(self._around.credentials, claim.stack.id),
+            record=partial(self._note, attempt),
+            on_cancel=task.on_cancel,
+            asked=claim.node.asked,
         )
         if kind.nests:
             attempt.call = replace(attempt.call, nested=self._around.nested(claim))
@@ -155,6 +158,7 @@ class Runner:
         claim, call, kind = attempt.claim, attempt.call, attempt.kind
         match claim.step:
             case Step.CREATE:
+                self._prepare(attempt)
                 return self._drive(attempt, lambda: kind.create(attempt.call))
             case Step.ADOPT:
                 return self._adopt(attempt)
@@ -164,10 +168,10 @@ class Runner:
                 return self._drive(attempt, lambda: perform(kind, claim.action, attempt.call, claim.traversal.id))
             case Step.DELETE:
                 return self._delete(attempt)
-            case Step.RESUME:
+            case Step.RESUME | Step.CLEAR:
                 return self._resume(attempt)
             case Step.REPAIR:
-                return self._repair(attempt)
+                return self._repairs.look(attempt)
             case Step.CANCEL:
                 return self._stop(attempt)
             case Step.INTERRUPT:
@@ -183,16 +187,30 @@ class Runner:
         try:
             ended = self._recovery.before_deletion(attempt)
             if ended is not None:
-                return self._with_known(attempt, ended) if isinstance(ended, Parked) else ended
+                return _with_known(attempt, ended) if isinstance(ended, Parked) else ended
             if attempt.physical_id != attempt.claim.resource.physical_id:
                 # To find it may have taken long: who was told meanwhile to leave it, or holds the row now, decides.
-                found = self._with_known(attempt, Parked(attempt.progress, 0.0))
-                self._store(attempt, partial(self._around.record, attempt.claim, found))
+                self._learned(attempt)
             if wants_snapshot_first(kind, attempt.claim.resource):
                 return self._drive(attempt, lambda: delete_after_snapshot(kind, attempt.call))
             return self._drive(attempt, lambda: kind.delete(attempt.call))
         except ObjectNotFound:
             return Succeeded(None)
+
+    def _prepare(self, attempt: Attempt) -> None:
+        """Look before anything is made, and store what was seen.
+
+        :raises TooLate: the process is about to end, or nobody wants the object any more.
+        """
+        if not attempt.kind.prepares():
+            return
+        if self._around.draining() or attempt.task.is_unwanted:
+            raise TooLate
+        chosen = self._patiently(attempt, lambda: attempt.kind.prepare(attempt.call))
+        attempt.learn(Done(data=chosen))
+        attempt.answered = False  # nothing was made
+        known = _with_known(attempt, Parked(None, 0.0))
+        _store(attempt, partial(self._around.record, attempt.claim, known))
 
     def _adopt(self, attempt: Attempt) -> Result:
         """Look whether the object that others have made is there."""
@@ -218,8 +236,11 @@ class Runner:
         if action in PERFORMED:
             return self._drive(attempt, lambda: perform(kind, action, attempt.call, attempt.claim.traversal.id))
         if action is Action.UPDATE:
-            return self._drive(attempt, lambda: kind.update(attempt.call))
+            return self._repairs.update_again(attempt)
+        if action is Action.ADOPT:
+            return self._adopt(attempt)
         if attempt.claim.clean and attempt.physical_id is None:
+            self._prepare(attempt)  # nothing was made, and perhaps nothing was seen either
             return self._drive(attempt, lambda: kind.create(attempt.call))
         found = self._recovery.find(attempt)
         if found is not None:
@@ -238,32 +259,6 @@ class Runner:
             return self._let_go(attempt, told=True)
         return self._drive(attempt, lambda: poll(attempt, progress))
 
-    def _repair(self, attempt: Attempt) -> Result:
-        """The row says FAILED. Look at what is really there before throwing it away."""
-        kind, claim = attempt.kind, attempt.claim
-        try:
-            if attempt.physical_id is None:
-                found = self._recovery.find(attempt)
-                if found is None:
-                    return NeedsReplacement('nothing was found of it')
-                if attempt.learn(found):  # an update that is interrupted goes on with what was found
-                    known = self._with_known(attempt, Parked(None, 0.0))
-                    self._store(attempt, partial(self._around.record, claim, known))
-            observed = self._patiently(attempt, lambda: kind.observe(attempt.call))
-        except ObjectNotFound:
-            return self._with_known(attempt, NeedsReplacement('it does not exist any more'))
-        was_updated = claim.resource.action is Action.UPDATE
-        if (observed is None and not was_updated) or (observed is not None and not observed.healthy):
-            return self._with_known(attempt, NeedsReplacement('it failed'))
-        previous, wanted = claim.resource.properties, claim.pending.properties if claim.pending else {}
-        change = compare(kind, previous, wanted, lambda: attempt.call)
-        if change is Change.REPLACE:
-            return self._with_known(attempt, NeedsReplacement('it failed, and its properties have changed'))
-        if change is Change.NONE and not was_updated:
-            return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
-        self._store(attempt, lambda: self._around.escalate(claim))
-        return self._drive(attempt, lambda: kind.update(attempt.call))
-
     # --- driving ----------------------------------------------------------------------------------------------
 
     def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
@@ -278,14 +273,14 @@ class Runner:
                 return self._let_go(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)
             if self._around.draining():
-                return self._with_known(attempt, Parked(answer.progress, 0.0))
+                return _with_known(attempt, Parked(answer.progress, 0.0))
             # What has been parked once is polled once and parked again: it has shown that it takes its time.
             parked_before = attempt.claim.resource.progress is not None
             if parked_before or attempt.waited_s + wait_s > self._pace.park_after_s:
-                return self._with_known(attempt, Parked(answer.progress, wait_s))
+                return _with_known(attempt, Parked(answer.progress, wait_s))
             if news:
-                known = self._with_known(attempt, Parked(answer.progress, wait_s))
-                self._store(attempt, partial(self._around.record, attempt.claim, known))
+                known = _with_known(attempt, Parked(answer.progress, wait_s))
+                _store(attempt, partial(self._around.record, attempt.claim, known))
             if self._around.wait(attempt.task, wait_s):
                 return self._let_go(attempt)
             attempt.waited_s += wait_s
@@ -293,17 +288,29 @@ class Runner:
         attempt.learn(answer)
         if attempt.claim.action is Action.DELETE:
             return Succeeded(None)
-        output = None if attempt.claim.action in PERFORMED else output_of(attempt)
+        if attempt.claim.action is Action.CHECK:
+            output = output_of_check(attempt)
+        else:
+            output = None if attempt.claim.action in PERFORMED else output_of(attempt)
         return Succeeded(output, attempt.physical_id, attempt.data, attempt.kept)
 
-    @staticmethod
-    def _store(attempt: Attempt, step: Callable[[], bool]) -> None:
-        """Store something about a row while an action goes on.
+    def _note(self, attempt: Attempt, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
+        """`Call.record`: what is known is taken in first, so that it is kept whatever becomes of this thread.
 
         :raises Fenced: the row is not held any more.
         """
-        if not step():
-            raise Fenced(attempt.physical_id)
+        if not attempt.note(physical_id, data):
+            return
+        with attempt.task.protected():
+            self._learned(attempt)
+
+    def _learned(self, attempt: Attempt) -> None:
+        """Store what is known of the object by now.
+
+        :raises Fenced: the row is not held any more.
+        """
+        known = _with_known(attempt, Parked(attempt.progress, 0.0))
+        _store(attempt, partial(self._around.record, attempt.claim, known))
 
     def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
         """Nobody wants the action any more (`told`: so says the step); or somebody does, and another worker goes on.
@@ -312,19 +319,19 @@ class Runner:
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
         if not (late or told) and (self._around.draining() or self._around.wanted(attempt.claim)):
-            return self._with_known(attempt, Parked(attempt.progress, 0.0))
+            return _with_known(attempt, Parked(attempt.progress, 0.0))
         action, progress = attempt.claim.action, attempt.progress or {}
         try:
             with attempt.task.killable():
                 attempt.kind.cancel(attempt.call, action, progress)
-        except TaskKilled:
+        except (TaskKilled, Fenced):
             raise
         except BaseException as error:  # noqa: BLE001 - as in run()
             tell(attempt.claim, 'could not be cancelled', error)
         over = late or (told and attempt.claim.step is Step.CANCEL)
         resumable = not over and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
-        return self._with_known(attempt, Failed(reason, progress=progress if resumable else None))
+        return _with_known(attempt, Failed(reason, progress=progress if resumable else None))
 
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.
@@ -338,7 +345,7 @@ class Runner:
                 with attempt.task.killable():
                     answer = call()
             except BaseException as error:
-                if isinstance(error, TaskKilled) or not (insist or isinstance(error, PASSING)):
+                if isinstance(error, TaskKilled | Fenced) or not (insist or isinstance(error, PASSING)):
                     raise
                 attempt.attempts += 1
                 unwanted = attempt.task.cancelled.is_set() and not self._around.draining()
@@ -361,12 +368,19 @@ class Runner:
                 attempt.attempts, attempt.answered = 0, True
                 return answer
 
-    # --- results ----------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
-        """The result, together with what is known of the physical object."""
-        if attempt is None:
-            return result
-        known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
-        return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)
+def _store(attempt: Attempt, step: Callable[[], bool]) -> None:
+    """Store something about a row while an action goes on.
+
+    :raises Fenced: the row is not held any more.
+    """
+    if not step():
+        raise Fenced(attempt.physical_id)
+
+
+def _with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
+    """The result, together with what is known of the physical object."""
+    if attempt is None:
+        return result
+    known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
+    return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)

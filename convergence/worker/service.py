@@ -178,7 +178,7 @@ class WorkerService:
         """
         self._maintenance.heard()
         check = Check(traversal_id, node, hops)
-        if hops < HOPS and self._maintenance.is_jammed() and not self._groups.has_room_for(traversal_id):
+        if hops < HOPS and self._maintenance.is_better_elsewhere() and not self._groups.has_room_for(traversal_id):
             self._maintenance.hand_on(check)
         else:
             self._take(check)

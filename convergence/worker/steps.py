@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from convergence import concurrency
@@ -17,6 +18,7 @@ from convergence.core.finish import (
     Parked,
     Result,
     abandon,
+    as_claimed,
     escalate,
     finish,
     record,
@@ -25,7 +27,7 @@ from convergence.core.finish import (
 from convergence.core.interrupt import NO_NODE, interrupt
 from convergence.core.leftover import Tracking, keep_track
 from convergence.core.lost import put_in_doubt
-from convergence.core.model import Action
+from convergence.core.model import BEGINNINGS
 from convergence.core.replace import replacement
 from convergence.core.views import NodeView
 from convergence.db.queries.sweeps import HeldRow
@@ -96,13 +98,14 @@ class Steps:
             lambda view: replacement(view, self._worker, resource_id),
         )
 
-    def finish(self, claim: Claim, result: Result) -> Committed[End] | None:
+    def finish(self, claim: Claim, result: Result, now: float | None = None) -> Committed[End] | None:
         """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
 
+        :param now: about what time it is by the database's clock; None: the database is asked.
         :raises Exception: neither the result nor its object alone can be stored, whatever the state of the database.
         """
         try:
-            return self._finish(claim, result)
+            return self._finish(claim, result, now)
         except Exception:
             LOG.exception('This result cannot be stored as it is: %s', Unsaved(claim, result.physical_id))
         try:
@@ -115,11 +118,12 @@ class Steps:
             self.give_back(claim)
             raise
 
-    def _finish(self, claim: Claim, result: Result) -> Committed[End] | None:
+    def _finish(self, claim: Claim, result: Result, now: float | None = None) -> Committed[End] | None:
+        scope = _held(claim) if now is None else replace(_held(claim), assumed=as_claimed(claim, result, now))
         return self.results.store(
             claim,
             result.physical_id,
-            lambda: self._store.transact(_held(claim), lambda view: finish(view, claim, result, self._worker)),
+            lambda: self._store.transact(scope, lambda view: finish(view, claim, result, self._worker)),
         )
 
     def not_begun(self, claim: Claim) -> Committed[End] | None:
@@ -172,7 +176,7 @@ class Steps:
         :param perhaps_made: whether there may be an object also where it has no id.
         """
         LOG.warning('This worker drops a result of %s: somebody else holds the row by now', claim.resource.name)
-        if claim.action is not Action.CREATE:
+        if claim.action not in BEGINNINGS:
             self._doubt(claim)
         is_news = perhaps_made if physical_id is None else physical_id != claim.resource.physical_id
         if not is_news:

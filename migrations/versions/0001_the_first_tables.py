@@ -95,6 +95,8 @@ def upgrade() -> None:
         sa.Column('cleared', sa.String(length=16)),
         sa.Column('cleared_traversal_id', sa.String(length=36)),
         sa.Column('nothing_made', sa.Boolean(), nullable=False),
+        sa.Column('clearing', sa.Boolean(), nullable=False),
+        sa.Column('mendable', sa.Boolean(), nullable=False),
         sa.Column('revocation', sa.String(length=64), nullable=False),
         sa.Column('lock_count', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
@@ -195,6 +197,8 @@ def upgrade() -> None:
         sa.Column('id', sa.String(length=36), nullable=False),
         sa.Column('stack_id', sa.String(length=36), nullable=False),
         sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('summary', LONG_TEXT, nullable=False),
+        sa.Column('alike_id', sa.String(length=36), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_template')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -226,7 +230,9 @@ def upgrade() -> None:
         sa.Column('left_rows', LONG_TEXT, nullable=False),
         sa.Column('for_parent', sa.Boolean(), nullable=False),
         sa.Column('in_service_at', sa.Double(), nullable=True),
+        sa.Column('observes', sa.Boolean(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
+        sa.Column('told_at', sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -330,6 +336,64 @@ def upgrade() -> None:
         mysql_engine='InnoDB',
     )
     op.create_table(
+        'outbox',
+        sa.Column('sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
+        sa.Column('event_id', sa.String(length=36), nullable=False),
+        sa.Column('kind', sa.String(16), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('root_id', sa.String(length=36), nullable=False),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('stack_name', sa.String(length=255), nullable=False),
+        sa.Column('action', sa.String(16), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('reason', LONG_TEXT, nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('updated_at', sa.Double(), nullable=True),
+        sa.Column('tags', LONG_TEXT, nullable=False),
+        sa.Column('description', LONG_TEXT, nullable=True),
+        sa.Column('user_id', sa.String(length=255), nullable=True),
+        sa.Column('fanned', sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint('sequence', name=op.f('pk_outbox')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_outbox_fanned_sequence', 'outbox', ['fanned', 'sequence'], unique=False)
+    op.create_table(
+        'webhook',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=True),
+        sa.Column('name', sa.String(length=255), nullable=False),
+        sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('host', sa.String(length=255), nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('attempts', sa.Integer(), nullable=False),
+        sa.Column('again_at', sa.Double(), nullable=True),
+        sa.Column('told_at', sa.Double(), nullable=True),
+        sa.Column('reason', LONG_TEXT, nullable=False),
+        sa.Column('given_up', sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_webhook')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_webhook_project_id_created_at', 'webhook', ['project_id', 'created_at'], unique=False)
+    op.create_index(op.f('ix_webhook_stack_id'), 'webhook', ['stack_id'], unique=False)
+    op.create_table(
+        'delivery',
+        sa.Column('sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
+        sa.Column('webhook_id', sa.String(length=36), nullable=False),
+        sa.Column('content', LONG_TEXT, nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint('sequence', name=op.f('pk_delivery')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index('ix_delivery_webhook_id_sequence', 'delivery', ['webhook_id', 'sequence'], unique=False)
+    op.create_table(
         'credentials',
         sa.Column('id', sa.String(length=36), nullable=False),
         sa.Column('project_id', sa.String(length=64), nullable=False),
@@ -356,6 +420,13 @@ def downgrade() -> None:
     op.drop_index(op.f('ix_credentials_stack_id'), table_name='credentials')
     op.drop_index('ix_credentials_status_again_at', table_name='credentials')
     op.drop_table('credentials')
+    op.drop_index('ix_delivery_webhook_id_sequence', table_name='delivery')
+    op.drop_table('delivery')
+    op.drop_index(op.f('ix_webhook_stack_id'), table_name='webhook')
+    op.drop_index('ix_webhook_project_id_created_at', table_name='webhook')
+    op.drop_table('webhook')
+    op.drop_index('ix_outbox_fanned_sequence', table_name='outbox')
+    op.drop_table('outbox')
     op.drop_table('snapshot_item')
     op.drop_index('ix_snapshot_deleting', table_name='snapshot')
     op.drop_index('ix_snapshot_stack_id', table_name='snapshot')

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import openstack
 import pytest
@@ -16,6 +13,7 @@ from heatclient import exc
 from convergence.cmd.api_process import ApiProcess
 from convergence.config import ApiSettings
 from tests.api.installation import LONG_S, TEMPLATE, empty_conf, waiting
+from tests.preloaded import openstack as openstack_program
 
 SOFTWARE = """
 heat_template_version: 2018-08-31
@@ -62,15 +60,7 @@ def run(url, token, tmp_path):
         environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
         environment |= {'OS_ENDPOINT': url, 'HOME': str(tmp_path)}
         environment |= how or {'OS_AUTH_TYPE': 'admin_token', 'OS_TOKEN': token}
-        done = subprocess.run(
-            [str(Path(sys.executable).with_name('openstack')), *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=4 * LONG_S,
-            check=False,
-        )
+        done = openstack_program().run(*words, directory=tmp_path, environment=environment)
         assert done.returncode == code, done.stdout + done.stderr
         return json.loads(done.stdout) if 'json' in words else done.stdout + done.stderr
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from convergence.cmd.api_process import ApiProcess
 from convergence.config import ApiSettings
 from tests.api.installation import LONG_S, empty_conf
+from tests.preloaded import openstack
 
 WAITING = {
     'heat_template_version': '2018-08-31',
@@ -146,15 +144,7 @@ def run(api, tmp_path):
     }
 
     def openstack_client(*words):
-        done = subprocess.run(
-            [str(Path(sys.executable).with_name('openstack')), *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=4 * LONG_S,
-            check=False,
-        )
+        done = openstack().run(*words, directory=tmp_path, environment=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout) if 'json' in words else done.stdout + done.stderr
 

@@ -37,7 +37,7 @@ SERVED = 1000
 SIMULATED = 200
 SIZES = (100, 1000)
 SLOW_S = 60.0
-_FORMAT = '{:<6} {:>5}  {:<12}  {:>7}  {:>11}  {:>10}  {:>7}  {:>8}'
+_FORMAT = '{:<6} {:>5} {:<12} {:>7} {:>8} {:>10} {:>7} {:>9} {:>8}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +171,13 @@ def _measure(name: str, options: argparse.Namespace, console: Console) -> list[M
 
 
 def _operations(installation: BenchmarkInstallation, shape: str, size: int) -> list[Measurement]:
-    """Create a stack, update it with the same template, delete it.
+    """Create a stack, update it with the same template, with one and with all resources changed, and delete it.
 
     :raises ConvergenceError: an operation failed.
     """
-    source, client, context = template(shape, size), installation.client, installation.context
+    client, context = installation.client, installation.context
+    source, changed = template(shape, size), range(size)
+    one, every = template(shape, size, changed[-1:]), template(shape, size, changed[:-1])
     identity: dict[str, Any] = {}
     measured = []
 
@@ -185,6 +187,8 @@ def _operations(installation: BenchmarkInstallation, shape: str, size: int) -> l
     for operation, begin in (
         ('create', create),
         ('no-op update', lambda: client.update_stack(context, identity, source)),
+        ('update one', lambda: client.update_stack(context, identity, one)),
+        ('update all', lambda: client.update_stack(context, identity, every)),
         ('delete', lambda: client.delete_stack(context, identity)),
     ):
         before, begun = installation.counts(), time.perf_counter()
@@ -273,7 +277,7 @@ def _simulate(runs: int, console: Console) -> dict[str, float]:
 
 
 def _heading() -> str:
-    titles = ('shape', 'size', 'operation', 'seconds', 'resources/s', *KINDS)
+    titles = ('shape', 'size', 'operation', 'seconds', 'number/s', *KINDS)
     return f'{"per resource:":>65}\n{_FORMAT.format(*titles)}'
 
 

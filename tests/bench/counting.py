@@ -15,7 +15,7 @@ from convergence.concurrency import Lock
 if TYPE_CHECKING:
     from convergence.rpc.transport import Transport
 
-KINDS = ('statements', 'commits', 'messages')
+KINDS = ('statements', 'commits', 'rollbacks', 'messages')
 _LAYOUT = struct.Struct(f'{len(KINDS)}q')
 
 

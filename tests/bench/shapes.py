@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 LAYERS = 10
 JOINED = 3
@@ -41,14 +41,16 @@ SHAPES: Mapping[str, Callable[[int, int], Iterable[int]]] = {
 """For each shape the numbers of the resources that a resource requires, from its number and the size of the stack."""
 
 
-def template(shape: str, size: int) -> str:
+def template(shape: str, size: int, changed: Collection[int] = ()) -> str:
     """A template of `size` resources. They take no time by themselves, and hand on their names.
 
     :param shape: one of `SHAPES`.
+    :param changed: numbers of the resources whose value is another one.
     """
     required = SHAPES[shape]
     lines = ['heat_template_version: 2018-08-31', 'resources:']
     for number in range(size):
         used = ', '.join(f'{{get_resource: r{other}}}' for other in required(number, size))
-        lines += [f'  r{number}:', '    type: OS::Heat::Value', f'    properties: {{value: [{number}, {used}]}}']
+        value = number + size if number in changed else number
+        lines += [f'  r{number}:', '    type: OS::Heat::Value', f'    properties: {{value: [{value}, {used}]}}']
     return '\n'.join(lines) + '\n'

@@ -49,8 +49,8 @@ def test_counts_are_added_and_subtracted_by_kind():
     for kind in ('messages', 'statements', 'statements'):
         tally.note(kind)
     added = difference(tally.read(), before)
-    assert added == {'statements': 2, 'commits': 0, 'messages': 1}
-    assert total([added, added]) == {'statements': 4, 'commits': 0, 'messages': 2}
+    assert added == {'statements': 2, 'commits': 0, 'rollbacks': 0, 'messages': 1}
+    assert total([added, added]) == {'statements': 4, 'commits': 0, 'rollbacks': 0, 'messages': 2}
 
 
 def test_every_message_that_is_sent_is_counted_and_sent():
@@ -102,16 +102,17 @@ def run(tmp_path, *arguments, **environment):
 def check(figures, installation, size):
     """Every operation was measured, and its counts are those of this very algorithm."""
     measured = {each['operation']: each for each in figures['measurements']}
-    assert list(measured) == ['create', 'no-op update', 'delete']
+    assert list(measured) == ['create', 'no-op update', 'update one', 'update all', 'delete']
     for each in measured.values():
         assert (each['installation'], each['shape'], each['size']) == (installation, 'chain', size)
         assert each['seconds'] > 0
-    for operation in ('create', 'delete'):
+    for operation in ('create', 'update all', 'delete'):
         # A message wakes a worker for each resource; it claims in one transaction and finishes in another.
         assert measured[operation]['counts']['messages'] >= size
         assert measured[operation]['counts']['commits'] >= 2 * size
         assert measured[operation]['counts']['statements'] > measured[operation]['counts']['commits']
     assert measured['no-op update']['counts']['messages'] == 0
+    assert measured['update one']['counts']['commits'] < measured['update all']['counts']['commits'] / 2
 
 
 def test_the_embedded_default_is_measured(tmp_path):

@@ -101,6 +101,7 @@ def crashes(run: Run, database: str) -> None:
             'trials': len(trials),
             'run': len(outcomes),
             'killed': sum(each.fired for each in outcomes),
+            'same_end': sum(each.fired and not each.problem for each in outcomes),
             'not reached': sum(not each.fired for each in outcomes),
             'longest_delay_s': round(max(delays, default=0.0), 1),
             'deaths': dict(installation.deaths),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import sqlalchemy
@@ -24,9 +22,7 @@ from convergence.db.statements.apply import _values
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
 from tests.contract import rows
-
-LONG_S = 60
-
+from tests.preloaded import manage as manage_program
 
 ONLY_SQLITE = pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)
 
@@ -58,15 +54,8 @@ def program(tmp_path, database_url):
     path.write_text(f'[database]\nconnection = {database_url}\nmax_retries = 0\n')
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(path), *arguments],
-            env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'HOME': str(tmp_path)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=LONG_S,
-            check=False,
-        )
+        environment = os.environ | {'HOME': str(tmp_path)}
+        return manage_program().run('--config-file', str(path), *arguments, directory=tmp_path, environment=environment)
 
     return run
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,6 +29,7 @@ from convergence.resources.contract import Call, Item
 from convergence.resources.registry import Registry
 from tests.engine.test_left_behind import deleted_but
 from tests.harness import Harness
+from tests.preloaded import manage
 from tests.reality import Thing
 
 TWO = Claims(frozenset({'object-1'}), frozenset({'token-2'}))
@@ -205,15 +205,8 @@ def test_the_program_ends_with_1_if_it_finds_anything(database: Any, database_ur
 
     def run(url: str) -> subprocess.CompletedProcess[str]:
         path.write_text(f'[database]\nconnection = {database_url}\n[transport]\nurl = {url}\n')
-        return subprocess.run(
-            [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(path), 'doctor'],
-            env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'HOME': str(tmp_path)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        environment = os.environ | {'HOME': str(tmp_path)}
+        return manage().run('--config-file', str(path), 'doctor', directory=tmp_path, environment=environment)
 
     ended = run('rabbit://u:secret@127.0.0.1:1/')
     assert ended.returncode == 1, ended.stderr
@@ -247,15 +240,8 @@ def test_work_that_nobody_does_is_found(database: Any) -> None:
 def _run(command: str, tmp_path: Path, database_url: str, **environment: str) -> subprocess.CompletedProcess[str]:
     path = tmp_path / 'convergence.conf'
     path.write_text(f'[DEFAULT]\nstate_dir = {tmp_path}\n[database]\nconnection = {database_url}\n')
-    return subprocess.run(
-        [sys.executable, '-m', 'convergence.cmd.manage', '--config-file', str(path), *command.split()],
-        env=os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'HOME': str(tmp_path)} | environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    changed = os.environ | {'HOME': str(tmp_path)} | environment
+    return manage().run('--config-file', str(path), *command.split(), directory=tmp_path, environment=changed)
 
 
 @ONLY_SQLITE

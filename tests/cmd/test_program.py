@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from convergence.cmd.program import collect_rarely
 
 LONG_S = 60
 SCRIPT = """
@@ -141,3 +144,15 @@ def test_a_hangup_is_no_reason_to_end(run):
             break
     process.terminate()
     assert process.wait(LONG_S) == 0
+
+
+def test_the_collector_leaves_alone_what_is_there_when_work_begins():
+    """To plan a stack of 10,000 resources takes a third less CPU."""
+    before = gc.get_threshold()
+    try:
+        collect_rarely()
+        assert gc.get_freeze_count() > 0
+        assert gc.get_threshold()[0] > before[0]
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)

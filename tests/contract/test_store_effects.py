@@ -149,6 +149,14 @@ def test_templates_that_nobody_refers_to_are_purged(backend):
     assert [key for key in ('T1', 'T2', 'T3') if backend.reader.template(key)] == ['T3']
 
 
+def test_the_template_that_rows_still_name_is_kept_with_the_one_that_took_its_place(backend):
+    for key, alike in (('T1', None), ('T2', 'T0'), ('T0', None)):
+        backend.write(InsertTemplate(replace(TEMPLATE, id=key, alike_id=alike)))
+    backend.write(PurgeTemplates('S', ('T2',)))
+    assert [key for key in ('T0', 'T1', 'T2') if backend.reader.template(key)] == ['T0', 'T2']
+    assert backend.reader.template('T2').alike_id == 'T0'
+
+
 # --- traversals -------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +188,8 @@ def test_of_all_rows_of_a_stack_those_of_older_templates_are_left_over(backend):
         if each.phase in (Phase.IN_SERVICE, Phase.COMPLETE):
             view = backend.look(LastNode('V', number))
             assert view.leftovers == (('b', 'c') if each.phase is Phase.IN_SERVICE else ())
+    backend.write(PurgeTemplates('S', ()), InsertTemplate(replace(TEMPLATE, id='T1', alike_id='T0')))
+    assert backend.look(LastNode('V', 3)).leftovers == ('c',)
 
 
 # --- resources --------------------------------------------------------------------------------------------------
@@ -250,6 +260,8 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'cleared': Hook.PRE_DELETE,
         'cleared_traversal_id': 'V8',
         'nothing_made': True,
+        'clearing': True,
+        'mendable': True,
     }
     present = RESOURCE
     for name, value in changes.items():
@@ -342,15 +354,25 @@ def test_ten_thousand_successors_arrive_at_once(backend):
     assert sum(each.status is NodeStatus.READY for each in backend.reader.nodes('V')) == count // 2 - 1
 
 
-def test_a_late_cleanup_comes_between_its_update_and_the_end(backend):
+def test_a_late_cleanup_waits_until_its_turn_comes_and_the_end_waits_for_it(backend):
     backend.fill()
     late = node(5, 1, (4,), phase=Phase.CLEANUP)
-    backend.write(AppendCleanup(late, after=0, before=4))
-    assert backend.node(0).required_by == (2, 3, 5)
+    backend.write(AppendCleanup(late, before=4))
     assert backend.node(4).waiting == 3
     assert backend.node(5) == late
     assert backend.reader.traversal('V').node_count == 6
     assert backend.write(FinishNode('V', 0, (2, 3, 5))).cast == (('V', 5),)
+
+
+def test_a_late_cleanup_holds_up_a_node_that_waits_and_none_that_is_ready(backend):
+    """What says that everything wanted is in service is shown those that wait."""
+    backend.fill()
+    backend.write(AppendCleanup(node(5, required_by=(4,), phase=Phase.CLEANUP), before=4, holds_up=3))
+    assert (backend.node(3).waiting, backend.node(5).required_by) == (NODES[3].waiting + 1, (3, 4))
+    backend.write(AppendCleanup(node(6, required_by=(4,), phase=Phase.CLEANUP), before=4, holds_up=0))
+    assert (backend.node(0).waiting, backend.node(6).required_by) == (0, (4,))
+    backend.write(AppendCleanup(node(7, 1, (4,), phase=Phase.CLEANUP), before=4))
+    assert backend.look(LastNode('V', 3)).late == (7,)
 
 
 def test_a_late_cleanup_comes_before_those_of_what_its_row_was_built_on_while_they_wait(backend):
@@ -362,7 +384,7 @@ def test_a_late_cleanup_comes_before_those_of_what_its_row_was_built_on_while_th
     update = node(4, 1, (9,), resource_id='A')
     backend.fill(nodes=(*NODES[:4], update, *cleanups, node(9, 6, phase=Phase.COMPLETE, name=None, resource_id=None)))
     late = node(10, required_by=(9,), phase=Phase.CLEANUP, resource_id='LATE')
-    backend.write(AppendCleanup(late, after=None, before=9, rows_after=('C', 'B', 'A', 'NO')))
+    backend.write(AppendCleanup(late, before=9, rows_after=('C', 'B', 'A', 'NO')))
     assert [backend.node(number).waiting for number in range(4, 10)] == [1, 3, 2, 0, 1, 7]
     assert backend.node(10) == replace(late, required_by=(5, 6, 9))
     done = backend.write(FinishNode('V', 10, (5, 6, 9)))
@@ -373,7 +395,7 @@ def test_a_late_cleanup_comes_before_those_of_what_its_row_was_built_on_while_th
 def test_a_cleanup_that_is_too_late_is_a_conflict(backend):
     backend.fill(nodes=(*NODES[:4], replace(NODES[4], status=NodeStatus.DONE, waiting=0)))
     with pytest.raises(errors.Conflict):
-        backend.write(AppendCleanup(node(5, 1, (4,), phase=Phase.CLEANUP), after=0, before=4))
+        backend.write(AppendCleanup(node(5, 1, (4,), phase=Phase.CLEANUP), before=4))
     assert backend.node(0).required_by == (2, 3)
     assert len(backend.reader.nodes('V')) == 5
 
@@ -398,7 +420,7 @@ GOOD = {
     'finished node': FinishNode('V', 0, (2, 3), OUTPUT),
     'failed node': FailNode('V', 0),
     'pointer': PointNode('V', 0, 'X'),
-    'late cleanup': AppendCleanup(node(5, 1, (4,), phase=Phase.CLEANUP), after=0, before=4),
+    'late cleanup': AppendCleanup(node(5, 1, (4,), phase=Phase.CLEANUP), before=4),
     'events': InsertEvents((EVENT,)),
 }
 

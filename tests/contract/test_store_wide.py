@@ -55,6 +55,7 @@ class Plans:
                 asking.execute(f'EXPLAIN {statement}', parameters[0] if executemany else parameters)
                 rows = [dict(zip([each[0] for each in asking.description], row, strict=True)) for row in asking]
         finally:
+            raw.rollback()
             raw.close()
         self.found[statement] = [(row['table'], row['key']) for row in rows if row['table'] is not None]
 
@@ -97,8 +98,9 @@ def run(harness):
 
     def take():
         with lock:
-            busy[0] += bool(harness.messages.checks)
-            return harness.messages.checks.pop(0) if harness.messages.checks else None
+            address = harness.messages.checks.pop(0) if harness.messages.checks else None
+            busy[0] += address is not None
+            return address
 
     def work(number):
         while True:

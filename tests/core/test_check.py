@@ -402,6 +402,10 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
         ),
         Step.PERFORM: (node_view(traversal=replace(TRAVERSAL, action=Action.CHECK)), never),
         Step.CANCEL: (node_view(CLEANUP, PARKED, traversal=CANCELLING), never),
+        Step.CLEAR: (
+            node_view(resource=replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, clearing=True)),
+            never,
+        ),
         Step.DELETE: (node_view(CLEANUP), never),
     }
     # That one is not for a node: see test_retries_and_limits.
@@ -433,12 +437,11 @@ def test_a_replacement_is_a_new_row_that_the_node_points_to():
     assert of_kind(decision, AppendCleanup) == []
 
 
-def test_a_row_that_the_plan_did_not_know_gets_a_cleanup_node_of_its_own():
-    """It was made by this very traversal."""
+def test_a_replaced_row_gets_a_cleanup_node_where_the_plan_has_foreseen_none():
     decision = replacement(node_view(), worker(), 'R')
     late = only(decision, AppendCleanup)
     assert (late.node.number, late.node.resource_id, late.node.waiting, late.node.required_by) == (10, 'R', 1, (9,))
-    assert (late.after, late.before) == (3, 9)
+    assert (late.node.status, late.before) == (NodeStatus.WAITING, 9)
 
 
 OVERTAKEN = {

@@ -20,7 +20,7 @@ from convergence.core.decide import (
     possible,
     was_never_made,
 )
-from convergence.core.model import Action, Change, Restriction, Status
+from convergence.core.model import BEGINNINGS, Action, Change, Restriction, Status
 from convergence.core.rows import Retry
 from tests.core.build import DEFINITION, MADE, NODE, PENDING, node_view, wants, worker
 
@@ -35,6 +35,7 @@ STEPS = {
     Disposition.REPLACE: {Step.REPLACE},
     Disposition.KEEP: {Step.NOTHING, Step.READ},
     Disposition.REPAIR: {Step.REPAIR},
+    Disposition.CLEAR: {Step.CLEAR},
 }
 """What a worker may be seen to do for each answer."""
 
@@ -56,7 +57,8 @@ def rows(draw):
         return replace(MADE, action=action, status=status, token=None, digest=None, output=None, definition=None)
     damaged = draw(st.sampled_from([(), (), (), ('data',), ('definition', 'properties')]))
     runs = status is Status.IN_PROGRESS
-    never_made = (action, status) == (Action.CREATE, Status.FAILED) and draw(st.booleans())
+    goes_on = status is not Status.COMPLETE and action is not Action.ADOPT
+    never_made = status is Status.FAILED and action in BEGINNINGS and draw(st.booleans())
     token, physical_id = (
         (None, None)
         if never_made
@@ -64,8 +66,10 @@ def rows(draw):
             st.sampled_from([('token', 'phys'), (None, 'phys'), *([('token', None)] if status != 'COMPLETE' else [])])
         )
     )
+    if action is Action.ADOPT:
+        token, physical_id = None, None if never_made else 'phys'  # nothing was made, and the object was named
     definition = None if never_made else draw(DEFINITIONS)
-    if definition is not None and action not in (Action.CREATE, Action.CHECK):
+    if definition is not None and action not in (Action.ADOPT, Action.CHECK):
         definition = replace(definition, external_id=None)  # the objects of others are only read
     retries = [None, Retry(1, 'later', clean=True), Retry(2, 'later', clean=False)] if runs else [None]
     return replace(
@@ -74,7 +78,8 @@ def rows(draw):
         status=status,
         token=token,
         physical_id=physical_id,
-        progress=draw(st.sampled_from([None, {'step': 1}])) if status is not Status.COMPLETE else None,
+        progress=draw(st.sampled_from([None, {'step': 1}])) if goes_on else None,
+        clearing=(action, runs) == (Action.UPDATE, True) and draw(st.booleans()),
         retry=draw(st.sampled_from(retries)),
         pending=PENDING if runs else None,
         definition=definition,
@@ -139,6 +144,11 @@ def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, chan
         (replace(MADE, action=Action.SUSPEND), Change.NONE, Disposition.RESUME),
         (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS), Change.NONE, Disposition.FINISH),
         (replace(MADE, action=Action.DELETE, status=Status.FAILED), Change.NONE, Disposition.REPLACE),
+        (
+            replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, clearing=True),
+            Change.NONE,
+            Disposition.CLEAR,
+        ),
     ],
     ids=str,
 )

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields, replace
 import pytest
 
 from convergence.core.digest import digest
-from convergence.core.model import Definition, DeletionPolicy, Output
+from convergence.core.model import Action, Definition, DeletionPolicy, Hook, Output, Restriction, RetryPolicy
 from convergence.core.rows import Pending
 
 DEFINITION = Definition(
@@ -90,3 +90,31 @@ def test_the_digest_of_what_was_made_stays_the_same():
     inputs = {'db': OUTPUT, 'net': Output('row-9')}
     assert digest(DEFINITION, inputs) == 'cc0a4489818173e6f96ae35f47774ef5f11690bba9a8089ff10f449b2035d043'
     assert digest(replace(DEFINITION, uses={}), inputs) != digest(DEFINITION, inputs)
+
+
+def test_a_definition_with_everything_comes_back_as_it_was():
+    full = replace(
+        DEFINITION,
+        written_type='web.yaml',
+        hooks=(Hook.PRE_CREATE, Hook.POST_DELETE),
+        restrictions=(Restriction.REPLACE,),
+        time_limits={Action.CREATE: 30.0},
+        retry=RetryPolicy(attempts=3, longest_s=9.0),
+        update_policy={'rolling_update': {'max_batch_size': 2}},
+        external_id='theirs',
+        restored_from={'snapshot': 'S1'},
+        nested='digest',
+        description='in front',
+        secrets=('hush',),
+        hidden=(('properties', 'password'),),
+        private=(('metadata', 0),),
+        harmless=('told',),
+        implied=('net',),
+    )
+    back = Definition.from_document(json.loads(json.dumps(full.document())))
+    assert {field.name: getattr(back, field.name) for field in fields(Definition)} == {
+        field.name: getattr(full, field.name) for field in fields(Definition)
+    }
+    assert back.concealed == (('properties', 'password'), ('metadata', 0))
+    assert back.retry == RetryPolicy(3, None, 9.0)
+    assert back.retry.over(RetryPolicy(7, 1.0, 2.0)) == RetryPolicy(3, 1.0, 9.0)

@@ -21,6 +21,8 @@ from convergence.core.finish import (
     NeedsReplacement,
     Parked,
     Succeeded,
+    abandon,
+    as_claimed,
     escalate,
     finish,
     record,
@@ -291,7 +293,7 @@ def test_a_leftover_is_cleaned_up_before_what_it_was_built_on():
         plan_view(traversal=TRAVERSAL), replace(CLAIM, resource=replace(CREATING, requires=('Q',))), 'late', ids()
     )
     append = only(decision, AppendCleanup)
-    assert (append.after, append.rows_after, append.node.status) == (None, ('Q',), NodeStatus.READY)
+    assert (append.holds_up, append.rows_after, append.node.status) == (8, ('Q',), NodeStatus.READY)
 
 
 def test_an_object_that_is_known_needs_nothing_and_one_that_is_looked_for_is_waited_for():
@@ -350,3 +352,17 @@ def test_one_process_never_gives_out_a_fence_twice_even_where_rows_go_back():
     fences = Fences()
     first = fences.next(replace(MADE, fence=4))
     assert (first, fences.next(replace(MADE, fence=4)), fences.next(replace(MADE, fence=9))) == (5, 6, 10)
+
+
+def test_who_does_not_stop_is_refused_from_then_on():
+    decision = abandon(CURRENT, CLAIM, 'it took too long', worker())
+    update = only(decision, UpdateResource)
+    assert (update.changes['status'], update.changes['fence']) == (Status.FAILED, update.fence + 1)
+    assert update.changes['owner'] is None
+
+
+@pytest.mark.parametrize('result', [RESULTS['failed'], RESULTS['parked']], ids=['failed', 'parked'])
+def test_only_a_success_is_stored_without_another_look(result):
+    assert as_claimed(CLAIM, RESULTS['succeeded'], 1.0).assumed
+    assert as_claimed(CLAIM, result, 1.0) is None
+    assert as_claimed(replace(CLAIM, step=Step.REPAIR), RESULTS['succeeded'], 1.0) is None

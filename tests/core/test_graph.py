@@ -18,9 +18,9 @@ def name(key):
     return f'{key.phase.value.lower()} {key.subject}'.strip()
 
 
-def whole(wanted, *rows):
+def whole(wanted, *rows, chosen=()):
     """The graph of a traversal, closed."""
-    built = graph.build(wanted, rows)
+    built = graph.build(wanted, rows, chosen)
     graph.close(built)
     return built
 
@@ -52,6 +52,38 @@ def test_inverted_dependencies_make_no_circle():
     order = [name(key) for key in built.in_order()]
     assert order.index('update a') < order.index('update b') < order.index('cleanup B1')
     assert order.index('cleanup A1') < order.index('cleanup B1')
+
+
+def test_a_chosen_row_gets_no_cleanup_node_where_nothing_can_be_left_over():
+    rows = [row('A1'), row('B1', '', 'A1')]
+    assert edges(graph.build(definitions(a='', b='a'), rows, {'A1', 'B1'})) == ['update b after update a']
+
+
+def test_what_goes_comes_before_the_chosen_rows_it_was_built_on_should_they_be_replaced():
+    """However far below: each waits until everything wanted is in service. Rows that others keep using need no node."""
+    rows = [row('A1'), row('B1', '', 'A1'), row('C1', '', 'B1'), row('D1', '', 'A1'), row('X1', '', 'C1')]
+    built = graph.build(definitions(a='', b='a', c='b', d='a'), rows, {'A1', 'B1', 'C1', 'D1'})
+    assert [each for each in edges(built) if each.startswith('cleanup')] == [
+        'cleanup A1 after cleanup B1',
+        'cleanup A1 after in_service',
+        'cleanup A1 after update d',
+        'cleanup B1 after cleanup C1',
+        'cleanup B1 after in_service',
+        'cleanup C1 after cleanup X1',
+        'cleanup C1 after in_service',
+    ]
+
+
+def test_what_stops_using_a_row_may_be_replaced_before_it():
+    """Then nobody knows, when that is replaced too, that the other comes first."""
+    rows = [row('A1', '', 'B1'), row('B1')]
+    built = graph.build(definitions(a='', b='a'), rows, {'A1', 'B1'})
+    assert edges(built) == ['cleanup B1 after in_service', 'cleanup B1 after update a', 'update b after update a']
+
+
+def test_a_leftover_goes_after_the_update_of_what_was_built_on_it():
+    built = graph.build(definitions(a='', b='a'), [row('A1'), row('A2'), row('B1', '', 'A1')], {'A2', 'B1'})
+    assert edges(built) == ['cleanup A1 after update a', 'cleanup A1 after update b', 'update b after update a']
 
 
 def test_the_end_comes_after_everything():

@@ -204,9 +204,26 @@ def test_a_change_of_nothing_writes_the_two_nodes_that_end_it():
     wanted, rows = chain('a', 'b', 'c')
     decision = planned(wanted, *rows)
     assert nodes(decision) == [('IN_SERVICE', None, 'READY', 0, (1,)), ('COMPLETE', None, 'WAITING', 1, ())]
-    assert only(decision, UpdateResources).changes == {'template_id': 'T1'}
+    assert of_kind(decision, UpdateResources) == []
+    assert only(decision, InsertTemplate).template.alike_id == 'T0'
     assert only(decision, InsertTraversal).traversal.unchanged == 3
     assert of_kind(decision, InsertResources) == []
+
+
+def test_rows_count_as_those_of_each_template_that_has_changed_nothing_of_them():
+    """F012: however many there were; a rollback comes back to them, and only what changes something writes them."""
+    wanted, rows = chain('a', 'b')
+    same = replace(request(wanted).template, id='T2', alike_id='T0')
+    newer = replace(rows[0], id='A2', template_id='T3', created_at=9.0)
+    back = replace(request(wanted, Action.ROLLBACK), template=same, is_new_template=False)
+    decision = plan(plan_view(replace(rows[0], replaced_by='A2'), newer, rows[1]), STACK, back, planner())
+    assert decision.verdict.row_ids == {'a': 'A', 'b': 'B'}
+    assert [effect.changes for effect in of_kind(decision, UpdateResources)] == [{'replaced_by': None}]
+    changed = planned({**wanted, 'b': replace(wanted['b'], properties={'x': 1})}, *rows)
+    assert only(changed, InsertTemplate).template.alike_id is None
+    assert [(each.resource_ids, each.changes) for each in of_kind(changed, UpdateResources)] == [
+        (('A',), {'template_id': 'T1'})
+    ]
 
 
 def test_a_change_of_one_writes_it_and_what_it_reads():
@@ -214,10 +231,9 @@ def test_a_change_of_one_writes_it_and_what_it_reads():
     decision = planned({**wanted, 'c': replace(wanted['c'], properties={'x': 1})}, *rows)
     assert nodes(decision) == [
         ('UPDATE', 'b', 'DONE', 0, (1,)),
-        ('UPDATE', 'c', 'READY', 0, (2, 3)),
-        ('CLEANUP', 'c', 'WAITING', 1, (4,)),
-        ('IN_SERVICE', None, 'WAITING', 1, (4,)),
-        ('COMPLETE', None, 'WAITING', 2, ()),
+        ('UPDATE', 'c', 'READY', 0, (2,)),
+        ('IN_SERVICE', None, 'WAITING', 1, (3,)),
+        ('COMPLETE', None, 'WAITING', 1, ()),
     ]
     read, changed, *_ = only(decision, InsertTraversal).nodes
     assert (read.output, changed.requires) == (rows[1].output, (0,))
@@ -317,7 +333,7 @@ def test_every_node_is_required_as_often_as_it_waits():
     }
     assert [node.number for node in written] == list(range(len(written)))
     for node in written:
-        assert all(number > node.number for number in node.required_by)
+        assert node.phase is Phase.IN_SERVICE or all(number > node.number for number in node.required_by)
 
 
 def test_what_was_never_begun_fails_before_what_it_would_be_built_on_is_suspended():

@@ -48,6 +48,7 @@ def test_what_was_abandoned_can_be_adopted_and_is_never_made_again(harness):
     harness.run()
     harness.assert_converged(stack, VALUES, 'ADOPT_COMPLETE')
     assert harness.reality.order('create') == ['a', 'b']
+    assert harness.events(stack, 'a') == ['ADOPT_IN_PROGRESS', 'ADOPT_COMPLETE']
     assert harness.stack(stack).last_good_template_id == harness.stack(stack).template_id
     harness.update(stack, {**RESOURCES, 'a': 'y'})
     harness.run()

@@ -1,13 +1,15 @@
 """Suspend, resume, check, and resources that a person says are broken."""
 
 import contextlib
+from dataclasses import dataclass
 
 import pytest
 
 from convergence import errors
+from convergence.resources.attributes import attr
 from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
 from tests.harness import Crash
-from tests.reality import fails, goes_on, meanwhile
+from tests.reality import Thing, fails, goes_on, meanwhile
 
 CHAIN = {'a': 'x', 'b': {'value': 'x', 'after': ['a']}, 'c': {'value': 'x', 'after': ['b']}}
 VALUES = {'a': 'x', 'b': 'x', 'c': 'x'}
@@ -157,6 +159,38 @@ def test_a_check_that_finds_everything_well_changes_nothing(harness):
     harness.run()
     harness.assert_converged(stack, VALUES, 'UPDATE_COMPLETE')
     assert harness.reality.order('create') == ['a', 'b', 'c']
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Goes on whatever anybody does."""
+
+    value: str = attr(live=True)
+
+
+class Growing(Thing):
+    """Its attribute is what somebody has set in the meantime."""
+
+    Attributes = Progress
+    now = ['small']  # noqa: RUF012 - the outside world
+
+    def attribute(self, call, name):
+        """As of now."""
+        return self.now[-1]
+
+
+def test_what_changes_by_itself_is_read_by_a_check_and_reaches_others_with_the_next_update(harness):
+    harness.registry._types['Test::Growing'] = Growing(harness.reality)
+    wanted = {'a': {'type': 'Test::Growing'}, 'b': {'value': {'get_attr': ['a', 'value']}}}
+    stack = harness.created(wanted)
+    Growing.now.append('large')
+    harness.acted(stack, 'check')
+    assert harness.row(stack, 'a').output.attributes == {'value': 'large'}
+    assert harness.row(stack, 'b').properties['value'] == 'small'
+    harness.update(stack, wanted)
+    harness.run()
+    assert harness.row(stack, 'b').properties['value'] == 'large'
+    assert harness.reality.order('update') == ['b']
 
 
 def test_a_check_of_a_half_made_stack_says_so_and_an_update_makes_the_rest(harness):

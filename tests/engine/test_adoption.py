@@ -28,7 +28,7 @@ def test_the_object_is_used_and_outlives_the_stack(harness, outside):
     row = harness.row(stack, 'a')
     assert row.physical_id == OUTSIDE
     assert harness.row(stack, 'b').properties['link'] == 'theirs'
-    assert harness.events(stack, 'a') == ['CREATE_IN_PROGRESS', 'CREATE_COMPLETE']
+    assert harness.events(stack, 'a') == ['ADOPT_IN_PROGRESS', 'ADOPT_COMPLETE']
     harness.delete(stack)
     harness.run()
     assert harness.reality.objects == {OUTSIDE: outside}

@@ -177,7 +177,7 @@ def test_environment_files_are_merged_and_stored(harness):
     harness.run()
     harness.assert_converged(stack, {'a': 'ab'}, 'CREATE_COMPLETE')
     assert Submission.from_content(harness.reader.template(harness.stack(stack).template_id).content) == Submission(
-        template, {'parameters': {'name': 'ab'}}, {}, files
+        template, {'parameters': {'name': 'ab'}}, {}, files, implied={}
     )
     update(
         harness, stack, None, {'parameters': {}}, {'three.yaml': 'parameters: {name: c}'}, ['three.yaml'], existing=True
@@ -207,7 +207,7 @@ resources: {a: {type: Test::Thing, properties: {value: {get_param: until}}}}
     stack = create(harness, template, {'parameters': {'until': future}}, disable_rollback=False)
     harness.run()
     monkeypatch.setattr('convergence.resources.checks.moments.datetime', LongAfterwards)
-    harness.goals._compiled.clear()
+    harness.goals.kept._kept.clear()
     with pytest.raises(errors.StackValidationFailed, match='Expiration time is out of date'):
         update(harness, stack, template, {'parameters': {'until': future}})
     failing = hot({'a': {'type': 'OS::Heat::TestResource', 'fail': True}})

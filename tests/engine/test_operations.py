@@ -237,7 +237,7 @@ def test_an_argument_that_is_wrong_is_named(harness, args):
 
 def test_what_is_not_offered_is_refused_and_not_ignored(harness):
     """Asking for nothing asks for nothing."""
-    for args in ({'converge': True}, {'nested_depth': 1}):
+    for args in ({'strict_validate': True}, {'nested_depth': 1}):
         (option,) = args
         with pytest.raises(errors.NotSupported, match=f'{option} is not offered'):
             harness.create({'r': 'x'}, **args)

@@ -33,8 +33,8 @@ parameters:
   colour: {type: string, constraints: [{allowed_values: [red, blue]}]}
   secret: {type: string, hidden: true, default: hush}
   options: {type: json, tags: [x]}
-  some: {type: comma_delimited_list}
-  on: {type: boolean}
+  some: {type: comma_delimited_list, default: 'a,b'}
+  on: {type: boolean, default: 'yes'}
 resources:
   a: {type: Test::Thing, properties: {value: {get_param: name}}}
 """
@@ -82,6 +82,8 @@ def test_a_template_is_described_without_values_for_its_parameters(harness, read
         'on': 'Boolean',
     }
     assert parameters['options']['Tags'] == ['x']
+    written = parameters['some']['Default'], parameters['on']['Default']
+    assert written == ('a,b', 'yes')
     json.dumps(described)
 
 
@@ -168,6 +170,8 @@ def test_types_that_are_not_there_can_be_ignored(harness, reads):
     said = 'HEAT-E99001 Service nova is not available for resource type OS::Nova::Server, reason: '
     with pytest.raises(errors.ResourceTypeUnavailable, match=said):
         reads.validate_template(harness.context, source)
+    with pytest.raises(errors.ResourceTypeUnavailable, match=said):
+        reads.resource_schema(harness.context, 'OS::Nova::Server')
     with pytest.raises(errors.StackValidationFailed, match='valeu'):
         reads.validate_template(harness.context, hot({'b': {'valeu': 'x'}}), ignorable_errors=['99001'])
     with pytest.raises(errors.Invalid, match='Invalid codes in ignore_errors'):

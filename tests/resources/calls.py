@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from convergence.resources.contract import InProgress
+from convergence.resources.contract import Done, InProgress
 from convergence.resources.invocation import Subject, build_call
 
 SUBJECT = Subject('thing', 'stack', 'stack-id', 'project-id', 'resource-id', 'token-1')
@@ -19,7 +19,8 @@ class Row:
         self.subject = replace(SUBJECT, name=name, token=token, stack_id=stack_id)
 
     def call(self, previous=None, **options):
-        return build_call(self.kind, self.subject, self.properties, previous=previous, **options)
+        call = build_call(self.kind, self.subject, self.properties, previous=previous, **options)
+        return replace(call, record=lambda physical_id=None, data=None: self.store(Done(physical_id, data)))
 
     def store(self, answer):
         """Keep what an answer says; gives the answer back."""

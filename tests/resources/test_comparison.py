@@ -6,7 +6,7 @@ import pytest
 
 from convergence.core.model import Change
 from convergence.errors import NotSupported
-from convergence.resources.comparison import compare
+from convergence.resources.comparison import changed_properties, compare
 from convergence.resources.contract import ResourceType
 from convergence.resources.schema import prop
 from tests.resources.calls import Row
@@ -62,3 +62,29 @@ def test_previous_properties_of_an_older_schema_are_read_as_well_as_possible():
     previous = {'size': 'huge', 'gone': True}
     assert row.call(previous).previous == Properties()
     assert compare(row.kind, previous, row.properties, lambda: row.call(previous)) is Change.IN_PLACE
+
+
+class ByName(Volume):
+    """Images have names and ids."""
+
+    def canonical(self, properties, data):
+        """As far as they are known."""
+        return {**properties, 'image': data.get('ids', {}).get(properties['image'], properties['image'])}
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'change'),
+    [
+        ('cirros', 'id-1', Change.NONE),
+        ('id-1', 'cirros', Change.NONE),
+        ('cirros', 'id-2', Change.REPLACE),
+        ('cirros', 'debian', Change.REPLACE),
+    ],
+)
+def test_a_name_in_place_of_its_id_is_no_change(before, after, change):
+    known = {'ids': {'cirros': 'id-1'}}
+    found = compare(ByName(), {'image': before}, {'image': after}, lambda: pytest.fail('nobody is asked'), known)
+    assert found is change
+    assert changed_properties(ByName(), {'image': before}, {'image': after}, known) == (
+        frozenset() if change is Change.NONE else {'image'}
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
@@ -15,7 +17,7 @@ from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
-from convergence.resources.contract import Done, FinalFailure, InProgress, ResourceType, Signal
+from convergence.resources.contract import Done, FinalFailure, ForeignObject, InProgress, ResourceType, Signal
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
 from tests.resources.clock import Clock
@@ -474,3 +476,135 @@ def test_the_kit_finds_what_a_fault_leaves_behind(monkeypatch):
     (case,) = [case for case in conformance(fixture) if str(case) == 'survives_faults']
     with pytest.raises(AssertionError, match='left over'):
         case.run()
+
+
+class TwoPieces(ResourceType[Things]):
+    """A lid, then a box: the lid is recorded before the box is made, and is found in the data after a crash."""
+
+    Properties = Things
+    things: set[str] = set()  # noqa: RUF012 - shared on purpose, it is the outside world
+    records = True
+
+    def create(self, call):
+        """Both have random names; only the box has the token."""
+        lid = call.data.get('lid') or f'lid-{uuid.uuid4()}'
+        self.things.add(lid)
+        if self.records:
+            call.record(data={'lid': lid})
+        self.things.add(f'box-{call.token}')
+        return Done(f'box-{call.token}', {'lid': lid})
+
+    def find(self, call):
+        """Only the box can be asked for."""
+        return Done(f'box-{call.token}') if f'box-{call.token}' in self.things else None
+
+    def delete(self, call):
+        """Whatever is known."""
+        self.things.discard(call.physical_id)
+        self.things.discard(call.data.get('lid'))
+        return Done()
+
+
+class TellsLate(TwoPieces):
+    """Tells of the lid only at the end."""
+
+    things: set[str] = set()  # noqa: RUF012 - as above
+    records = False
+
+
+def test_what_was_recorded_is_cleaned_up_wherever_a_worker_dies():
+    fixture = Fixture(TwoPieces, {'text': 'x'}, leftovers=lambda: TwoPieces.things)
+    for case in conformance(fixture):
+        case.run()
+    late = Fixture(TellsLate, {'text': 'x'}, leftovers=lambda: TellsLate.things)
+    with pytest.raises(AssertionError, match='left over after the delete: lid-'):
+        next(case for case in conformance(late) if case.name == 'survives_lost_answers').run()
+
+
+class KeyPair(ResourceType[Things]):
+    """Known by its name alone; whoever has made it is written on it."""
+
+    Properties = Things
+    keys: dict[str, str] = {}  # noqa: RUF012 - as above
+
+    def create(self, call):
+        """A second one of a name is refused."""
+        if call.properties.text in self.keys:
+            raise ForeignObject(f'key {call.properties.text} is there already')
+        self.keys[call.properties.text] = call.token
+        return Done(call.properties.text)
+
+    def find(self, call):
+        """By name, and only its own."""
+        owner = self.keys.get(call.properties.text)
+        if owner is not None and owner != call.token:
+            raise ForeignObject(f'key {call.properties.text} is there, and belongs to somebody else')
+        return Done(call.properties.text) if owner is not None else None
+
+    def delete(self, call):
+        """By name."""
+        self.keys.pop(call.physical_id, None)
+        return Done()
+
+
+class Exchanged(KeyPair):
+    """Nothing of it can be changed: the old one has to go before there can be another one, of the same name or not."""
+
+    removed_first = True
+
+    def needs_replacement(self, call):
+        """Whatever changes."""
+        return True
+
+    def create(self, call):
+        """There is one lock, whatever the key."""
+        if self.keys:
+            raise ForeignObject(f'there is a key already: {self.keys}')
+        return super().create(call)
+
+
+class Unordered(Exchanged):
+    """Does not say that the old one has to go first."""
+
+    def delete(self, call):
+        """Forgets to."""
+        return Done()
+
+
+class Greedy(KeyPair):
+    """Takes whatever has the name."""
+
+    def create(self, call):
+        """As if it were its own."""
+        self.keys[call.properties.text] = call.token
+        return Done(call.properties.text)
+
+
+@contextmanager
+def taken():
+    """Somebody else has the key."""
+    KeyPair.keys['x'] = 'somebody'
+    try:
+        yield 'x'
+    finally:
+        KeyPair.keys.clear()
+
+
+def test_what_somebody_else_has_made_is_left_alone():
+    fixture = Fixture(KeyPair, {'text': 'x'}, leftovers=lambda: KeyPair.keys, taken=taken)
+    assert 'leaves_others_alone' in {case.name for case in conformance(fixture)}
+    for case in conformance(fixture):
+        case.run()
+    greedy = conformance(replace(fixture, make=Greedy))
+    with pytest.raises(AssertionError, match='although somebody else has made such an object'):
+        next(case for case in greedy if case.name == 'leaves_others_alone').run()
+
+
+def test_what_has_a_name_for_a_key_is_removed_before_it_is_made_again():
+    fixture = Fixture(Exchanged, {'text': 'x'}, replaced={'text': 'y'}, leftovers=lambda: KeyPair.keys)
+    assert 'makes_room' in {case.name for case in conformance(fixture)}
+    for case in conformance(fixture):
+        case.run()
+    with pytest.raises(AssertionError):
+        next(case for case in conformance(replace(fixture, make=Unordered)) if case.name == 'makes_room').run()
+    KeyPair.keys.clear()

@@ -24,7 +24,7 @@ from convergence.resources.builtin.local.process import Process
 from convergence.resources.builtin.local.process_table import is_running, stop
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import READ_LIMIT_BYTES, Sandbox
-from convergence.resources.contract import Done, FinalFailure, InProgress, ObjectNotFound
+from convergence.resources.contract import Done, FinalFailure, InProgress, NotAsWanted, ObjectNotFound
 from convergence.testing.fixture import pause
 from tests.resources.calls import Row
 from tests.resources.clock import Clock
@@ -529,3 +529,24 @@ def test_addresses_of_checks_are_http_without_a_password(provider):
         Row(HttpCheck(provider), {'url': 'file:///etc/passwd'}).call()
     with pytest.raises(StackValidationFailed):
         Row(HttpCheck(provider), {'url': 'http://user:password@127.0.0.1/'}).call()
+
+
+# --- compared with reality ------------------------------------------------------------------------------------
+
+
+def test_a_check_tells_that_content_or_permissions_changed_and_says_no_content(provider):
+    row = made(Row(File(provider), {'path': 'f', 'content': 'good', 'mode': '644'}))
+    row.kind.check(row.call())
+    os.chmod(provider.root / 'f', 0o600)
+    (provider.root / 'f').write_text('evil', encoding='utf-8')
+    with pytest.raises(NotAsWanted, match=r'^content, mode of thing \(f\) changed outside of the stack$'):
+        row.kind.check(row.call())
+
+
+def test_a_place_into_which_nobody_can_look_is_not_said_to_be_empty(provider):
+    directory = made(Row(Directory(provider), {}, name='d', token='d'))
+    row = made(Row(File(provider), {'path': 'f', 'directory': directory.subject.physical_id}))
+    (provider.root / directory.subject.physical_id).rename(provider.root / 'elsewhere')
+    (provider.root / directory.subject.physical_id).symlink_to(provider.root / 'elsewhere')
+    with pytest.raises(NotAsWanted, match='it cannot be looked at'):
+        row.kind.check(row.call())

@@ -15,6 +15,7 @@ def site(value):
             'I': RsrcDef({'v': value, 'h': GetRes('H')}, kind='NamedLater'),
             'J': RsrcDef({'v': value, 'i': GetRes('I')}, kind='Nameless'),
             'K': RsrcDef({'j': GetRes('J')}),
+            'L': RsrcDef({'v': value, 'h': GetRes('H')}, kind='Chosen'),
         }
     )
 

@@ -31,7 +31,7 @@ engine.noop(5)
 engine.call(verify, before)
 
 engine.update_stack('foo', after)
-engine.noop(7)
+engine.noop(5)
 engine.call(counts, 'C', 2)
 engine.update_stack('foo', more)
 engine.noop(14)

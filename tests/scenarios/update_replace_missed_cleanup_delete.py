@@ -23,7 +23,7 @@ engine.noop(5)
 engine.call(verify, before)
 
 engine.update_stack('foo', after)
-engine.noop(7)
+engine.noop(5)
 engine.call(counts, 'C', 2)
 engine.delete_stack('foo')
 engine.noop(8)

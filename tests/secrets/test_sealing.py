@@ -39,7 +39,8 @@ def insert(database: Any, rows: int = 1) -> None:
     """Some templates."""
     with database.begin() as connection:
         connection.execute(
-            TEMPLATE.insert(), [{'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT} for number in range(rows)]
+            TEMPLATE.insert(),
+            [{'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}} for number in range(rows)],
         )
 
 
@@ -103,7 +104,7 @@ def test_what_was_sealed_with_one_key_is_opened_with_several_and_sealed_anew(url
     assert 'canary' not in raw(url)['template']
     before = raw(url)['template']
     assert manages(tmp_path, url, 'secrets', 'rotate', keys=f'{new},{old}') == 0
-    assert f'{ROWS} values were sealed with the first key' in capsys.readouterr().out
+    assert f'{2 * ROWS} values were sealed with the first key' in capsys.readouterr().out
     assert not set(before.splitlines()) & set(raw(url)['template'].splitlines())
     database = open_database(configured(tmp_path, url, new))
     assert contents(database) == [CONTENT] * ROWS
@@ -257,7 +258,7 @@ def test_a_value_that_is_written_during_a_rotation_is_left_as_it_is(url, tmp_pat
     class Slow(Seal):
         def close(self, text: str) -> str:
             with writer.begin() as connection:
-                connection.execute(update(TEMPLATE).values(content=late))
+                connection.execute(update(TEMPLATE).values(content=late, summary=late))
             return super().close(text)
 
     engine = open_bare(configured(tmp_path, url))

@@ -11,7 +11,7 @@ import pytest
 
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
-from convergence.db.statements import apply, load
+from convergence.db.statements import load
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan
@@ -21,7 +21,6 @@ LOCKS = {
     'a claim': (load, 'LOCK_RESOURCE_OF_NODE'),
     'a plan': (load, 'LOCK_SOME'),
     'a result': (load, 'LOCK_RESOURCE'),
-    'an arrival': (apply, 'LOCK_SUCCESSORS'),
 }
 RUNS = 60
 """Within so many runs a missing lock is noticed; usually within five."""

@@ -19,8 +19,8 @@ CREATION = """\
      0.0 s  worker-1  commits: takes B, fence 1; B is CREATE_IN_PROGRESS
      0.0 s  worker-1  creates B-2 (a: x)
      0.0 s  worker-1  commits: B is CREATE_COMPLETE; B is B-2; lets go of B; UPDATE B is done; ready: IN_SERVICE
-     0.0 s  worker-1  commits: its template is the last good one now; IN_SERVICE is done; ready: COMPLETE
-     0.0 s  worker-1  commits: stack chain is CREATE_COMPLETE; COMPLETE is done"""
+     0.0 s  worker-1  commits: stack chain is CREATE_COMPLETE; its template is the last good one now; IN_SERVICE is done; \
+COMPLETE is done"""
 
 
 def in_order(tmp_path, text):

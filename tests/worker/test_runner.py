@@ -13,6 +13,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.contract import (
     Done,
     FinalFailure,
+    ForeignObject,
     InProgress,
     ObjectNotFound,
     Observed,
@@ -22,9 +23,9 @@ from convergence.resources.contract import (
 )
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
-from convergence.worker.attempt import Pace
+from convergence.worker.attempt import Fenced, Pace
 from convergence.worker.port import WorkerPort
-from convergence.worker.runner import Fenced, Runner
+from convergence.worker.runner import Runner
 from tests.core.build import MADE, NODE, PENDING, claim, held
 
 
@@ -215,6 +216,93 @@ def test_what_becomes_known_later_is_stored_when_it_does():
     ]
 
 
+def test_what_somebody_else_has_made_is_neither_taken_over_nor_deleted():
+    taken = 'key pair web (id-7) is there, and was not made for this stack'
+    kind = Scripted(find=ForeignObject(taken))
+    failed = run(kind, resume(CREATE))
+    assert (failed.reason, failed.physical_id, kind.counts) == (taken, None, {'find': 1})
+    unmade = replace(DELETE, resource=replace(DELETE.resource, physical_id=None, output=None))
+    kind = Scripted(find=ForeignObject(taken))
+    assert run(kind, unmade) == Succeeded(None)
+    assert kind.counts == {'find': 1}
+    assert run(Scripted(create=ForeignObject(taken)), CREATE) == Failed(taken, data=MADE.data, nothing_made=True)
+
+
+class Looking(Scripted):
+    """Looks before it makes anything."""
+
+    def prepare(self, call):
+        """As told."""
+        return self.answer('prepare', call)
+
+
+def test_what_a_type_sees_before_it_makes_anything_is_stored_first():
+    around = Around()
+    kind = Looking(prepare={'key': 'k'}, create=lambda: Done(f'made-{len(around.recorded)}'))
+    assert run(kind, CREATE, around) == Succeeded(Output('R', 'made-1'), 'made-1', {'key': 'k'})
+    assert [call.data for _, call in kind.calls] == [MADE.data, {'key': 'k'}]
+    refused = run(Looking(prepare={'key': 'k'}, create=FinalFailure('no')), CREATE)
+    assert (refused.nothing_made, refused.data) == (True, {'key': 'k'})
+    unmade = replace(DELETE.resource, physical_id=None, output=None, data={'key': 'k'}, nothing_made=True)
+    assert run(Looking(find=None), replace(DELETE, resource=unmade)) == Succeeded(None)
+
+
+def test_a_creation_that_is_called_again_because_nothing_was_made_looks_again():
+    kind = Looking(prepare={'key': 'k'}, create=Done('made'))
+    assert run(kind, replace(resume(CREATE), clean=True)) == Succeeded(Output('R', 'made'), 'made', {'key': 'k'})
+
+
+def test_a_look_that_fails_fails_the_creation_and_nothing_was_made():
+    failed = run(Looking(prepare=FinalFailure('no such network')), CREATE)
+    assert (failed.reason, failed.nothing_made) == ('no such network', True)
+
+
+class TwoParts(Scripted):
+    """Makes two things: what it knows of the first is recorded before it turns to the second."""
+
+    def create(self, call):
+        """The first, recorded twice, for it may be called again; then as told."""
+        call.record(data={'port': 'p-1'})
+        call.record(data={'port': 'p-1'})
+        return self.answer('create', call)
+
+
+def test_what_is_recorded_in_the_middle_of_a_call_is_stored_once_and_kept_by_the_answer():
+    around = Around()
+    assert run(TwoParts(create=Done('made')), CREATE, around) == Succeeded(Output('R', 'made'), 'made', {'port': 'p-1'})
+    assert [(known.physical_id, known.data, known.progress) for known in around.recorded] == [
+        (None, {'port': 'p-1'}, None)
+    ]
+
+
+def test_a_creation_that_recorded_something_and_failed_has_made_something():
+    failed = run(TwoParts(create=FinalFailure('no more servers')), CREATE)
+    assert failed == Failed('no more servers', data={'port': 'p-1'})
+    deleting = replace(DELETE, resource=replace(DELETE.resource, physical_id=None, output=None, data={'port': 'p-1'}))
+    kind = TwoParts(find=None, delete=Done())
+    assert run(kind, deleting) == Succeeded(None)
+    assert [(name, call.data) for name, call in kind.calls] == [('find', {'port': 'p-1'}), ('delete', {'port': 'p-1'})]
+
+
+def test_a_type_that_records_for_somebody_else_is_stopped_there():
+    kind = TwoParts()
+    with pytest.raises(Fenced):
+        run(kind, CREATE, Around(holds=False))
+    assert not kind.calls
+
+
+def test_what_cannot_be_recorded_is_refused_where_it_is_recorded():
+    class Careless(Scripted):
+        def create(self, call):
+            """Records what no database takes."""
+            call.record('id-1', {'key': object()})
+
+    assert run(Careless(), CREATE) == Failed(
+        'data cannot be stored (Object of type object is not JSON serializable); use texts, numbers, lists and maps',
+        physical_id='id-1',
+    )
+
+
 def test_an_action_that_takes_longer_gives_its_thread_back():
     kind = Scripted(update=InProgress({'n': 0}), poll=[InProgress({'n': number}) for number in range(1, 99)])
     around = Around()
@@ -362,9 +450,9 @@ def test_a_create_that_is_nowhere_is_repeated_only_where_the_service_enforces_th
 
 
 def test_an_update_without_progress_is_done_again():
-    kind = Scripted(update=Done())
+    kind = Scripted(observe=Observed(), update=Done())
     assert isinstance(run(kind, resume(UPDATE)), Succeeded)
-    assert kind.calls[0][1].previous.p == 1
+    assert kind.calls[1][1].previous.p == 1
 
 
 # --- repair -----------------------------------------------------------------------------------------------------
@@ -641,3 +729,34 @@ def test_reading_touches_nothing():
     read = claim(Step.READ, Action.CREATE, held(), node=replace(NODE, asked=('x',)))
     kind = Scripted(attribute_x=5)
     assert run(kind, read) == Succeeded(Output('R', 'phys', {'x': 5}), 'phys', MADE.data)
+
+
+@dataclass(frozen=True)
+class Moving:
+    """One changes by itself, one does not."""
+
+    x: int = attr(live=True)
+    y: int = attr()
+
+
+class Alive(Scripted):
+    """Has an attribute that changes by itself."""
+
+    Attributes = Moving
+
+
+def test_a_check_reads_anew_what_changes_by_itself():
+    kept = Output('R', 'phys', {'x': 1, '': {'x': 1, 'y': 2}}, shown={'y': 2})
+    checked = claim(Step.PERFORM, Action.CHECK, held(replace(MADE, output=kept)))
+    kind = Alive(observe=None, attribute_x=[5])
+    assert run(kind, checked).output == replace(kept, attributes={'x': 5, '': {'x': 5, 'y': 2}})
+    assert run(Alive(observe=None, attribute_x=OSError('away')), checked).output is None
+    only_shown = replace(checked.resource, output=replace(kept, attributes={}, errors={'x': 'away'}))
+    output = run(Alive(observe=None, attribute_x=[5]), replace(checked, resource=only_shown)).output
+    assert (output.attributes, output.errors) == ({'x': 5}, {})
+
+
+def test_an_action_knows_which_attributes_are_asked_for():
+    kind = Scripted(create=Done('made'), attribute_x=5)
+    run(kind, asking('x'))
+    assert kind.calls[0][1].asked == ('x',)

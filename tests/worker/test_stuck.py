@@ -206,6 +206,26 @@ def test_a_check_that_finds_no_free_thread_goes_to_another_worker(harness: Harne
     assert worker.load() == {'threads': 1, 'busy': 1, 'waiting': 0, 'stuck': 0}
 
 
+def test_a_worker_keeps_its_checks_while_all_others_are_as_busy(harness: Harness, stuck: Stuck) -> None:
+    """Handed round among workers that have no thread free either, each check costs a message more with every round."""
+    harness.reality.once['create', 'r'] = [stuck]
+    worker = threaded_worker(harness, threads=1)
+    harness.create({'r': 'x'})
+    ((traversal_id, number),) = harness.messages.checks
+    worker.check_resource(None, *harness.messages.checks.pop())
+    assert stuck.entered.wait(PATIENCE_S)
+    worker.check_resource(None, traversal_id, number + 1)
+    eventually(worker._maintenance.is_jammed)
+    for other in harness.workers:
+        harness.roster.beat(other.id, {'threads': 1, 'busy': 1, 'waiting': 3, 'stuck': 0})
+    worker.reconcile()
+    worker.check_resource(None, traversal_id, number + 2)
+    assert (harness.messages.checks, worker.load()['waiting']) == ([], 2)
+    harness.roster.beat(harness.workers[0].id, {'threads': 1, 'busy': 0, 'waiting': 0, 'stuck': 0})
+    worker.reconcile()
+    assert harness.messages.checks == [(traversal_id, number + 1), (traversal_id, number + 2)], 'now one has room'
+
+
 def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: Stuck) -> None:
     harness.reality.once['create', 'r'] = [stuck]
     worker = threaded_worker(harness, threads=1)

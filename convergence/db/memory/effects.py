@@ -73,8 +73,10 @@ def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
 
 
 def _purge_templates(draft: Draft, effect: effects.PurgeTemplates) -> None:
-    for key, template in draft.tables.template.items():
-        if template.stack_id == effect.stack_id and key not in effect.keep:
+    stored = draft.tables.template
+    alike = {stored[key].alike_id for key in effect.keep if key in stored}
+    for key, template in stored.items():
+        if template.stack_id == effect.stack_id and key not in effect.keep and key not in alike:
             draft.put('template', key, GONE)
 
 
@@ -100,10 +102,11 @@ def _end_traversal(draft: Draft, effect: effects.EndTraversal) -> None:
         reason=effect.reason,
         failed_phase=effect.failed_phase,
         failed_name=effect.failed_name,
+        in_service_at=traversal.in_service_at if effect.in_service_at is None else effect.in_service_at,
     )
     draft.put('traversal', effect.traversal_id, ended)
     snapshot = draft.get('snapshot', effect.traversal_id)
-    if snapshot is not None:
+    if snapshot is not None and effect.took_snapshot:
         status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
         draft.put('snapshot', snapshot.id, replace(snapshot, status=status, status_reason=effect.reason))
 
@@ -217,9 +220,27 @@ def _ready_node(draft: Draft, traversal_id: str, number: int) -> Node:
     return node
 
 
+def _is_as_assumed(draft: Draft, effect: effects.FinishNode, node: Node) -> bool:
+    traversal = draft.get('traversal', effect.traversal_id)
+    stack = draft.get('stack', traversal.stack_id) if traversal is not None else None
+    return (
+        stack is not None
+        and stack.traversal_id == effect.traversal_id
+        and traversal.status is TraversalStatus.RUNNING
+        and (node.required_by, node.next_in_backlog) == (effect.required_by, effect.next_in_backlog)
+    )
+
+
 def _finish_node(draft: Draft, effect: effects.FinishNode) -> None:
     node = _ready_node(draft, effect.traversal_id, effect.number)
+    if effect.checked:
+        _expect(_is_as_assumed(draft, effect, node), f'node {effect.number} of {effect.traversal_id}')
     draft.put_node(changed(node, {'status': NodeStatus.DONE, 'output': effect.output}))
+    if effect.last is not None:
+        last = draft.node(effect.traversal_id, effect.last)
+        _expect(last is not None and last.waiting == 1, f'nodes {effect.number} and {effect.last}')
+        assert last is not None
+        draft.put_node(changed(last, {'status': NodeStatus.DONE, 'waiting': 0}))
     if effect.next_in_backlog is not None:
         draft.tell(effect.traversal_id, effect.next_in_backlog)
     became: list[Node] = []
@@ -260,19 +281,16 @@ def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
     before = draft.node(traversal_id, effect.before)
     _expect(before is not None and before.status is NodeStatus.WAITING, f'node {effect.before} of {traversal_id}')
     assert before is not None
-    if effect.after is not None:
-        after = draft.node(traversal_id, effect.after)
-        assert after is not None
-        draft.put_node(replace(after, required_by=(*after.required_by, effect.node.number)))
     held_up = [
         node
         for node in draft.nodes(traversal_id)
-        if node.phase is Phase.CLEANUP and node.status is NodeStatus.WAITING and node.resource_id in effect.rows_after
+        if node.status is NodeStatus.WAITING
+        and (node.number == effect.holds_up or (node.phase is Phase.CLEANUP and node.resource_id in effect.rows_after))
     ]
     for follower in (*held_up, before):
         draft.put_node(replace(follower, waiting=follower.waiting + 1))
-    required_by = (*(node.number for node in held_up), *effect.node.required_by)
-    draft.put_node(replace(effect.node, required_by=required_by))
+    required_by = sorted(node.number for node in (*held_up, before))
+    draft.put_node(replace(effect.node, required_by=tuple(required_by)))
     traversal = draft.get('traversal', traversal_id)
     draft.put('traversal', traversal_id, replace(traversal, node_count=traversal.node_count + 1))
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from convergence.core.effects import DeleteResource, Effect, UpdateResource
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import held_row, require_lock, row_and_node
+from convergence.db.looking import held_row, only_follower, require_lock, row_and_node
 from convergence.db.memory.look import Look
 from convergence.db.scopes import (
     UNDONE,
@@ -89,48 +90,52 @@ def _one_node(look: Look, scope: OneNode) -> NodeView:
         seen = look.nodes(scope.traversal_id).get(scope.number)
         return _lock_row(look, seen.resource_id or '' if seen is not None else '')
 
-    resource, (node, traversal, stack, now) = row_and_node(
+    resource, seen = row_and_node(
         lock_row_of_node, partial(_lock_row, look), lambda: look.node(scope.traversal_id, scope.number)
     )
-    nodes = look.nodes(scope.traversal_id)
+    node, nodes = seen.node, look.nodes(scope.traversal_id)
     required = [nodes[number] for number in node.requires]
     inputs = {other.name: other.output for other in required if other.name and other.output}
-    chosen_id = None
-    if node.phase is Phase.CLEANUP and resource is not None:
-        chosen = any(other.phase is Phase.UPDATE and other.resource_id == resource.id for other in nodes.values())
-        chosen_id = resource.id if chosen else None
+    chosen_id = resource.id if resource is not None and seen.is_chosen else None
     size = 0
     if scope.max_input_bytes is not None:
         size = sum(len(json.dumps(output.document())) for output in inputs.values())
         inputs = {} if size > scope.max_input_bytes else inputs
-    return NodeView(now, node, traversal, stack, resource, inputs, size, chosen_id=chosen_id)
+    return NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, chosen_id=chosen_id)
 
 
 def _one_replacement(look: Look, scope: OneReplacement) -> NodeView:
     held = look.lock('stack', scope.stack_id)
     look.over()
     locked = look.lock('resource', scope.resource_id)
-    node, traversal, stack, now = look.node(scope.traversal_id, scope.number)
-    require_lock(held, stack)
-    resource = locked if node.resource_id == scope.resource_id else None
+    seen = look.node(scope.traversal_id, scope.number)
+    require_lock(held, seen.stack)
+    resource = locked if seen.node.resource_id == scope.resource_id else None
     has_cleanup = any(
         other.phase is Phase.CLEANUP and other.resource_id == scope.resource_id
         for other in look.nodes(scope.traversal_id).values()
     )
-    return NodeView(now, node, traversal, stack, resource, has_cleanup=has_cleanup)
+    return NodeView(seen.now, seen.node, seen.traversal, seen.stack, resource, has_cleanup=has_cleanup)
 
 
 def _last_node(look: Look, scope: LastNode) -> NodeView:
     traversal_seen = look.tables.traversal.get(scope.traversal_id)
     held = look.lock('stack', traversal_seen.stack_id) if traversal_seen is not None else None
     look.over()
-    node, traversal, stack, now = look.node(scope.traversal_id, scope.number)
+    seen = look.node(scope.traversal_id, scope.number)
+    node, traversal, stack = seen.node, seen.traversal, seen.stack
     require_lock(held, stack)
+    last = only_follower(node, traversal, lambda traversal_id, number: look.nodes(traversal_id).get(number))
     leftovers: tuple[str, ...] = ()
-    if node.phase is Phase.IN_SERVICE and traversal.template_id is not None:
-        rows = [row for row in look.tables.resources_of(stack.id) if row.template_id != traversal.template_id]
+    if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
+        goal = look.tables.template.get(traversal.template_id)
+        rows = [row for row in look.tables.resources_of(stack.id) if goal is None or not goal.is_of(row)]
         leftovers = tuple(sorted(row.name for row in rows))[:50]
-    return NodeView(now, node, traversal, stack, leftovers=leftovers)
+    late: tuple[int, ...] = ()
+    if node.phase is Phase.IN_SERVICE:
+        nodes = look.nodes(traversal.id)
+        late = tuple(number for number in traversal.late_numbers if nodes[number].status is NodeStatus.WAITING)
+    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late)
 
 
 def _held_resource(look: Look, scope: HeldResource) -> FinishView:
@@ -148,6 +153,13 @@ def _held_resource(look: Look, scope: HeldResource) -> FinishView:
             if other.resource_id == resource.id and other.status is NodeStatus.READY
         )
     return FinishView(look.now(), resource, node, traversal, stack, waiting)
+
+
+def lock_written(look: Look, effects: Iterable[Effect]) -> None:
+    """Lock the rows of resources that are to be written, where they were not read: a database does so as it writes."""
+    for effect in effects:
+        if isinstance(effect, UpdateResource | DeleteResource):
+            look.lock('resource', effect.resource_id)
 
 
 def _signalled(look: Look, scope: SignalledResource) -> SignalView:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from convergence.core.model import Phase
 from convergence.core.rows import (
     Event,
     Node,
@@ -180,4 +181,8 @@ class Look:
         if node is None:
             raise Missing
         traversal = self.tables.traversal[traversal_id]
-        return node, traversal, self.tables.stack[traversal.stack_id], self.now()
+        is_chosen = node.phase is Phase.CLEANUP and any(
+            other.phase is Phase.UPDATE and other.resource_id == node.resource_id
+            for other in self.nodes(traversal_id).values()
+        )
+        return SeenNode(node, traversal, self.tables.stack[traversal.stack_id], self.now(), is_chosen)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from convergence.core.model import NodeStatus, Status
+from convergence.core.model import Json, NodeStatus, Status
 from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack, Template, Traversal
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
@@ -154,6 +154,11 @@ class MemoryReader(MemoryInspector):
         """A template."""
         self._memory.pause('read')
         return self._memory.seen().template.get(template_id)
+
+    def summary(self, template_id: str) -> Mapping[str, Json] | None:
+        """What is shown of a template wherever its stack is."""
+        found = self.template(template_id)
+        return found.summary if found is not None else None
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack."""

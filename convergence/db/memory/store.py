@@ -8,13 +8,14 @@ transaction writes becomes visible at its commit, all at once. Without a `pause`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect
+from convergence.db.looking import assumption, require_checked
 from convergence.db.memory.effects import apply
-from convergence.db.memory.load import load
+from convergence.db.memory.load import load, lock_written
 from convergence.db.memory.look import UP_TO_DATE, History, Key, Lag, Look, Tables
 from convergence.db.scopes import Scope, WholeStack
 from convergence.db.transaction import Committed, Missing, Ready
@@ -105,10 +106,24 @@ class MemoryStore:
         return self._history.before(lag.commits) if self._history is not None and lag.commits else None
 
     def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
+        assumed = assumption(scope)
+        if assumed is not None:
+            with suppress(Conflict):
+                return self._decided(scope, decide, assumed)
+        return self._decided(scope, decide)
+
+    def _decided(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], assumed: ViewT | None = None
+    ) -> Committed[V]:
         self.pause('begin')
         connected = self._promotions
         with self._looking() as look:
-            decision = decide(load(look, scope))
+            if assumed is None:
+                decision = decide(load(look, scope))
+            else:
+                decision = decide(assumed)
+                require_checked(decision)
+                lock_written(look, decision.effects)
             if not decision.effects:
                 return Committed.of(decision, ())
             self.pause('commit')

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import (
+    DELIVERY,
     EVENT,
     RESOURCE,
     SIGNAL,
@@ -20,6 +21,7 @@ from convergence.db.schema.models import (
     SYNC_POINT,
     TEMPLATE,
     TRAVERSAL,
+    WEBHOOK,
 )
 from convergence.db.statements.load import chunks
 from convergence.db.statements.store import Store
@@ -51,7 +53,7 @@ _DELETED = (
     .order_by(STACK.c.deleted_at)
     .limit(bindparam('limit'))
 )
-_OF_STACK = (EVENT, SIGNAL, TRAVERSAL, TEMPLATE, RESOURCE)
+_OF_STACK = (EVENT, SIGNAL, TRAVERSAL, TEMPLATE, RESOURCE, WEBHOOK)
 
 
 def trim(connection: Connection, stack_id: str, keep: Keep) -> None:
@@ -162,6 +164,8 @@ def remove_stack(store: Store, stack_id: str) -> int:
     forgotten = select(SNAPSHOT.c.id).where(SNAPSHOT.c.stack_id == stack_id, SNAPSHOT.c.deleting.is_(False))
     removed += _remove(store, SNAPSHOT_ITEM, SNAPSHOT_ITEM.c.resource_id, SNAPSHOT_ITEM.c.snapshot_id.in_(forgotten))
     removed += _remove(store, SNAPSHOT, SNAPSHOT.c.id, SNAPSHOT.c.id.in_(forgotten))
+    webhooks = select(WEBHOOK.c.id).where(WEBHOOK.c.stack_id == stack_id)
+    removed += _remove(store, DELIVERY, DELIVERY.c.sequence, DELIVERY.c.webhook_id.in_(webhooks))
     for table in _OF_STACK:
         key = table.c.sequence if table in (EVENT, SIGNAL) else table.c.id
         removed += _remove(store, table, key, table.c.stack_id == stack_id)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, select, true
 
-from convergence.core.model import Phase, Status
+from convergence.core.model import Json, Phase, Status
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.queries.inspection import in_states
 from convergence.db.queries.tree import TreeInspector
-from convergence.db.schema.columns import dumps
+from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.statements.load import (
     NODE_COLUMNS,
@@ -152,6 +152,12 @@ class StackReader(TreeInspector):
                 'or update the stack with a whole template; or delete it.'
             ) from None
 
+    def summary(self, template_id: str) -> Mapping[str, Json] | None:
+        """What is shown of a template wherever its stack is; None where it is not there, or cannot be read."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(TEMPLATE.c.summary).where(TEMPLATE.c.id == template_id)).scalar()
+        return None if found is UNREADABLE else found
+
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
         return self._one(Resource, select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == resource_id))
@@ -230,11 +236,12 @@ def in_service(rows: Sequence[Resource], template_id: str | None) -> dict[str, R
     """For each name the row that a caller should be shown: the goal's, not replaced, not going away, newest."""
     best: dict[str, Resource] = {}
 
-    def rank(row: Resource) -> tuple[bool, bool, bool, float, str]:
+    def rank(row: Resource) -> tuple[bool, bool, bool, bool, float, str]:
         return (
             row.action.value != 'DELETE',
             row.replaced_by is None,
             row.template_id == template_id,
+            row.template_id is not None,
             row.created_at,
             row.id,
         )

@@ -18,7 +18,7 @@ from convergence.errors import DatabaseUnavailable, Invalid
 
 MIGRATIONS = Path(convergence.__file__).parent / 'migrations'
 
-DUTIES = ('sweeper',)
+DUTIES = ('sweeper', 'notifications')
 """What one process does for all; each has a row in the table ``duty``."""
 
 

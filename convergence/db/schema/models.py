@@ -14,6 +14,7 @@ from convergence.core.model import Action, Definition, Hook, NodeStatus, Output,
 from convergence.core.rows import Pending, Retry
 from convergence.credentials.model import CredentialsStatus, Method
 from convergence.db.schema.columns import LONG_TEXT, Figures, JsonText, Series, Valued, Word
+from convergence.notices import NoticeKind
 
 METADATA = MetaData(
     naming_convention={
@@ -74,6 +75,8 @@ TEMPLATE = Table(
     Column('id', ID, primary_key=True),
     Column('stack_id', ID, nullable=False, index=True),
     Column('content', JsonText(dict), nullable=False),
+    Column('summary', JsonText(dict, lenient=True), nullable=False),
+    Column('alike_id', ID),
     **OPTIONS,
 )
 
@@ -103,7 +106,9 @@ TRAVERSAL = Table(
     Column('left_rows', Series, nullable=False),
     Column('for_parent', Boolean, nullable=False),
     Column('in_service_at', Double),
+    Column('observes', Boolean, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
+    Column('told_at', Double),  # when its progress was last told
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),
     **OPTIONS,
@@ -173,6 +178,8 @@ RESOURCE = Table(
     Column('cleared', Word(Hook)),
     Column('cleared_traversal_id', ID),
     Column('nothing_made', Boolean, nullable=False),
+    Column('clearing', Boolean, nullable=False),
+    Column('mendable', Boolean, nullable=False),
     Column('revocation', String(64), nullable=False),
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     Index('ix_resource_owner', 'owner'),
@@ -289,6 +296,61 @@ CREDENTIALS = Table(
     Column('reason', LONG_TEXT, nullable=False),
     Column('again_at', Double),  # before that nobody tries to remove it
     Index('ix_credentials_status_again_at', 'status', 'again_at'),
+    **OPTIONS,
+)
+
+# What is still to be told of stacks: see `convergence.db.statements.outbox`.
+OUTBOX = Table(
+    'outbox',
+    METADATA,
+    Column('sequence', BigInteger().with_variant(Integer, 'sqlite'), primary_key=True, autoincrement=True),
+    Column('event_id', ID, nullable=False),
+    Column('kind', Word(NoticeKind), nullable=False),
+    Column('stack_id', ID, nullable=False),
+    Column('root_id', ID, nullable=False),
+    Column('project_id', String(64), nullable=False),
+    Column('stack_name', NAME, nullable=False),
+    Column('action', Word(Action), nullable=False),
+    Column('status', Word(Status), nullable=False),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('at', Double, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('updated_at', Double),
+    Column('tags', Series, nullable=False),
+    Column('description', JsonText(lenient=True)),
+    Column('user_id', NAME),
+    Column('fanned', Boolean, nullable=False),
+    Index('ix_outbox_fanned_sequence', 'fanned', 'sequence'),
+    **OPTIONS,
+)
+
+WEBHOOK = Table(
+    'webhook',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('project_id', String(64), nullable=False),
+    Column('stack_id', ID, index=True),
+    Column('name', NAME, nullable=False),
+    Column('content', JsonText(dict, lenient=True), nullable=False),
+    Column('host', NAME, nullable=False),
+    Column('created_at', Double, nullable=False),
+    Column('attempts', Integer, nullable=False),
+    Column('again_at', Double),  # before that nobody sends to it
+    Column('told_at', Double),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('given_up', Integer, nullable=False),
+    Index('ix_webhook_project_id_created_at', 'project_id', 'created_at'),
+    **OPTIONS,
+)
+
+DELIVERY = Table(
+    'delivery',
+    METADATA,
+    Column('sequence', BigInteger().with_variant(Integer, 'sqlite'), primary_key=True, autoincrement=True),
+    Column('webhook_id', ID, nullable=False),
+    Column('content', JsonText(dict, lenient=True), nullable=False),
+    Column('created_at', Double, nullable=False),
+    Index('ix_delivery_webhook_id_sequence', 'webhook_id', 'sequence'),
     **OPTIONS,
 )
 

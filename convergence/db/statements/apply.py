@@ -8,11 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from oslo_db import exception as db_exception
-from sqlalchemy import Table, Update, and_, bindparam, case, delete, func, insert, literal, select, update
+from sqlalchemy import Double, Table, Update, and_, bindparam, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core import effects
-from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.columns import database_now
@@ -28,10 +28,11 @@ from convergence.db.schema.models import (
     TEMPLATE,
     TRAVERSAL,
 )
+from convergence.db.statements.arriving import arrive
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
-from convergence.db.transaction import LAST, Ready
+from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, Conflict, StackExists
 
 if TYPE_CHECKING:
@@ -57,41 +58,55 @@ def _update_by_id(table: Table, names: frozenset[str]) -> Update:
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 _IS_READY = and_(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY)
-_SUCCESSORS = and_(
-    SYNC_POINT.c.traversal_id == bindparam('traversal'),
-    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
-)
-
-_READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
-
 FINISH_NODE = (
     by_key(update(SYNC_POINT), SYNC_POINT)
     .where(_IS_READY)
     .values(status=NodeStatus.DONE, output=bindparam('new_output'), finished_at=database_now())
 )
+# Where the transaction has read none of that: in one statement, after the row of the resource is locked.
+FINISH_AS_ASSUMED = FINISH_NODE.where(
+    SYNC_POINT.c.required_by == bindparam('successors', type_=SYNC_POINT.c.required_by.type),
+    SYNC_POINT.c.next_in_backlog.is_not_distinct_from(bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
+    select(literal(1))
+    .select_from(TRAVERSAL.join(STACK, STACK.c.id == TRAVERSAL.c.stack_id))
+    .where(
+        TRAVERSAL.c.id == bindparam('traversal'),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        STACK.c.traversal_id == TRAVERSAL.c.id,
+    )
+    .exists(),
+)
+# Both nodes at the end of a traversal in one statement; the later one waits for nothing but the earlier.
+FINISH_BOTH = (
+    by_key(update(SYNC_POINT), SYNC_POINT)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        or_(
+            and_(SYNC_POINT.c.number == bindparam('node'), SYNC_POINT.c.status == NodeStatus.READY),
+            and_(
+                SYNC_POINT.c.number == bindparam('last'),
+                SYNC_POINT.c.status == NodeStatus.WAITING,
+                SYNC_POINT.c.waiting == 1,
+            ),
+        ),
+    )
+    .values(status=NodeStatus.DONE, waiting=0, finished_at=database_now())
+)
+# Rows may still name what a kept one is alike to. (Without DISTINCT MySQL would not read the table it deletes from.)
+_ALIKE = (
+    select(TEMPLATE.c.alike_id)
+    .where(TEMPLATE.c.id.in_(bindparam('kept', expanding=True)), TEMPLATE.c.alike_id.is_not(None))
+    .distinct()
+    .subquery()
+)
+PURGE_TEMPLATES = delete(TEMPLATE).where(
+    TEMPLATE.c.stack_id == bindparam('stack'),
+    TEMPLATE.c.id.not_in(bindparam('keep', expanding=True)),
+    TEMPLATE.c.id.not_in(select(_ALIKE.c.alike_id)),
+)
 FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
-LOCK_SUCCESSORS = (
-    by_key(select(SYNC_POINT.c.number, SYNC_POINT.c.waiting, SYNC_POINT.c.phase), SYNC_POINT)
-    .where(_SUCCESSORS)
-    .order_by(SYNC_POINT.c.number)
-    .with_for_update()
-)
-# One predecessor less; a row that waits for none is the one behind the window whose turn it is to be told of.
-# The order of the columns matters: MariaDB evaluates from left to right and sees what it has just assigned.
-ARRIVE = (
-    by_key(update(SYNC_POINT), SYNC_POINT)
-    .where(_SUCCESSORS)
-    .ordered_values(
-        (SYNC_POINT.c.status, case((SYNC_POINT.c.waiting == 1, _READY), else_=SYNC_POINT.c.status)),
-        (SYNC_POINT.c.notified_at, case((SYNC_POINT.c.waiting <= 1, database_now()), else_=SYNC_POINT.c.notified_at)),
-        (SYNC_POINT.c.waiting, case((SYNC_POINT.c.waiting > 0, SYNC_POINT.c.waiting - 1), else_=0)),
-    )
-)
 TELL = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
-# A node behind the window has not been told of.
-HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
-CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 END_TRAVERSAL = (
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
@@ -101,6 +116,7 @@ END_TRAVERSAL = (
         reason=bindparam('new_reason'),
         failed_phase=bindparam('new_failed_phase'),
         failed_name=bindparam('new_failed_name'),
+        in_service_at=func.coalesce(bindparam('in_service', type_=Double), TRAVERSAL.c.in_service_at),
     )
 )
 # The snapshot that a traversal was to take ends with it.
@@ -114,7 +130,7 @@ BEGIN_CANCEL = (
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
     .values(status=TraversalStatus.CANCELLING, deadline=bindparam('until'))
 )
-# As above, the order of the columns matters.
+# The order of the columns matters: MariaDB sees what it has just assigned.
 NOTE_FAILURE = (
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
@@ -231,9 +247,7 @@ def _insert_template(connection: Connection, effect: effects.InsertTemplate, rea
 
 
 def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, ready: Ready) -> None:
-    connection.execute(
-        delete(TEMPLATE).where(TEMPLATE.c.stack_id == effect.stack_id, TEMPLATE.c.id.not_in(effect.keep))
-    )
+    connection.execute(PURGE_TEMPLATES, {'stack': effect.stack_id, 'keep': effect.keep, 'kept': effect.keep})
 
 
 def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
@@ -259,9 +273,10 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
             'new_reason': effect.reason,
             'new_failed_phase': effect.failed_phase,
             'new_failed_name': effect.failed_name,
+            'in_service': effect.in_service_at,
         },
     )
-    if ended.rowcount == 1:
+    if ended.rowcount == 1 and effect.took_snapshot:
         status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
         connection.execute(
             END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
@@ -347,35 +362,23 @@ def _update_resources(connection: Connection, effect: effects.UpdateResources, r
 def _delete_resource(connection: Connection, effect: effects.DeleteResource, ready: Ready) -> None:
     guard = {**_guard(effect), 'holder': NOBODY if effect.owner is None else effect.owner}
     _expect_one(connection.execute(DELETE_RESOURCE, guard).rowcount, f'resource {effect.resource_id}')
-    connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
+    if effect.signalled:
+        connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
 
 
 def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
     key = {'traversal': effect.traversal_id, 'node': effect.number}
-    done = connection.execute(FINISH_NODE, {**key, 'new_output': effect.output})
+    if effect.last is not None:
+        both = connection.execute(FINISH_BOTH, {**key, 'last': effect.last})
+        if both.rowcount != 2:
+            raise Conflict(f'nodes {effect.number} and {effect.last} of {effect.traversal_id}')
+        return
+    values = {**key, 'new_output': effect.output}
+    if effect.checked:
+        values |= {'successors': effect.required_by, 'behind_window': effect.next_in_backlog}
+    done = connection.execute(FINISH_AS_ASSUMED if effect.checked else FINISH_NODE, values)
     _expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')
-    told = effect.required_by if effect.next_in_backlog is None else (*effect.required_by, effect.next_in_backlog)
-    became: list[tuple[int, Phase]] = []
-    for some in chunks(sorted(told)):
-        successors = {'traversal': effect.traversal_id, 'numbers': list(some)}
-        locked = connection.execute(LOCK_SUCCESSORS, successors)
-        became += [(number, phase) for number, waiting, phase in locked if waiting == 1]
-        connection.execute(ARRIVE, successors)
-    checks = [number for number, phase in became if phase not in LAST]
-    _chain(connection, effect.traversal_id, checks, effect.window)
-    behind = set(checks[effect.window :])
-    ready += [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
-
-
-def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:
-    """More became ready than are to be cast at once: each wakes the one `window` places after it."""
-    pairs = [
-        {'traversal': traversal_id, 'node': number, 'new_next': follower}
-        for number, follower in zip(numbers, numbers[window:], strict=False)
-    ]
-    if pairs:
-        connection.execute(CHAIN, pairs)
-        connection.execute(HIDE, [{'traversal': traversal_id, 'node': number} for number in numbers[window:]])
+    ready += arrive(connection, effect)
 
 
 def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:

@@ -12,6 +12,7 @@ import logging
 import os
 import sqlite3
 import time
+import weakref
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,9 +20,10 @@ from typing import Any, TypeAlias
 
 import sqlalchemy
 from oslo_db import exception as db_exception
-from oslo_db.sqlalchemy import engines
+from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.pool import QueuePool
 
 from convergence import errors
 from convergence.db.statements import failures
@@ -49,6 +51,13 @@ the plan yet when the message about it arrives."""
 UNKNOWN_VARIABLE = 1193
 """Number of the error of MySQL and MariaDB."""
 
+
+IDLE_BEFORE_PING_S = 1.0
+"""A connection is asked whether it is still there where it was not used for so long. One that was lost more recently
+fails whoever gets it; a transaction of the store is then repeated on another one."""
+
+RENEWED_AFTER_S = 3600
+"""How old a connection gets."""
 
 GALERA = 'galera'
 """Key in the `info` of a connection to a server of a Galera cluster."""
@@ -108,10 +117,12 @@ def connect(
     attempts: int = 1,
     interval_s: float = 1.0,
     timeouts: Timeouts = Timeouts(),
+    idle_before_ping_s: float = IDLE_BEFORE_PING_S,
 ) -> Engine:
     """An engine on the database at `url`, after it has answered once.
 
     :param pool_size: connections kept open; each thread that works needs one for the length of a transaction.
+    :param idle_before_ping_s: see `IDLE_BEFORE_PING_S`.
     :param attempts: how often to try before giving up, with `interval_s` seconds in between.
     :raises DatabaseUnavailable: it did not answer.
     :raises ConfigurationError: the URL cannot be used, or its driver is not installed.
@@ -122,7 +133,7 @@ def connect(
     last: Exception | None = None
     for attempt in range(1, attempts + 1):
         try:
-            return _connect(_patient(parsed, timeouts), pool_size, timeouts)
+            return _connect(_patient(parsed, timeouts), pool_size, timeouts, idle_before_ping_s)
         except ModuleNotFoundError as error:
             raise errors.ConfigurationError(
                 f'[database] connection: the driver {error.name} of {parsed.drivername} is not installed; '
@@ -163,13 +174,14 @@ def _make_private(path: Path) -> None:
 def _patient(url: URL, timeouts: Timeouts) -> URL:
     """The URL with what the driver must know before it connects."""
     backend = url.get_backend_name()
-    options: dict[str, int] = {}
+    options: dict[str, int | str] = {}
     if backend == 'postgresql':
         from psycopg2.extensions import libpq_version  # noqa: PLC0415 - only there where PostgreSQL is used
 
         # A host that has gone without a word is noticed after idle + interval * count.
         options = {'connect_timeout': timeouts.connect_s, 'keepalives': 1, 'keepalives_idle': timeouts.silence_s // 2}
         options |= {'keepalives_interval': max(1, timeouts.silence_s // 6), 'keepalives_count': 3}
+        options['client_encoding'] = 'utf8'
         if libpq_version() >= 120000:
             options['tcp_user_timeout'] = timeouts.silence_s * 1000
     elif backend == 'mysql':
@@ -178,48 +190,79 @@ def _patient(url: URL, timeouts: Timeouts) -> URL:
     return url.update_query_dict({name: str(value) for name, value in options.items() if name not in url.query})
 
 
-def _connect(url: URL, pool_size: int, timeouts: Timeouts) -> Engine:
-    engine: Engine = engines.create_engine(
-        url, max_pool_size=pool_size, max_overflow=pool_size, max_retries=0, mysql_sql_mode='TRADITIONAL'
-    )
-    # An error of the database is logged and shown; what was to be written may be a secret.
-    engine.hide_parameters = True
+def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: float) -> Engine:
     backend = url.get_backend_name()
+    # What is asked for again soon is the connection that was used last: the others may rest. A transaction that was
+    # begun and not committed is undone when its `Connection` is closed. To undo once more when the pool gets the
+    # connection back costs nothing, except with PyMySQL, which sends it although there is nothing to undo.
+    engine = sqlalchemy.create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_recycle=RENEWED_AFTER_S,
+        pool_reset_on_return=None if backend == 'mysql' else 'rollback',
+        pool_use_lifo=True,
+        # An error of the database is logged and shown; what was to be written may be a secret.
+        hide_parameters=True,
+    )
+    exc_filters.register_engine(engine)
     if backend == 'sqlite':
         event.listen(engine, 'connect', _prepare_sqlite)
-        event.listen(engine, 'begin', _begin_immediate)
-    elif backend == 'mysql':
-        event.listen(engine, 'connect', partial(_prepare_mysql, timeouts))
-    elif backend == 'postgresql':
-        event.listen(engine, 'connect', partial(_prepare_postgresql, timeouts))
+        event.listen(engine, 'begin', _begin_sqlite)
+    else:
+        prepare = _prepare_mysql if backend == 'mysql' else _prepare_postgresql
+        event.listen(engine, 'connect', partial(prepare, timeouts))
+        event.listen(engine, 'checkin', _note_use)
+        event.listen(engine, 'checkout', partial(_ping_idle, engine, idle_before_ping_s))
+    if hasattr(os, 'register_at_fork'):
+        # The connections of the process that this one was forked from are not its own.
+        os.register_at_fork(after_in_child=partial(_forget_pool, weakref.ref(engine)))
     with engine.connect() as connection:
         connection.exec_driver_sql('SELECT 1')
     return engine
 
 
+def _forget_pool(reference: weakref.ref[Engine]) -> None:
+    engine = reference()
+    if engine is not None:
+        engine.dispose(close=False)
+
+
+_USED_AT = 'used_at'
+
+
+def _note_use(connection: Any, record: Any) -> None:
+    record.info[_USED_AT] = time.monotonic()
+
+
+def _ping_idle(engine: Engine, idle_s: float, connection: Any, record: Any, _: Any) -> None:
+    """See that a connection that has rested is still there; the pool replaces it otherwise."""
+    used_at = record.info.get(_USED_AT)
+    if used_at is None or time.monotonic() - used_at < idle_s:
+        return
+    try:
+        is_there = engine.dialect.do_ping(connection)
+    except engine.dialect.loaded_dbapi.Error:
+        is_there = False
+    if not is_there:
+        raise sqlalchemy.exc.InvalidatePoolError
+
+
 def _prepare_sqlite(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # the driver begins nothing by itself
     for pragma in ('journal_mode=WAL', 'synchronous=NORMAL', 'busy_timeout=60000'):
         connection.execute(f'PRAGMA {pragma}')
 
 
-def _begin_immediate(connection: Any) -> None:
-    """Take the write lock at the beginning, where it can be waited for, not at the first write, where it cannot.
-
-    oslo.db's own listener comes first, wherever ours is put in the list: the transaction that it has begun takes no
-    lock, and nothing was read in it yet.
-    """
-    if connection.get_execution_options().get('reads_only'):
-        return
-    raw = connection.connection.dbapi_connection
-    if raw.in_transaction:
-        raw.execute('ROLLBACK')
+def _begin_sqlite(connection: Connection) -> None:
+    """Take the write lock at the beginning, where it can be waited for, not at the first write, where it cannot."""
+    reads_only = connection.get_execution_options().get('reads_only')
+    raw: Any = connection.connection.dbapi_connection
     try:
-        raw.execute('BEGIN IMMEDIATE')
+        raw.execute('BEGIN' if reads_only else 'BEGIN IMMEDIATE')
     except sqlite3.OperationalError as error:
-        # oslo.db keeps with the connection that it is in a transaction, and would never begin another one on it.
-        connection.info.pop('in_transaction', None)
         raise db_exception.DBDeadlock(error) from error
-    connection.info['in_transaction'] = True
 
 
 def _prepare_postgresql(timeouts: Timeouts, connection: Any, record: Any) -> None:
@@ -234,6 +277,7 @@ def _prepare_postgresql(timeouts: Timeouts, connection: Any, record: Any) -> Non
 
 def _prepare_mysql(timeouts: Timeouts, connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
+        cursor.execute("SET SESSION sql_mode = 'TRADITIONAL'")  # what does not fit is refused, not cut
         cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
         cursor.execute('SET SESSION innodb_lock_wait_timeout = %s', (timeouts.lock_s,))
         try:

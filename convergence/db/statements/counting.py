@@ -1,27 +1,141 @@
-"""Count what a process asks of its database: for measurements and for tests of what an operation may cost."""
+"""Count what a process asks of its database: for measurements and for tests of what an operation may cost.
+
+What is counted is what the driver sends: also what looks whether a connection is alive, and what undoes a transaction.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sqlalchemy import event
+from typing_extensions import override
 
 from convergence.db.statements.connection import Database
 
+Note = Callable[[str], None]
+"""Called with what was sent: ``statements``, ``commits`` or ``rollbacks``."""
 
-def count(database: Database, note: Callable[[str], None]) -> None:
-    """Have `note` called with ``statements`` and ``commits``, each time one happens on any connection of `database`.
 
-    A statement for many rows at once counts as one. What begins a transaction does not count.
+def count(database: Database, note: Note) -> Callable[[], None]:
+    """Have `note` called with each statement, commit and rollback that is sent on any connection of `database`.
+
+    Rows that a driver sends at once count as one statement. What begins a transaction does not count. Connections that
+    exist already are closed; the ones that take their place are counted.
+
+    :returns: ends the counting.
     """
+    connect = partial(_CONNECT[database.dialect.name], note)
+    event.listen(database, 'do_connect', connect)
+    database.dispose()
 
-    def statement(connection: Any, cursor: Any, text: str, *_: Any) -> None:
-        if text != 'BEGIN':
-            note('statements')
+    def stop() -> None:
+        event.remove(database, 'do_connect', connect)
+        database.dispose()
 
-    def commit(_: Any) -> None:
-        note('commits')
+    return stop
 
-    event.listen(database, 'before_cursor_execute', statement)
-    event.listen(database, 'commit', commit)
+
+def kind_of(text: str) -> str | None:
+    """What a text is that a driver sends; None for what begins a transaction."""
+    word = text.lstrip()[:8].upper()
+    if word.startswith('BEGIN'):
+        return None
+    if word.startswith('COMMIT'):
+        return 'commits'
+    return 'rollbacks' if word.startswith('ROLLBACK') else 'statements'
+
+
+def _noted(note: Note, text: str) -> None:
+    kind = kind_of(text)
+    if kind is not None:
+        note(kind)
+
+
+def _sqlite(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> None:
+    class Cursor(sqlite3.Cursor):
+        @override
+        def execute(self, text: str, *parameters: Any) -> Any:
+            _noted(note, text)
+            return super().execute(text, *parameters)
+
+        @override
+        def executemany(self, text: str, *parameters: Any) -> Any:
+            _noted(note, text)
+            return super().executemany(text, *parameters)
+
+    class Connection(sqlite3.Connection):
+        @override
+        def cursor(self, factory: Any = Cursor) -> Any:
+            return super().cursor(factory)
+
+        @override
+        def execute(self, text: str, *parameters: Any) -> Any:
+            return self.cursor().execute(text, *parameters)
+
+        @override
+        def commit(self) -> None:
+            if self.in_transaction:
+                note('commits')
+            super().commit()
+
+        @override
+        def rollback(self) -> None:
+            if self.in_transaction:
+                note('rollbacks')
+            super().rollback()
+
+    options['factory'] = Connection
+
+
+def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> None:
+    from psycopg2 import extensions  # noqa: PLC0415 - only there where PostgreSQL is used
+
+    class Cursor(extensions.cursor):  # type: ignore[misc]
+        def execute(self, text: Any, *parameters: Any) -> Any:
+            _noted(note, text if isinstance(text, str) else text.decode())
+            return super().execute(text, *parameters)
+
+        def executemany(self, text: str, parameters: Any) -> Any:
+            rows = list(parameters)
+            for _ in rows:  # it sends each by itself
+                _noted(note, text)
+            return super().executemany(text, rows)
+
+    class Connection(extensions.connection):  # type: ignore[misc]
+        def commit(self) -> None:
+            if self.status == extensions.STATUS_IN_TRANSACTION:
+                note('commits')
+            super().commit()
+
+        def rollback(self) -> None:
+            if self.status == extensions.STATUS_IN_TRANSACTION:
+                note('rollbacks')
+            super().rollback()
+
+    options |= {'connection_factory': Connection, 'cursor_factory': Cursor}
+
+
+def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+    from pymysql import connections  # noqa: PLC0415 - only there where MariaDB or MySQL is used
+    from pymysql.constants.COMMAND import COM_PING, COM_QUERY  # noqa: PLC0415
+
+    class Connection(connections.Connection):
+        def _execute_command(self, command: int, text: Any) -> None:
+            if command == COM_PING:
+                note('statements')
+            elif command == COM_QUERY:
+                _noted(note, text if isinstance(text, str) else bytes(text[:16]).decode('latin-1'))
+            super()._execute_command(command, text)  # type: ignore[misc]
+
+    return Connection(*arguments, **options)
+
+
+_CONNECT: dict[str, Callable[..., Any]] = {
+    'sqlite': _sqlite,
+    'postgresql': _postgresql,
+    'mysql': _mysql,
+    'mariadb': _mysql,
+}

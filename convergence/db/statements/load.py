@@ -7,16 +7,16 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal, select, update
+from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal, or_, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Output, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import held_row, require_lock, row_and_node
+from convergence.db.looking import SeenNode, held_row, only_follower, require_lock, row_and_node
 from convergence.db.schema.columns import UNREADABLE, database_now
-from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
     UNDONE,
     HeldResource,
@@ -41,9 +41,14 @@ CHUNK = 500
 _NO_LIMIT = 2**62
 
 
+_ALIKE = select(TEMPLATE.c.alike_id).where(TEMPLATE.c.id == bindparam('template')).scalar_subquery()
 READ_LEFTOVERS = (
     select(RESOURCE.c.name)
-    .where(RESOURCE.c.stack_id == bindparam('stack'), RESOURCE.c.template_id.is_distinct_from(bindparam('template')))
+    .where(
+        RESOURCE.c.stack_id == bindparam('stack'),
+        RESOURCE.c.template_id.is_distinct_from(bindparam('template')),
+        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(_ALIKE)),
+    )
     .order_by(RESOURCE.c.name)
     .limit(50)
 )
@@ -127,13 +132,29 @@ LOCK_RESOURCE_OF_NODE = (
     .with_for_update()
 )
 READ_TRAVERSAL = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal'))
+_OTHER = SYNC_POINT.alias()
+# Only of a cleanup node: whether a node of the goal works on the same row.
+_IS_CHOSEN = case(
+    (
+        SYNC_POINT.c.phase == Phase.CLEANUP,
+        select(literal(1))
+        .where(
+            _OTHER.c.traversal_id == SYNC_POINT.c.traversal_id,
+            _OTHER.c.resource_id == SYNC_POINT.c.resource_id,
+            _OTHER.c.phase == Phase.UPDATE,
+        )
+        .exists(),
+    ),
+    else_=literal(False),
+)
 READ_NODE: Select[Any] = (
-    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(_THIS_NODE)
 )
+READ_NODE_ALONE: Select[Any] = select(*NODE_COLUMNS).where(_THIS_NODE)
 READ_HELD: Select[Any] = (
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
@@ -158,7 +179,15 @@ _WORKS_ON = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.resource_id == bindparam('resource'),
 )
-IS_CHOSEN = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.UPDATE)
+READ_LATE = (
+    select(SYNC_POINT.c.number)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.number >= bindparam('first'),
+        SYNC_POINT.c.status == NodeStatus.WAITING,
+    )
+    .order_by(SYNC_POINT.c.number)
+)
 HAS_CLEANUP = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.CLEANUP)
 READ_WAITING = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
@@ -210,11 +239,12 @@ ADD_PROJECT = {
 }
 
 
-def _node(connection: Connection, traversal_id: str, number: int) -> tuple[Node, Traversal, Stack, float]:
+def _node(connection: Connection, traversal_id: str, number: int) -> SeenNode:
     row = connection.execute(READ_NODE, {'traversal': traversal_id, 'node': number}).first()
     if row is None:
         raise Missing
-    return node_of(*row[:_AT]), Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW]), row[_AT_NOW]
+    traversal, stack = Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW])
+    return SeenNode(node_of(*row[:_AT]), traversal, stack, row[_AT_NOW], bool(row[_AT_NOW + 1]))
 
 
 def _locked_row(connection: Connection, statement: Select[Any], key: Mapping[str, Any]) -> Resource | None:
@@ -248,39 +278,47 @@ def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    resource, (node, traversal, stack, now) = row_and_node(
+    resource, seen = row_and_node(
         lambda: _locked_row(connection, LOCK_RESOURCE_OF_NODE, key),
         partial(_lock_row, connection),
         lambda: _node(connection, scope.traversal_id, scope.number),
     )
-    chosen_id = None
-    if node.phase is Phase.CLEANUP and resource is not None:
-        found = connection.execute(IS_CHOSEN, {'traversal': scope.traversal_id, 'resource': resource.id}).first()
-        chosen_id = resource.id if found else None
+    node = seen.node
+    chosen_id = resource.id if resource is not None and seen.is_chosen else None
     inputs, size, unread = _inputs(connection, node, scope.max_input_bytes) if node.requires else ({}, 0, ())
-    return NodeView(now, node, traversal, stack, resource, inputs, size, unread, chosen_id)
+    return NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, unread, chosen_id)
 
 
 def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
     held = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
     locked = _lock_row(connection, scope.resource_id)
-    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
-    require_lock(held, stack)
-    resource = locked if node.resource_id == scope.resource_id else None
+    seen = _node(connection, scope.traversal_id, scope.number)
+    require_lock(held, seen.stack)
+    resource = locked if seen.node.resource_id == scope.resource_id else None
     key = {'traversal': scope.traversal_id, 'resource': scope.resource_id}
     has_cleanup = connection.execute(HAS_CLEANUP, key).first() is not None
-    return NodeView(now, node, traversal, stack, resource, has_cleanup=has_cleanup)
+    return NodeView(seen.now, seen.node, seen.traversal, seen.stack, resource, has_cleanup=has_cleanup)
+
+
+def _read_alone(connection: Connection, traversal_id: str, number: int) -> Node | None:
+    row = connection.execute(READ_NODE_ALONE, {'traversal': traversal_id, 'node': number}).first()
+    return None if row is None else node_of(*row)
 
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     held = connection.execute(LOCK_STACK_OF_TRAVERSAL, {'traversal': scope.traversal_id}).first()
-    node, traversal, stack, now = _node(connection, scope.traversal_id, scope.number)
+    seen = _node(connection, scope.traversal_id, scope.number)
+    node, traversal, stack = seen.node, seen.traversal, seen.stack
     require_lock(held, stack)
-    leftovers: tuple[str, ...] = ()
-    if node.phase is Phase.IN_SERVICE and traversal.template_id is not None:
+    last = only_follower(node, traversal, partial(_read_alone, connection))
+    late, leftovers = tuple[int, ...](), tuple[str, ...]()
+    if node.phase is Phase.IN_SERVICE and traversal.late_numbers:
+        added = {'traversal': traversal.id, 'first': traversal.late_numbers[0]}
+        late = tuple(connection.execute(READ_LATE, added).scalars())
+    if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
         found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
         leftovers = tuple(found.scalars())
-    return NodeView(now, node, traversal, stack, leftovers=leftovers)
+    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late)
 
 
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:

@@ -18,10 +18,12 @@ from sqlalchemy.engine import Connection, Engine
 
 from convergence import concurrency
 from convergence.core.effects import Decision
+from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import apply
 from convergence.db.statements.load import load
+from convergence.db.statements.outbox import Audience, write_down
 from convergence.db.transaction import Committed, Missing
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
@@ -46,6 +48,7 @@ class Store:
     :param around_commit: called instead of a commit, with the commit, the function that decided and its verdict: the
         test run has failpoints there.
     :param clock: seconds on any clock that goes forward; patience is measured by it.
+    :param audience: who may want to be told of stacks.
     """
 
     def __init__(
@@ -56,12 +59,14 @@ class Store:
         patience_s: float = 30.0,
         around_commit: AroundCommit | None = None,
         clock: Callable[[], float] = time.monotonic,
+        audience: Audience = Audience.NOBODY,
     ) -> None:
         self.engine = engine
         self._around_commit = around_commit
         self._interval_s = interval_s
         self._patience_s = patience_s
         self._clock = clock
+        self._audience = audience
         self._random = random.Random()
         # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
         self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
@@ -119,12 +124,24 @@ class Store:
         return self._random.uniform(0.0, self._interval_s * 2 ** min(attempt, 6))
 
     def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
+        assumed = assumption(scope)
+        if assumed is not None:
+            with contextlib.suppress(Conflict):
+                return self._decided(scope, decide, assumed)
+        return self._decided(scope, decide)
+
+    def _decided(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], assumed: ViewT | None = None
+    ) -> Committed[V]:
         with self.writing() as connection:
-            decision = decide(load(connection, scope))
+            decision = decide(load(connection, scope) if assumed is None else assumed)
+            if assumed is not None:
+                require_checked(decision)
             if not decision.effects:
                 connection.rollback()
                 return Committed.of(decision, ())
             ready = apply(connection, decision.effects)
+            write_down(connection, decision.effects, self._audience)
             self.commit(connection, decide, decision.verdict)
         return Committed.of(decision, ready)
 

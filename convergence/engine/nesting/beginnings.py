@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from convergence import errors
 from convergence.core.effects import Decision
-from convergence.core.model import TraversalStatus
+from convergence.core.model import Action, TraversalStatus
 from convergence.core.plan import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
@@ -39,6 +39,7 @@ class Beginnings:
             request_id=held.traversal.request_id,
             deadline=held.deadline(),
             for_parent=True,
+            observes=held.traversal.observes and request.action is Action.UPDATE,
         )
 
     def confirm(self, held: NestingResource, fence: int, seen: Stack) -> None:

@@ -15,7 +15,7 @@ from convergence.core.adoption import brings_nested
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
 from convergence.core.nesting import is_tidy, is_wanted, may_act
 from convergence.core.plan import Request
-from convergence.core.rows import Resource, Snapshot, Stack, Template
+from convergence.core.rows import Resource, Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
@@ -26,6 +26,7 @@ from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
 from convergence.engine.operations.actions import Present
+from convergence.engine.operations.goal_rows import template_row
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
@@ -262,13 +263,14 @@ class Nesting:
         self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
     ) -> str:
         before = self._reader.template(present.template_id or '')
-        if before is not None and dict(before.content) == submission.content():
+        if before is not None and Submission.from_content(before.content).is_like(submission):
             running = self._reader.traversal(present.traversal_id or '')
             if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
                 self._beginnings.confirm(held, fence, present)
                 return present.traversal_id or ''
             is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
-            if is_there and is_tidy(self._reader.resources(present.id)):
+            compared = not held.traversal.observes or (held.is_served_by(running) and present.action in _GIVEN)
+            if is_there and compared and is_tidy(self._reader.resources(present.id)):
                 self._beginnings.confirm(held, fence, present)
                 return ''
         return self._give_goal(held, fence, present, submission, timeout_mins)
@@ -325,7 +327,7 @@ class Nesting:
     ) -> tuple[Request, template.Compiled]:
         compiled = self._goals.compile(stack, submission, permits)
         self._require_room(stack, len(compiled.goal.definitions))
-        row = Template(self._new_id(), stack.id, submission.content())
+        row = template_row(self._new_id(), stack.id, submission, compiled)
         return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
 
     def give(self, stack: Stack, submission: Submission, permits: Permits, request: Request, resource_id: str) -> None:
@@ -351,7 +353,7 @@ class Nesting:
 
     def _keep(self, request: Request, compiled: template.Compiled) -> None:
         assert request.template is not None
-        self._goals.remember(request.template.id, compiled)
+        self._goals.kept.keep(request.template.id, compiled)
 
     # --- stopping ---------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ class NestedReads:
         stack = self._reader.stack(stack_id)
         if stack is None or stack.deleted_at is not None or stack.template_id is None:
             raise errors.EntityNotFound('Stack', stack_id)
-        _, compiled = self._goals.stored(stack, stack.template_id)
+        compiled = self._goals.compiled(stack, stack.template_id)
         rows = in_service(self._reader.resources(stack.id), stack.template_id)
         inputs = {name: row.output for name, row in rows.items() if row.output is not None}
         values, failures = {}, {}

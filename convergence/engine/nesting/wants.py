@@ -53,7 +53,9 @@ class NestingResource:
 
     def is_served_by(self, running: Traversal | None) -> bool:
         """Whether what a nested stack is doing is what was begun for this very traversal of the stack around it."""
-        return running is not None and running.for_parent and running.deadline == self.deadline()
+        if running is None or (self.traversal.observes and not running.observes):
+            return False
+        return running.for_parent and running.deadline == self.deadline()
 
     def deadline(self) -> float:
         """When nobody waits for the nested stack any longer."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from convergence import errors, logs, template
-from convergence.concurrency import Lock
 from convergence.core.model import Goal, Json
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
@@ -16,11 +14,13 @@ from convergence.engine.nesting.content import with_nested
 from convergence.engine.nesting.foresight import Foresight, defaults_of
 from convergence.engine.nesting.hiding import with_hidden
 from convergence.engine.nesting.member_checks import problems_below
+from convergence.engine.operations.compiled_templates import CompiledTemplates
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
+from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import Declared, known_secrets
 from convergence.resources.validation import validate
@@ -54,9 +54,7 @@ class Goals:
         self.yaql = evaluator()
         self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
         self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest)
-        self._kept = kept
-        self._lock = Lock()
-        self._compiled: OrderedDict[str, template.Compiled] = OrderedDict()
+        self.kept = CompiledTemplates(kept)
 
     def submission(
         self,
@@ -97,7 +95,8 @@ class Goals:
         compiled = self._analyse(stack, submission, self._installation)
         self._check(compiled, submission, stack.project_id, permits)
         self._refuse_changed(stack, compiled)
-        return compiled
+        said = submission.implied
+        return with_implied(compiled, ask_for_implied(compiled, self._registry) if said is None else said)
 
     def _check(
         self,
@@ -252,14 +251,6 @@ class Goals:
         """The values that must not be shown of a resource unless somebody asks for them by name, as texts."""
         return known_secrets(row, self._registry)
 
-    def remember(self, template_id: str, compiled: template.Compiled) -> None:
-        """Keep a compiled template that has been stored under an id."""
-        with self._lock:
-            self._compiled[template_id] = compiled
-            self._compiled.move_to_end(template_id)
-            while len(self._compiled) > self._kept:
-                self._compiled.popitem(last=False)
-
     def stored(self, stack: Stack, template_id: str) -> tuple[Template, template.Compiled]:
         """A template of `stack` that was accepted before.
 
@@ -268,14 +259,26 @@ class Goals:
         row = self._reader.template(template_id)
         if row is None:
             raise errors.EntityNotFound('Template', template_id)
-        with self._lock:
-            compiled = self._compiled.get(template_id)
+        compiled = self.kept.get(template_id)
         if compiled is None:
-            compiled = self._analyse(stack, Submission.from_content(row.content), self._accepted)
+            submission = Submission.from_content(row.content)
+            compiled = self._analyse(stack, submission, self._accepted)
             compiled.problems.raise_any()
-            self.remember(template_id, compiled)
+            compiled = with_implied(compiled, submission.implied or {})
+            self.kept.keep(template_id, compiled)
         logs.conceal(compiled.secrets)
         return row, compiled
+
+    def compiled(self, stack: Stack, template_id: str) -> template.Compiled:
+        """The same without its row, which is read only where the compiled one is not at hand.
+
+        :raises EntityNotFound: there is none with that id (any more).
+        """
+        kept = self.kept.get(template_id)
+        if kept is None:
+            return self.stored(stack, template_id)[1]
+        logs.conceal(kept.secrets)
+        return kept
 
     def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
         compiled = template.analyse(

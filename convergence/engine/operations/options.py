@@ -21,9 +21,9 @@ _OFFERED = (
     'expected_traversal',
     'adopt_stack_data',
     'show_nested',
+    'converge',
 )
 _KNOWN_ELSEWHERE = (
-    'converge',
     'nested_depth',
     'owner_id',
     'parent_resource',
@@ -56,6 +56,7 @@ class StackOptions:
     :param expected_traversal: the traversal that a stack must have to be updated.
     :param adopt_stack_data: from which a stack is to be adopted.
     :param show_nested: whether a preview goes down into nested stacks.
+    :param converge: whether an update compares with reality what seems unchanged, too.
     """
 
     timeout_mins: int | None = None
@@ -67,6 +68,7 @@ class StackOptions:
     expected_traversal: str | None = None
     adopt_stack_data: Any = None
     show_nested: bool = False
+    converge: bool = False
 
     @classmethod
     def of(cls, args: Mapping[str, Any] | None) -> StackOptions:
@@ -90,6 +92,7 @@ class StackOptions:
             expected_traversal=_word(args, 'expected_traversal'),
             adopt_stack_data=args.get('adopt_stack_data'),
             show_nested=bool(_flag(args, 'show_nested')),
+            converge=bool(_flag(args, 'converge')),
         )
 
     def changes(self) -> StackChange:

@@ -9,12 +9,13 @@ from convergence.core.effects import Decision, DeleteSnapshots
 from convergence.core.model import Action, Status
 from convergence.core.nesting import nested_snapshot
 from convergence.core.plan import Request
-from convergence.core.rows import Snapshot, Stack, Template
+from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
 from convergence.engine.operations.abandonment import nested_data
+from convergence.engine.operations.goal_rows import template_row
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
@@ -121,7 +122,7 @@ class Snapshots:
             assert view.stack is not None
             may_get_goal(view.stack, Action.RESTORE)
 
-        row = Template(self._new_id(), stack.id, submission.content())
+        row = template_row(self._new_id(), stack.id, submission, compiled)
         request = Request(
             Action.RESTORE,
             self._plans.brought_back(compiled.goal, snapshot),
@@ -132,7 +133,7 @@ class Snapshots:
             request_id=context.request_id,
         )
         self._traversals.start(stack, request)
-        self._goals.remember(row.id, compiled)
+        self._goals.kept.keep(row.id, compiled)
 
     # --- parts ------------------------------------------------------------------------------------------------
 

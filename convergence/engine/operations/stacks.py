@@ -11,7 +11,7 @@ from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
 from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.plan import Request
-from convergence.core.rows import Stack, Template
+from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.core.ways import Answer, Operation
 from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, ReaderPort
@@ -19,6 +19,7 @@ from convergence.engine.caller import Caller
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.credentials import Given
 from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
+from convergence.engine.operations.goal_rows import template_row
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackLimits, StackOptions
 from convergence.engine.operations.permits import Permits
@@ -365,16 +366,17 @@ class Stacks:
             action=action,
             goal=compiled.goal,
             guard=guard,
-            template=Template(self._new_id(), stack.id, submission.content()),
+            template=template_row(self._new_id(), stack.id, submission, compiled),
             is_new_template=True,
             rollback_on_failure=not disabled,
             request_id=context.request_id,
             stack_changes={**options.changes(), 'type_rules': Permits.of(context).rules},
+            observes=options.converge and action is Action.UPDATE,
         )
 
     def _keep(self, request: Request, compiled: template.Compiled) -> None:
         if request.template is not None:
-            self.goals.remember(request.template.id, compiled)
+            self.goals.kept.keep(request.template.id, compiled)
 
 
 def _adoption(options: StackOptions, *, may_adopt: bool) -> Adoption | None:

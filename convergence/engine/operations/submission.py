@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from convergence.core.model import Json
+from convergence.core.model import Goal, Json
+from convergence.resources.implied import Implied, implied_in
 from convergence.template.merging import laid_over
 
 _ENVIRONMENT_FILES = 'environment_files'
 _FACADE = 'facade'
+_IMPLIED = 'implied'
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Submission:
     :param environment: a mapping with the sections of an environment.
     :param environment_files: texts, by name, of files from which parts of the environment came. They are kept to be
         shown, and mean nothing any more.
+    :param implied: what resource types have said that the template does not, when it was accepted: for names of
+        resources those that they come after. None: they have not been asked.
     :param facade: what the resource says of itself that the template stands for; see `template.analyse`.
     """
 
@@ -29,6 +33,15 @@ class Submission:
     files: Mapping[str, str] = field(default_factory=dict)
     environment_files: Mapping[str, str] = field(default_factory=dict)
     facade: Mapping[str, Json] = field(default_factory=dict)
+    implied: Implied | None = None
+
+    def accepted(self, goal: Goal) -> Submission:
+        """The same, with what resource types have said of the goal that was made of it."""
+        return replace(self, implied=implied_in(goal.definitions))
+
+    def is_like(self, other: Submission) -> bool:
+        """Whether both ask for the same, whatever resource types had to say of them."""
+        return replace(self, implied=None).content() == replace(other, implied=None).content()
 
     def content(self) -> dict[str, Json]:
         """As it is kept in a template row."""
@@ -42,6 +55,8 @@ class Submission:
             content[_ENVIRONMENT_FILES] = dict(self.environment_files)
         if self.facade:
             content[_FACADE] = dict(self.facade)
+        if self.implied:
+            content[_IMPLIED] = {name: list(names) for name, names in self.implied.items()}
         return content
 
     @classmethod
@@ -56,7 +71,10 @@ class Submission:
         texts, said = ({name: str(text) for name, text in each.items()} for each in (files, shown))
         facade = content.get(_FACADE) or {}
         assert isinstance(facade, dict)
-        return cls(source, environment, texts, said, facade)
+        implied = content.get(_IMPLIED) or {}
+        assert isinstance(implied, dict)
+        kept = {name: tuple(map(str, names)) for name, names in implied.items() if isinstance(names, list)}
+        return cls(source, environment, texts, said, facade, kept)
 
 
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:

@@ -13,7 +13,7 @@ from convergence.core.decide import Disposition, Ruling
 from convergence.core.model import Action, Change, Definition, Json, Output, Status
 from convergence.core.rows import Resource, Stack
 from convergence.expressions import evaluator
-from convergence.resources.comparison import compare
+from convergence.resources.comparison import changed_properties, compare
 from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
@@ -39,6 +39,7 @@ _FATES: Mapping[Disposition, PreviewedAction] = {
     Disposition.UPDATE: PreviewedAction.UPDATED,
     Disposition.REFUSE: PreviewedAction.UPDATED,
     Disposition.REPLACE: PreviewedAction.REPLACED,
+    Disposition.CLEAR: PreviewedAction.REPLACED,
 }
 _GRAVITY = (
     Disposition.KEEP,
@@ -48,6 +49,7 @@ _GRAVITY = (
     Disposition.REFUSE,
     Disposition.REPAIR,
     Disposition.REPLACE,
+    Disposition.CLEAR,
     Disposition.LET_GO_OF_SNAPSHOT,
     Disposition.RESUME,
     Disposition.FINISH,
@@ -107,17 +109,26 @@ class PlannedChanges:
     """Looks at resources in the order in which an update would get to them.
 
     :param rows: all resource rows of the stack.
+    :param observes: whether the update would compare with reality what seems unchanged. The preview looks at nothing.
     :ivar chosen: the row that the update would use for each wanted name that has a usable one.
     """
 
-    def __init__(self, stack: Stack, rows: Sequence[Resource], compiled: template.Compiled, registry: Registry) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        rows: Sequence[Resource],
+        compiled: template.Compiled,
+        registry: Registry,
+        observes: bool = False,
+    ) -> None:
         self._stack = stack
         self._compiled = compiled
         self._definitions = compiled.goal.definitions
         self._registry = registry
         request = plan.Request(Action.UPDATE, compiled.goal)
         self.chosen = plan.choose(stack, rows, request)
-        self._finished = plan.unchanged(compiled.goal, self.chosen)
+        self._observes = observes
+        self._finished = {} if observes else plan.unchanged(compiled.goal, self.chosen)
         self._found: dict[str, PlannedChange] = {}
         self._inputs: dict[str, Output] = {}
         self._problems: list[errors.Problem] = []
@@ -159,7 +170,7 @@ class PlannedChanges:
     def _decided(self, definition: Definition, row: Resource | None) -> PlannedChange:
         kind = self._registry.get(definition.type)
         wanted = self._previewed(definition)
-        goals = [decide.ResourceGoal(definition)]
+        goals = [decide.ResourceGoal(definition, observes=self._observes and not kind.nests)]
         recreated = row is not None and self._registry.creation(row.type, 0.0).is_repeated
         if row is not None and decide.is_left_in_the_middle(row, recreated):
             goals.append(decide.ResourceGoal(definition, repeats=True, recreated=recreated))
@@ -201,7 +212,7 @@ class PlannedChanges:
         desired = {name: previous.get(name) if name in unknown else value for name, value in known.items()}
         settled = self._change(kind, row, previous, desired, complete=not unknown)
         schema = PropertySchema.of(kind.Properties)
-        changed = schema.changed(previous, desired)
+        changed = changed_properties(kind, previous, desired, row.data)
         possible = {name for name in unknown if self._may_differ(definition, before, name)}
         fixed = {name for name in possible if needs_new_object(schema, name)}
         changes, reason = {settled}, _because(changed)
@@ -232,7 +243,9 @@ class PlannedChanges:
         """The change as the worker would see it."""
         subject = Subject.of(self._stack, row)
         try:
-            return compare(kind, previous, desired, lambda: build_call(kind, subject, desired, previous=previous))
+            return compare(
+                kind, previous, desired, lambda: build_call(kind, subject, desired, previous=previous), row.data
+            )
         except errors.StackValidationFailed:
             if complete:
                 raise
@@ -311,9 +324,12 @@ def _foreseen(
 
 def _repaired(row: Resource, compared: _Comparison, wanted: Any) -> PlannedChange:
     """What becomes of a failed row depends on what the type finds of its object."""
+    if row.status is Status.COMPLETE:
+        reason = 'its object is compared with reality: it is put right if it was changed, made again if it is gone'
+        return PlannedChange(PreviewedAction.UPDATED, Certainty.POSSIBLE, reason, compared.names, row.output, wanted)
     fate, reason = (
         (PreviewedAction.REPLACED, f'its {row.action} failed; it is replaced unless it proves to be of use')
-        if row.action in (Action.CREATE, Action.RESUME)
+        if row.action in (Action.CREATE, Action.ADOPT, Action.RESUME)
         else (
             PreviewedAction.UPDATED,
             f'its {row.action} failed and is repeated; it is replaced if it proves to be of no use',

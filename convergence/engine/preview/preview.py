@@ -14,6 +14,7 @@ from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.engine.caller import Caller
+from convergence.engine.operations.goal_rows import summary
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.refusals import may_go_back
 from convergence.engine.operations.rollbacks import earlier, is_taken_back
@@ -90,7 +91,7 @@ class Previews:
         shown = replace(stack, id='None')
         goal = _Goal(shown, (), compiled, submission)
         resources = [*self._in_order(goal)] if options.show_nested else self._in_lists(goal)
-        document = {**formats.stack_details(shown, compiled), 'creation_time': None}
+        document = {**formats.stack_details(shown, summary(compiled)), 'creation_time': None}
         document['parameters']['OS::stack_id'] = 'None'
         return {**document, 'resources': resources}
 
@@ -105,12 +106,11 @@ class Previews:
         environment_files: list[str] | None = None,
     ) -> dict[str, list[Document]]:
         """What an update with the same arguments would do; see `preview_update`."""
-        options = StackOptions.of(args)
-        stack, submission, compiled = self._stacks.proposed(
-            context, stack_identity, options, template, params, files, environment_files
-        )
+        options, given = StackOptions.of(args), (template, params, files, environment_files)
+        stack, submission, compiled = self._stacks.proposed(context, stack_identity, options, *given)
         rows = self._reader.resources(stack.id)
-        lists = preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
+        secrets = self._earlier_secrets(stack, rows)
+        lists = preview_update(stack, rows, compiled, self._registry, secrets, observes=options.converge)
         if options.show_nested:
             self._add_nested(lists, _Goal(stack, rows, compiled, submission))
         return lists
@@ -218,19 +218,20 @@ def preview_update(
     registry: Registry,
     earlier_secrets: frozenset[str] | None = frozenset(),
     above: tuple[str, ...] = (),
+    observes: bool = False,
 ) -> dict[str, list[Document]]:
     """The resources of a stack by what an update to `compiled` would do to them.
 
     :param rows: all resource rows of the stack.
     :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
-    :param above: the names of the resources that lead to the stack.
+    :param above: the names of the resources that lead to the stack. `observes`: see `PlannedChanges`.
     :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides what a
         resource has anywhere, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
         `changed_properties`, `property_changes` and, unless it is deleted, the wanted `properties`. A property change
         has the name, the values `before` and `after`, and `needs_new_object`.
     :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
     """
-    planned_changes = PlannedChanges(stack, rows, compiled, registry)
+    planned_changes = PlannedChanges(stack, rows, compiled, registry, observes)
     found = planned_changes.find()
     needed_by: dict[str, list[str]] = {}
     for definition in compiled.goal.definitions.values():

@@ -12,6 +12,7 @@ from convergence.core.conditions import Condition
 from convergence.core.model import Action, Json
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.queries.roster import Service
+from convergence.engine.operations.goal_rows import PARAMETER_TYPES, parameter_texts
 from convergence.engine.reads.members import ShownMember
 from convergence.template.environment import VALUES
 from convergence.template.parameters import MASK, Source
@@ -21,13 +22,6 @@ Document = dict[str, Any]
 STACK_TYPE = 'OS::Heat::Stack'
 """The type under which a stack itself appears among events."""
 
-PARAMETER_TYPES = {
-    'string': 'String',
-    'number': 'Number',
-    'comma_delimited_list': 'CommaDelimitedList',
-    'json': 'Json',
-    'boolean': 'Boolean',
-}
 _SECTIONS: Mapping[str, Any] = {
     'parameters': {},
     'parameter_defaults': {},
@@ -78,26 +72,25 @@ def stack_summary(stack: Stack, description: str = '') -> Document:
     }
 
 
-def stack_details(stack: Stack, compiled: template.Compiled | None) -> Document:
+def stack_details(stack: Stack, summary: Mapping[str, Json] | None) -> Document:
     """Everything about a stack but its outputs.
 
-    :param compiled: the goal; None where it cannot be read any more.
+    :param summary: of its goal; None where that cannot be read any more. See `goal_rows.summary`.
     """
-    description = described(compiled) if compiled else ''
+    own: Mapping[str, Json] = {'description': '', 'parameters': {**parameter_texts(_identity_parameters(stack))}}
+    told = summary or own
+    description, parameters = told['description'], told['parameters']
+    assert isinstance(description, str)
+    assert isinstance(parameters, dict)
     return {
         **stack_summary(stack, description),
         'template_description': description,
-        'parameters': parameter_texts(compiled.parameters if compiled else _identity_parameters(stack)),
+        'parameters': dict(parameters),
         'disable_rollback': stack.disable_rollback,
         'timeout_mins': stack.timeout_mins,
         'capabilities': [],
         'notification_topics': [],
     }
-
-
-def described(compiled: template.Compiled) -> str:
-    """What a template says it is for."""
-    return compiled.description or 'No description'
 
 
 def condition(found: Condition) -> Document:
@@ -130,20 +123,6 @@ def output_value(output: template.OutputDefinition, value: Json, error: str | No
 # --- parameters -----------------------------------------------------------------------------------------------
 
 
-def parameter_texts(parameters: Mapping[str, template.Parameter]) -> dict[str, str]:
-    """The values of parameters as text, hidden ones masked; those without a value are left out."""
-    return {name: _text(parameter) for name, parameter in parameters.items() if parameter.has_value}
-
-
-def _text(parameter: template.Parameter) -> str:
-    value = parameter.masked()
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and PARAMETER_TYPES[parameter.type] == 'CommaDelimitedList':
-        return ','.join(str(item) for item in value)
-    return json.dumps(value) if isinstance(value, (dict, list)) else str(value)
-
-
 def parameter_schema(parameter: template.Parameter) -> Document:
     """What a template says about a parameter, and the value given for it."""
     document: Document = {
@@ -153,7 +132,7 @@ def parameter_schema(parameter: template.Parameter) -> Document:
         'Label': parameter.label or parameter.name,
     }
     if parameter.default is not None:
-        document['Default'] = parameter.default  # whoever asks has sent the template in which it stands
+        document['Default'] = parameter.written_default  # whoever asks has sent the template in which it stands
     if parameter.has_value and parameter.source is not Source.TEMPLATE:
         document['Value'] = parameter.masked()
     if parameter.immutable:

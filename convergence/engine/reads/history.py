@@ -93,7 +93,11 @@ class HistoryReads(Reading[StackReader]):
         for name in names:
             definition = wanted[name] if name in wanted else rows[name].definition
             edges += [
-                {'from': f'{lead}{name}', 'to': f'{lead}{required}'}
+                {
+                    'from': f'{lead}{name}',
+                    'to': f'{lead}{required}',
+                    **({'is_implied': True} if definition is not None and required in definition.implied else {}),
+                }
                 for required in (definition.requires if definition is not None else ())
                 if required in wanted or required in rows
             ]

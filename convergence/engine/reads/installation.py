@@ -10,6 +10,7 @@ from convergence.core.model import Json
 from convergence.db.ports import RosterPort
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.foresight import ForeseenStack
+from convergence.engine.operations.goal_rows import described
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.reads import formats
@@ -17,7 +18,7 @@ from convergence.engine.reads.formats import Document
 from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
-from convergence.resources.services import UNAVAILABLE
+from convergence.resources.services import UNAVAILABLE, unavailable
 from convergence.resources.support import Status
 from convergence.template import Compiled
 from convergence.template.functions.base import description_of
@@ -86,7 +87,7 @@ class InstallationReads:
 
     def _declared(self, compiled: Compiled, source: str | Mapping[str, Json]) -> Document:
         document: Document = {
-            'Description': formats.described(compiled),
+            'Description': described(compiled),
             'Parameters': {
                 name: formats.parameter_schema(parameter)
                 for name, parameter in compiled.parameters.items()
@@ -145,8 +146,10 @@ class InstallationReads:
 
         :raises Forbidden: the caller may not use it.
         :raises EntityNotFound: there is no such type.
+        :raises ResourceTypeUnavailable: the service that it belongs to is not there.
         """
         Permits.of(context).require(type_name)
+        self._require_service(type_name)
         described: dict[str, Any] = dict(self._registry.describe(type_name))
         described['attributes'] = {**described['attributes'], SHOW: ABOUT_SHOW}
         if not with_description:
@@ -160,11 +163,18 @@ class InstallationReads:
         :raises EntityNotFound: there is no such type.
         :raises Invalid: there is no such language.
         :raises Forbidden: the caller may not use it.
+        :raises ResourceTypeUnavailable: the service that it belongs to is not there.
         """
         Permits.of(context).require(type_name)
+        self._require_service(type_name)
         if template_type not in tuple(TemplateLanguage):
             raise errors.Invalid(f'template_type: {template_type!r} is not one of {", ".join(TemplateLanguage)}')
         return generate(type_name, self._registry.get(type_name), TemplateLanguage(template_type))
+
+    def _require_service(self, type_name: str) -> None:
+        service = self._registry.missing_service(type_name)
+        if service is not None:
+            raise errors.ResourceTypeUnavailable(unavailable(type_name, service))
 
     def list_template_versions(self, context: Caller) -> list[Document]:
         """The versions of the template language, in the order in which they came."""

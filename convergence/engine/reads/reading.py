@@ -67,7 +67,7 @@ class Reading(Generic[ReaderT]):
         if stack.template_id is None:
             return None
         try:
-            return self._goals.stored(stack, stack.template_id)[1]
+            return self._goals.compiled(stack, stack.template_id)
         except (
             errors.EntityNotFound,
             errors.StackValidationFailed,

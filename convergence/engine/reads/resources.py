@@ -28,7 +28,7 @@ from convergence.rpc.engine_api import EventQuery
 from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
 
-_BEGINNINGS = [(Action.CREATE, Status.IN_PROGRESS), (Action.UPDATE, Status.IN_PROGRESS)]
+_BEGINNINGS = [(action, Status.IN_PROGRESS) for action in (Action.CREATE, Action.ADOPT, Action.UPDATE)]
 """The states in which a resource is from when on it has other properties."""
 
 

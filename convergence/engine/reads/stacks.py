@@ -70,11 +70,11 @@ class StackReads(Reading[StackReader]):
         :param resolve_outputs: whether with the values of its outputs, and with what of it cannot be read.
         """
         stack = self._stack(context, stack_identity)
-        compiled = self._compiled(stack)
-        document = formats.stack_details(stack, compiled)
+        document = formats.stack_details(stack, self._reader.summary(stack.template_id) if stack.template_id else None)
         current = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
         document['conditions'] = [formats.condition(each) for each in conditions(stack, current)]
         if resolve_outputs and stack.deleted_at is None:
+            compiled = self._compiled(stack)
             document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])
             document.update(self._damage(stack))
         return [document]

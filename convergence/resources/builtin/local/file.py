@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -131,6 +131,11 @@ class File(ResourceType[FileProperties]):
         """Content and permissions that the file has."""
         content, mode = self._sandbox.read(_path(call))
         return Observed(properties={'content': content.decode(errors='replace'), 'mode': f'{mode:04o}'})
+
+    @override
+    def canonical(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """ "644" is no other mode than "0644"."""
+        return {**properties, 'mode': str(properties.get('mode', '')).zfill(4)}
 
     @override
     def attribute(self, call: Call[FileProperties], name: str) -> Json:

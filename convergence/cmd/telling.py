@@ -1,0 +1,66 @@
+"""What is told to those outside, and whom: put together from settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from oslo_config import cfg
+
+from convergence.config import Settings
+from convergence.db.ports import Ports
+from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.telling import TellingRows
+from convergence.db.queries.webhooks import WebhookRows
+from convergence.db.statements.outbox import Audience
+from convergence.db.statements.store import Store
+from convergence.engine.notifications.addresses import networks
+from convergence.engine.notifications.progress import ProgressReports
+from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
+from convergence.engine.notifications.sending import HttpSender
+from convergence.engine.operations.webhooks import FindsStacks, WebhookLimits, Webhooks
+from convergence.rpc.notifier import NotificationBus, is_configured
+
+
+def audience(settings: Settings, conf: cfg.ConfigOpts) -> Audience:
+    """Who may want to be told of stacks."""
+    if is_configured(conf):
+        return Audience.EVERYBODY
+    return Audience.WEBHOOKS if settings.notifications.webhooks else Audience.NOBODY
+
+
+class ToldOutside:
+    """The part of an engine that tells those outside.
+
+    :raises ConfigurationError: a network, or the address of a broker, is none.
+    """
+
+    def __init__(
+        self, settings: Settings, store: Store, ports: Ports, engine_id: str, new_id: Callable[[], str]
+    ) -> None:
+        configured = settings.notifications
+        self._new_id = new_id
+        self._rows = WebhookRows(store)
+        self._limits = WebhookLimits(configured.webhooks, configured.max_webhooks_per_project)
+        self._sender = HttpSender(configured.timeout_s, networks(configured.allowed_networks))
+        self._bus = NotificationBus.configured(cfg.CONF, settings.transport.url, settings.host)
+        progress = ProgressReports(TellingRows(store), store, ports.reader, new_id, settings.engine.progress_interval_s)
+        self._relay = Relay(
+            RelayPorts(ports.sweeps, Outbox(store), self._rows, progress, self._sender, self._bus),
+            engine_id,
+            RelayOptions(configured.interval_s, configured.threads, configured.timeout_s, configured.give_up_after_s),
+        )
+
+    def webhooks(self, stacks: FindsStacks) -> Webhooks:
+        """What callers ask to be done with webhooks."""
+        return Webhooks(self._rows, stacks, self._sender, self._limits, self._new_id, os.urandom)
+
+    def start(self) -> None:
+        """Begin to tell."""
+        self._relay.start()
+
+    def stop(self) -> None:
+        """Tell no more."""
+        self._relay.stop()
+        if self._bus is not None:
+            self._bus.close()

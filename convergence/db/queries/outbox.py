@@ -1,0 +1,78 @@
+"""The way from what is to be told to those who are told: a delivery for each webhook, and a message bus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy.engine import Connection
+
+from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.models import DELIVERY, OUTBOX, WEBHOOK
+from convergence.db.statements.load import columns
+from convergence.db.statements.store import Store
+from convergence.notices import StackNotice
+
+_COLUMNS = columns(OUTBOX, StackNotice)
+_NEXT = select(*_COLUMNS).order_by(OUTBOX.c.sequence)
+
+
+class Outbox:
+    """Reads what is to be told, in the order in which it was written, and removes what has been told."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def fan_out(self, limit: int, *, to_bus: bool) -> int:
+        """Make a delivery for each webhook of what nobody has looked at yet; how much that was.
+
+        All or nothing, and once: of two who do it at the same time one finds nothing left.
+
+        :param to_bus: whether it stays for a message bus.
+        """
+
+        def fan(connection: Connection) -> int:
+            new = _NEXT.where(OUTBOX.c.fanned.is_(False)).limit(limit).with_for_update()
+            notices = [_notice(row) for row in connection.execute(new)]
+            if not notices:
+                return 0
+            these = OUTBOX.c.sequence.in_([each.sequence for each in notices])
+            connection.execute(
+                update(OUTBOX).where(these).values(fanned=True) if to_bus else delete(OUTBOX).where(these)
+            )
+            for notice in notices:
+                wanted = [
+                    {'webhook_id': webhook_id, 'content': notice.cloud_event(), 'created_at': notice.at}
+                    for webhook_id in connection.execute(_webhooks_of(notice)).scalars()
+                ]
+                if wanted:
+                    connection.execute(insert(DELIVERY), wanted)
+            return len(notices)
+
+        return self._store.write(fan, self.fan_out)
+
+    def for_bus(self, limit: int) -> list[StackNotice]:
+        """What waits for the message bus, the oldest first."""
+        with self._store.reading() as connection:
+            found = connection.execute(_NEXT.where(OUTBOX.c.fanned.is_(True)).limit(limit))
+            return [_notice(row) for row in found]
+
+    def told(self, notices: Sequence[StackNotice]) -> None:
+        """The message bus has them."""
+        these = delete(OUTBOX).where(OUTBOX.c.sequence.in_([each.sequence for each in notices]))
+        self._store.write(lambda connection: connection.execute(these).rowcount, self.told)
+
+    def give_up(self, older_than_s: float) -> int:
+        """Remove what the message bus has not taken for long; how much that was."""
+        old = delete(OUTBOX).where(OUTBOX.c.fanned.is_(True), OUTBOX.c.at < database_now() - older_than_s)
+        return self._store.write(lambda connection: connection.execute(old).rowcount, self.give_up)
+
+
+def _notice(row: Any) -> StackNotice:
+    return StackNotice(*(None if value is UNREADABLE else value for value in row))  # type: ignore[arg-type]
+
+
+def _webhooks_of(notice: StackNotice) -> Any:
+    mine = or_(WEBHOOK.c.stack_id.is_(None), WEBHOOK.c.stack_id == notice.root_id)
+    return select(WEBHOOK.c.id).where(WEBHOOK.c.project_id == notice.project_id, mine).order_by(WEBHOOK.c.id)

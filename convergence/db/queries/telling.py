@@ -1,0 +1,71 @@
+"""Operations in progress whose progress is to be told, each at growing intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import and_, case, func, select, update
+
+from convergence.core.model import UNDER_WAY, NodeStatus
+from convergence.db.queries.nested import CURRENT_IN_PROGRESS
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.statements.store import Store
+from convergence.db.transaction import LAST
+
+GROWTH = 10.0
+"""The pause is a tenth of the time so far, if that is longer than the interval: so a day has some sixty of them."""
+
+_LAST_TOLD = func.coalesce(TRAVERSAL.c.told_at, TRAVERSAL.c.started_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """The current operation of a stack.
+
+    :param stalled_at: since when it is reported to make no progress; None: it does.
+    :param done: nodes of resources that are done, of `total`.
+    """
+
+    stack_id: str
+    traversal_id: str
+    stalled_at: float | None
+    done: int = 0
+    total: int = 0
+
+
+class TellingRows:
+    """Finds operations of which nothing was told for a while; each is handed out to one caller."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def take_due(self, interval_s: float, limit: int) -> list[Underway]:
+        """Those whose turn it is; from now on they count as told of. Nested stacks are told of with their root."""
+        pause = database_now() - _LAST_TOLD
+        due = and_(pause >= interval_s, pause >= (_LAST_TOLD - TRAVERSAL.c.started_at) / GROWTH)
+        statement = (
+            select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, TRAVERSAL.c.stalled_at)
+            .join(STACK, CURRENT_IN_PROGRESS)
+            .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status.in_(UNDER_WAY), STACK.c.parent_id.is_(None), due)
+            .order_by(_LAST_TOLD)
+            .limit(limit)
+        )
+        with self._store.reading() as connection:
+            found = [Underway(*row) for row in connection.execute(statement)]
+        taking = update(TRAVERSAL).values(told_at=database_now())
+
+        def take(traversal_id: str) -> bool:
+            mine = taking.where(TRAVERSAL.c.id == traversal_id, due)
+            return self._store.write(lambda connection: connection.execute(mine).rowcount == 1, self.take_due)
+
+        return [self._counted(each) for each in found if take(each.traversal_id)]
+
+    def _counted(self, underway: Underway) -> Underway:
+        is_done = case((SYNC_POINT.c.status == NodeStatus.DONE, 1), else_=0)
+        statement = select(func.count(), func.coalesce(func.sum(is_done), 0)).where(
+            SYNC_POINT.c.traversal_id == underway.traversal_id, SYNC_POINT.c.phase.not_in(LAST)
+        )
+        with self._store.reading() as connection:
+            total, done = connection.execute(statement).one()
+        return Underway(underway.stack_id, underway.traversal_id, underway.stalled_at, int(done), int(total))

@@ -1,0 +1,52 @@
+"""Tells how far operations are: an event of the stack, at growing intervals; a day of waiting has some sixty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from convergence.core.stall import progressed
+from convergence.db.ports import ReaderPort
+from convergence.db.queries.telling import TellingRows, Underway
+from convergence.db.scopes import StackAlone
+from convergence.db.transaction import Transactions
+from convergence.engine.reads.formats import moment
+from convergence.engine.sweeper.stall_reports import waiting_for
+
+LIMIT = 100
+"""Most operations that are told of in one turn."""
+
+
+class ProgressReports:
+    """Tells how many steps are done, what is waited for and since when, and whether nothing gets on.
+
+    :param interval_s: seconds from the beginning of an operation to the first time; None: it is never told.
+    """
+
+    def __init__(
+        self,
+        rows: TellingRows,
+        store: Transactions,
+        reader: ReaderPort,
+        new_id: Callable[[], str],
+        interval_s: float | None,
+    ) -> None:
+        self._rows = rows
+        self._store = store
+        self._reader = reader
+        self._new_id = new_id
+        self._interval_s = interval_s
+
+    def report(self) -> int:
+        """Tell of those whose turn it is; how many."""
+        if self._interval_s is None:
+            return 0
+        return sum(self._tell(each) for each in self._rows.take_due(self._interval_s, LIMIT))
+
+    def _tell(self, underway: Underway) -> bool:
+        stalled = f'; no progress since {moment(underway.stalled_at)}' if underway.stalled_at is not None else ''
+        waits = waiting_for(self._reader, underway.traversal_id)
+        text = f'Progress: {underway.done} of {underway.total} steps done, {waits}{stalled}'
+        told = self._store.transact(
+            StackAlone(underway.stack_id), lambda view: progressed(view, underway.traversal_id, text, self._new_id)
+        )
+        return told is not None and told.verdict

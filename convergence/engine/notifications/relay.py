@@ -1,0 +1,211 @@
+"""Carries what is written down in the outbox to a message bus and to webhooks. Background work of every engine.
+
+One engine at a time empties the outbox, so what is told of a stack is told in order. Webhooks are told by all engines:
+each webhook by one of them at a time, its events in order, in a thread of its own. At least once: what was sent and not
+yet forgotten when an engine died is sent again, with the same id.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from convergence.concurrency import Event, Lock, start_thread
+from convergence.db.ports import SweepsPort
+from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.webhooks import Delivery, Webhook, WebhookRows
+from convergence.engine.notifications.progress import ProgressReports
+from convergence.engine.notifications.sending import NotDelivered, Sender
+from convergence.errors import ConvergenceError, DatabaseUnavailable, MessagingUnavailable
+from convergence.notices import StackNotice
+
+LOG = logging.getLogger(__name__)
+
+DUTY = 'notifications'
+BATCH = 100
+"""Most that are carried in one transaction."""
+MOST_OF_HOST = 2
+"""Webhooks of one host that an engine tells at the same time."""
+SESSION_S = 30.0
+"""For how long one webhook is told before others have their turn."""
+
+
+class Bus(Protocol):
+    """A message bus."""
+
+    def tell(self, notice: StackNotice) -> None:
+        """Publish a notification.
+
+        :raises MessagingUnavailable: the bus has not taken it.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RelayOptions:
+    """How what happens is told.
+
+    :param interval_s: seconds between two looks.
+    :param threads: webhooks that are told at the same time.
+    :param timeout_s: how long one request may take.
+    :param give_up_after_s: age of an event at which nobody tries to tell it any more.
+    """
+
+    interval_s: float = 2.0
+    threads: int = 8
+    timeout_s: float = 10.0
+    give_up_after_s: float = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class RelayPorts:
+    """What is read, and by whom it is sent.
+
+    :param bus: None: there is none.
+    """
+
+    sweeps: SweepsPort
+    outbox: Outbox
+    webhooks: WebhookRows
+    progress: ProgressReports
+    sender: Sender
+    bus: Bus | None = None
+
+
+class Relay:
+    """Looks for what is to be told, again and again.
+
+    :param engine_id: of this process, for the election.
+    :param begin: runs what tells one webhook.
+    """
+
+    def __init__(
+        self,
+        ports: RelayPorts,
+        engine_id: str,
+        options: RelayOptions,
+        begin: Callable[[str, Callable[[], object]], None] = start_thread,
+    ) -> None:
+        self._sweeps = ports.sweeps
+        self._outbox = ports.outbox
+        self._webhooks = ports.webhooks
+        self._progress = ports.progress
+        self._sender = ports.sender
+        self._bus = ports.bus
+        self._engine_id = engine_id
+        self._options = options
+        self._begin = begin
+        self._stopping = Event()
+        self._lock = Lock()
+        self._telling: dict[str, str] = {}
+        self._bus_again_at = 0.0
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        start_thread('notifications', self._run)
+
+    def stop(self) -> None:
+        """End after what is being sent."""
+        self._stopping.set()
+
+    def turn(self) -> None:
+        """Tell what is to be told now.
+
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next turn.
+        """
+        if self._sweeps.take_duty(DUTY, self._engine_id, max(3 * self._options.interval_s, SESSION_S)):
+            self._progress.report()
+            while self._outbox.fan_out(BATCH, to_bus=self._bus is not None) == BATCH:
+                pass
+            if self._bus is not None:
+                self._to_bus(self._bus)
+        self._tell_webhooks()
+
+    # --- a message bus ----------------------------------------------------------------------------------------
+
+    def _to_bus(self, bus: Bus) -> None:
+        """Publish, in order, until the bus takes no more; it is asked again when it had time to come back."""
+        if time.monotonic() < self._bus_again_at:
+            return
+        try:
+            while notices := self._outbox.for_bus(BATCH):
+                for notice in notices:
+                    bus.tell(notice)
+                    self._outbox.told((notice,))
+        except MessagingUnavailable as error:
+            self._bus_again_at = time.monotonic() + 5 * self._options.interval_s
+            lost = self._outbox.give_up(self._options.give_up_after_s)
+            LOG.warning('Notifications wait: %s', error)
+            if lost:
+                LOG.error('%d notifications were never sent: the message bus was away for too long', lost)
+
+    # --- webhooks ---------------------------------------------------------------------------------------------
+
+    def _tell_webhooks(self) -> None:
+        for webhook in self._webhooks.due(4 * self._options.threads):
+            if not self._reserve(webhook):
+                continue
+            lease_s = SESSION_S + 3 * self._options.timeout_s
+            if self._webhooks.take(webhook.id, lease_s):
+                self._begin(f'webhook {webhook.id}', partial(self._tell_all, webhook))
+            else:
+                self._telling.pop(webhook.id, None)
+
+    def _reserve(self, webhook: Webhook) -> bool:
+        """Whether there is a thread for a webhook, and its host is not told by others already."""
+        with self._lock:
+            hosts = Counter(self._telling.values())
+            is_free = webhook.id not in self._telling and hosts[webhook.host] < MOST_OF_HOST
+            if not is_free or len(self._telling) >= self._options.threads:
+                return False
+            self._telling[webhook.id] = webhook.host
+            return True
+
+    def _tell_all(self, webhook: Webhook) -> None:
+        """Tell one webhook what waits for it, until nothing does, its time is over, or it fails."""
+        until, attempts = time.monotonic() + SESSION_S, webhook.attempts
+        try:
+            while not self._stopping.is_set() and time.monotonic() < until:
+                delivery = self._webhooks.next_delivery(webhook.id)
+                if delivery is None:
+                    break
+                if not self._tell(webhook, delivery, attempts):
+                    return
+                attempts = 0
+            self._webhooks.release(webhook.id)
+        except DatabaseUnavailable as error:
+            LOG.warning('Webhook %s is told later: %s', webhook.id, error)
+        except Exception:
+            LOG.exception('Webhook %s cannot be told', webhook.id)
+        finally:
+            self._telling.pop(webhook.id, None)
+
+    def _tell(self, webhook: Webhook, delivery: Delivery, attempts: int) -> bool:
+        """Tell of one event; whether the next may follow."""
+        try:
+            if webhook.content is None or delivery.content is None:
+                raise NotDelivered('what is stored cannot be read; its key is not among those of [secrets]')
+            self._sender.send(webhook.content['url'], webhook.content['key'], delivery.content)
+        except DatabaseUnavailable:
+            raise
+        except ConvergenceError as error:
+            lost = self._webhooks.failed(webhook, attempts + 1, str(error), self._options.give_up_after_s)
+            LOG.info('Webhook %s was not told, for the %d. time: %s', webhook.id, attempts + 1, error)
+            if lost:
+                LOG.warning('%d events were given up: webhook %s could not be told for too long', lost, webhook.id)
+            return False
+        self._webhooks.delivered(webhook.id, delivery.sequence)
+        return True
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._options.interval_s):
+            try:
+                self.turn()
+            except DatabaseUnavailable as error:
+                LOG.warning('Nothing is told outside for now: %s', error)
+            except Exception:
+                LOG.exception('Nothing is told outside for now')

@@ -1,0 +1,105 @@
+"""One request to a webhook: to the address that was checked, bounded in time and bytes, redirected nowhere."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from convergence import __version__
+from convergence.engine.notifications.addresses import Network, Resolver, checked, destination, resolved
+from convergence.errors import ConvergenceError
+from convergence.notices import signed
+
+MOST_BYTES = 4096
+"""Of an answer are read. Its status is what counts."""
+_STATUS = re.compile(rb'HTTP/1\.[01] (\d{3})\b')
+
+
+class NotDelivered(ConvergenceError):
+    """A webhook was not told, or has not said so. The text says why."""
+
+
+class Sender(Protocol):
+    """Tells a webhook."""
+
+    def send(self, url: str, key: str, event: Mapping[str, object]) -> int:
+        """Tell of one event; the status of the answer, which is a success.
+
+        :raises ConvergenceError: the address may not be reached, or there was no such answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSender:
+    """Over HTTP and HTTPS.
+
+    :param timeout_s: for the whole of a request, from connecting to the status of the answer.
+    :param allowed: networks that may be reached besides what everybody can reach.
+    """
+
+    timeout_s: float
+    allowed: Sequence[Network] = ()
+    resolve: Resolver = resolved
+    tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
+
+    def send(self, url: str, key: str, event: Mapping[str, object]) -> int:
+        """Tell of one event; the status of the answer, which is between 200 and 299.
+
+        :raises AddressRefused: the address may not be reached.
+        :raises NotDelivered: nobody is there, or the answer is another one.
+        """
+        to = destination(url)
+        until = time.monotonic() + self.timeout_s
+        address = checked(to, self.allowed, self.resolve)
+        body, headers = signed(event, key, time.time())
+        lines = {
+            'Host': to.authority,
+            'User-Agent': f'convergence/{__version__}',
+            'Content-Length': str(len(body)),
+            'Connection': 'close',
+            **headers,
+        }
+        head = (
+            f'POST {to.target} HTTP/1.1\r\n' + ''.join(f'{name}: {text}\r\n' for name, text in lines.items()) + '\r\n'
+        )
+        try:
+            with socket.create_connection((address, to.port), _left(until)) as plain:
+                if to.scheme == 'http':
+                    return self._exchange(plain, head.encode() + body, until)
+                with self.tls.wrap_socket(plain, server_hostname=to.host) as secure:
+                    return self._exchange(secure, head.encode() + body, until)
+        except TimeoutError:
+            raise NotDelivered(f'{to.authority} has not answered within {self.timeout_s:g} s') from None
+        except OSError as error:
+            raise NotDelivered(f'{to.authority} cannot be reached: {error.strerror or error}') from None
+
+    def _exchange(self, connection: socket.socket, request: bytes, until: float) -> int:
+        connection.settimeout(_left(until))
+        connection.sendall(request)
+        answer = b''
+        while b'\n' not in answer and len(answer) < MOST_BYTES:
+            connection.settimeout(_left(until))
+            piece = connection.recv(MOST_BYTES)
+            if not piece:
+                break
+            answer += piece
+        found = _STATUS.match(answer)
+        if found is None:
+            raise NotDelivered('the answer is not one of HTTP')
+        status = int(found[1])
+        if not 200 <= status < 300:
+            more = '; redirects are not followed' if 300 <= status < 400 else ''
+            raise NotDelivered(f'the answer was {status}{more}')
+        return status
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

@@ -1,0 +1,91 @@
+"""What a connection is asked beside what the store wants of it: nothing, for as long as it is in use."""
+
+import math
+from collections import Counter
+
+import pytest
+from sqlalchemy import text
+
+from convergence.db.statements.connection import connect
+from convergence.db.statements.counting import count
+from convergence.db.statements.store import Store
+from convergence.errors import DatabaseUnavailable
+
+
+@pytest.fixture(params=('sqlite', 'postgresql', 'mariadb'))
+def url(request, engines):
+    return engines(request.param).url.render_as_string(hide_password=False)
+
+
+def opened(url, idle_before_ping_s):
+    """A database with one connection, and what is sent on it from now on."""
+    database, sent = connect(url, pool_size=1, idle_before_ping_s=idle_before_ping_s), Counter()
+    count(database, lambda kind: sent.update([kind]))
+    look(database)
+    sent.clear()
+    return database, sent
+
+
+def look(database):
+    with Store(database).reading() as connection:
+        return connection.execute(text('SELECT 1')).scalar_one()
+
+
+def write(database, fails=False):
+    def act(connection):
+        connection.execute(text("UPDATE duty SET holder = NULL WHERE name = 'nobody'"))
+        if fails:
+            raise RuntimeError
+
+    Store(database).write(act, act)
+
+
+def test_a_connection_in_use_is_not_asked_whether_it_is_there_and_nothing_is_undone_that_was_not_begun(url):
+    database, sent = opened(url, math.inf)
+    for _ in range(3):
+        write(database)
+    assert sent == {'statements': 3, 'commits': 3}
+    look(database)
+    assert sent == {'statements': 4, 'commits': 3, 'rollbacks': 1}, 'what was read in a transaction that is over'
+    with pytest.raises(RuntimeError):
+        write(database, fails=True)
+    assert sent == {'statements': 5, 'commits': 3, 'rollbacks': 2}
+    database.dispose()
+
+
+@pytest.mark.parametrize('url', ['postgresql', 'mariadb'], indirect=True)
+def test_a_connection_that_was_lost_while_nobody_used_it_is_replaced_unnoticed(url):
+    database, sent = opened(url, 0.0)
+    lose(database)
+    assert look(database) == 1
+    assert sent['statements'] > 1
+    database.dispose()
+
+
+@pytest.mark.parametrize('url', ['postgresql', 'mariadb'], indirect=True)
+def test_a_connection_that_was_lost_in_use_fails_once(url):
+    database, _ = opened(url, math.inf)
+    lose(database)
+    with pytest.raises(DatabaseUnavailable):
+        look(database)
+    assert look(database) == 1
+    lose(database)
+    with pytest.raises(DatabaseUnavailable):
+        write(database)
+    write(database)
+    database.dispose()
+
+
+def lose(database):
+    """The server ends the connection that rests in the pool."""
+    with database.connect() as connection:
+        ask, end = {
+            'postgresql': ('SELECT pg_backend_pid()', 'SELECT pg_terminate_backend({})'),
+            'mariadb': ('SELECT connection_id()', 'KILL {}'),
+            'mysql': ('SELECT connection_id()', 'KILL {}'),
+        }[database.dialect.name]
+        number = connection.exec_driver_sql(ask).scalar_one()
+    other = connect(database.url.render_as_string(hide_password=False), pool_size=1)
+    with other.connect() as connection:
+        connection.exec_driver_sql(end.format(number))
+    other.dispose()

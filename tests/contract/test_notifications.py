@@ -1,0 +1,400 @@
+"""What is told outside: with the event or not at all, at least once, in order, and to nobody who holds others up."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from sqlalchemy import event as listening
+from sqlalchemy import func, select, update
+
+from convergence import errors
+from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.telling import TellingRows
+from convergence.db.queries.webhooks import WebhookRows
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK
+from convergence.db.statements.outbox import Audience
+from convergence.engine.notifications.addresses import AddressRefused, checked, destination, networks
+from convergence.engine.notifications.progress import ProgressReports
+from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
+from convergence.engine.notifications.sending import HttpSender, NotDelivered
+from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
+from convergence.notices import pause_s
+from tests.harness import Crash, Harness, things
+
+PUBLIC = '93.184.215.14'
+DESCRIPTION = 'No description'
+URL = 'https://receiver.example/told'
+
+
+class Receiver:
+    """Stands for whoever is told; fails as long as it is asked to."""
+
+    allowed = ()
+
+    def __init__(self):
+        self.told, self.failing = [], False
+
+    @staticmethod
+    def resolve(host, port):
+        return [PUBLIC]
+
+    def send(self, url, key, event):
+        if self.failing:
+            raise NotDelivered('it is away')
+        self.told.append((url, event['id'], event['type']))
+        return 204
+
+
+class Bus:
+    """A message bus that can be away."""
+
+    def __init__(self):
+        self.told, self.away = [], False
+
+    def tell(self, notice):
+        if self.away:
+            raise errors.MessagingUnavailable('away')
+        self.told.append((notice.event_type, notice.payload()['state'], notice.payload()['description']))
+
+
+class Telling:
+    """A harness whose events are told."""
+
+    def __init__(self, engine, audience=Audience.WEBHOOKS):
+        self.harness = Harness(engine)
+        self.store = self.harness.store
+        self.store._audience = audience
+        self.rows, self.receiver, self.bus = WebhookRows(self.store), Receiver(), Bus()
+        limits = WebhookLimits(most=3)
+        parts = (self.receiver, limits, self.harness.new_id, lambda count: b'k' * count)
+        self.webhooks = Webhooks(self.rows, self.harness.stacks, *parts)
+
+    def relay(self, engine_id='e1', bus=None, interval_s=None):
+        progress = ProgressReports(
+            TellingRows(self.store), self.store, self.harness.reader, self.harness.new_id, interval_s
+        )
+        ports = RelayPorts(self.harness.sweeps, Outbox(self.store), self.rows, progress, self.receiver, bus)
+        return Relay(ports, engine_id, RelayOptions(), begin=lambda name, tell: tell())
+
+    def add(self, url=URL, **more):
+        return self.webhooks.create_webhook(self.harness.context, url, **more)
+
+    def show(self, webhook):
+        return self.webhooks.show_webhook(self.harness.context, webhook['id'])
+
+    def count(self, table):
+        with self.store.reading() as connection:
+            return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+    def let_pauses_pass(self):
+        with self.store.writing() as connection:
+            connection.execute(update(WEBHOOK).values(again_at=0.0))
+            connection.commit()
+
+
+@pytest.fixture
+def telling(engine):
+    return Telling(engine)
+
+
+def types(told):
+    return [type_ for _, _, type_ in told]
+
+
+def test_a_webhook_is_told_in_order_what_happens_to_the_stacks_of_its_project(telling):
+    webhook = telling.add()
+    stack_id = telling.harness.create(things(['a', 'b']))
+    telling.harness.run()
+    assert telling.count(OUTBOX) == 2  # whatever happens to resources
+    telling.relay().turn()
+    assert types(telling.receiver.told) == ['orchestration.stack.create.start', 'orchestration.stack.create.end']
+    assert (telling.count(OUTBOX), telling.count(DELIVERY)) == (0, 0)
+    shown = telling.show(webhook)
+    assert (shown['failed_attempts'], shown['waiting'], shown['error']) == (0, 0, '')
+    assert shown['last_delivery_time']
+    assert 'key' not in shown
+    telling.harness.stacks.delete_stack(telling.harness.context, {'stack_id': stack_id})
+    telling.harness.run()
+    telling.relay().turn()
+    assert types(telling.receiver.told)[2:] == ['orchestration.stack.delete.start', 'orchestration.stack.delete.end']
+
+
+def test_a_webhook_of_one_stack_is_not_told_of_others(telling):
+    one = telling.harness.create(things(['a']), name='one')
+    telling.add(stack_identity={'stack_id': one})
+    telling.harness.create(things(['a']), name='two')
+    telling.harness.run()
+    telling.relay().turn()
+    assert types(telling.receiver.told) == ['orchestration.stack.create.end']
+
+
+def test_what_nobody_wants_is_not_written_and_where_nobody_can_want_it_is_not_asked(telling):
+    def statements(audience):
+        telling.store._audience = audience
+        seen = []
+        listening.listen(telling.harness.engine, 'before_cursor_execute', lambda *given: seen.append(given[2]))
+        telling.harness.create(things(['a', 'b']), name=f's-{audience}')
+        telling.harness.run()
+        return [each for each in seen if 'webhook' in each or 'outbox' in each]
+
+    assert statements(Audience.NOBODY) == []
+    asked = statements(Audience.WEBHOOKS)
+    assert len(asked) == 2  # one for the beginning and one for the end, however many resources there are
+    assert all(each.lstrip().startswith('SELECT') for each in asked)
+    assert telling.count(OUTBOX) == 0
+
+
+def test_an_event_and_its_place_in_the_outbox_commit_together_or_not_at_all(telling):
+    telling.add()
+    stored = telling.store.commit
+
+    def die(*given):
+        raise Crash
+
+    telling.store.commit = die
+    with pytest.raises(Crash):
+        telling.harness.create(things(['a']))
+    telling.store.commit = stored
+    assert (telling.count(OUTBOX), telling.harness.reader.stack_named('p', 's')) == (0, None)
+    stack_id = telling.harness.create(things(['a']))
+    assert (telling.count(OUTBOX), telling.harness.events(stack_id)) == (1, ['CREATE_IN_PROGRESS'])
+
+
+def test_what_an_engine_has_sent_and_not_forgotten_when_it_died_is_sent_again_with_the_same_id(telling):
+    telling.add()
+    telling.harness.create(things(['a']))
+
+    def die(*given):
+        raise Crash
+
+    kept, telling.rows.delivered = telling.rows.delivered, die
+    with pytest.raises(Crash):
+        telling.relay().turn()
+    telling.rows.delivered = kept
+    telling.relay('e1').turn()
+    assert len(telling.receiver.told) == 1  # the lease of the dead one still holds
+    telling.let_pauses_pass()
+    telling.relay('e1').turn()
+    (first, second) = telling.receiver.told
+    assert first == second
+
+
+def test_a_receiver_that_fails_is_left_alone_for_longer_each_time_and_told_when_it_is_back(telling):
+    webhook = telling.add()
+    telling.receiver.failing = True
+    telling.harness.create(things(['a']))
+    relay = telling.relay()
+    for attempt in (1, 2, 3):
+        relay.turn()
+        relay.turn()  # too early: nothing is tried
+        assert telling.show(webhook)['failed_attempts'] == attempt
+        with telling.store.reading() as connection:
+            pause = connection.execute(select(WEBHOOK.c.again_at - database_now())).scalar_one()
+        assert pause_s(attempt) - 5 < pause <= pause_s(attempt)
+        telling.let_pauses_pass()
+    assert telling.show(webhook)['error'] == 'it is away'
+    telling.receiver.failing = False
+    telling.harness.run()
+    relay.turn()
+    assert types(telling.receiver.told) == ['orchestration.stack.create.start', 'orchestration.stack.create.end']
+    assert (telling.show(webhook)['failed_attempts'], telling.show(webhook)['error']) == (0, '')
+    assert [pause_s(number) for number in (1, 2, 3, 40)] == [5.0, 10.0, 20.0, 3600.0]
+
+
+def test_what_could_not_be_told_for_too_long_is_given_up_and_the_webhook_says_so(telling):
+    webhook = telling.add()
+    telling.receiver.failing = True
+    telling.harness.create(things(['a']))
+    telling.relay().turn()
+    with telling.store.writing() as connection:
+        connection.execute(update(DELIVERY).values(created_at=0.0))
+        connection.commit()
+    telling.let_pauses_pass()
+    telling.relay().turn()
+    shown = telling.show(webhook)
+    assert (shown['given_up'], shown['waiting']) == (1, 0)
+
+
+def test_one_engine_at_a_time_empties_the_outbox_and_one_tells_a_webhook(telling):
+    webhook = telling.add()
+    telling.harness.create(things(['a']))
+    assert telling.harness.sweeps.take_duty('notifications', 'e1', 60.0)
+    telling.relay('e2').turn()
+    assert telling.count(OUTBOX) == 1
+    assert [telling.rows.take(webhook['id'], 60.0) for _ in range(2)] == [True, False]
+    telling.relay('e1').turn()
+    assert (telling.count(OUTBOX), telling.receiver.told) == (0, [])
+    telling.rows.release(webhook['id'])
+    telling.relay('e2').turn()
+    assert len(telling.receiver.told) == 1
+
+
+def test_a_bus_that_is_away_is_told_later_and_holds_up_no_webhook(engine):
+    telling = Telling(engine, Audience.EVERYBODY)
+    telling.add()
+    telling.bus.away = True
+    telling.harness.create(things(['a']))
+    telling.harness.run()
+    telling.relay(bus=telling.bus).turn()
+    assert (len(telling.receiver.told), telling.bus.told) == (2, [])
+    telling.bus.away = False
+    telling.relay(bus=telling.bus).turn()
+    assert telling.bus.told == [
+        ('orchestration.stack.create.start', 'CREATE_IN_PROGRESS', DESCRIPTION),
+        ('orchestration.stack.create.end', 'CREATE_COMPLETE', DESCRIPTION),
+    ]
+    assert len(telling.receiver.told) == 2
+
+
+def test_progress_is_told_at_growing_intervals_while_an_operation_lasts(telling):
+    telling.add()
+    stack_id = telling.harness.create(things(['a', 'b']))
+    telling.harness.deliver()
+    reports = ProgressReports(
+        TellingRows(telling.store), telling.store, telling.harness.reader, telling.harness.new_id, 60.0
+    )
+
+    def at(age_s, told_s_ago):
+        with telling.store.writing() as connection:
+            now = database_now()
+            told = None if told_s_ago is None else now - told_s_ago
+            connection.execute(update(TRAVERSAL).values(started_at=now - age_s, told_at=told))
+            connection.commit()
+        return reports.report()
+
+    assert at(30, None) == 0
+    assert at(61, None) == 1
+    assert reports.report() == 0
+    said = [each.reason for each in telling.harness.reader.events(stack_id)][-1]
+    assert said.startswith('Progress: 1 of 2 steps done, waiting for b')
+    assert (at(7200, 100), at(7200, 700)) == (0, 1)
+    telling.relay().turn()
+    assert types(telling.receiver.told).count('orchestration.stack.create.progress') == 2
+    telling.harness.run()
+    assert at(7200, 700) == 0
+
+
+def test_a_project_has_no_more_webhooks_than_it_may_and_sees_none_of_others(telling):
+    made = [telling.add() for _ in range(3)]
+    with pytest.raises(errors.RequestLimitExceeded, match='max_webhooks_per_project'):
+        telling.add()
+    stranger = type('Stranger', (), {'project_id': 'q', 'request_id': 'r'})()
+    assert telling.webhooks.list_webhooks(stranger) == []
+    for ask in (telling.webhooks.show_webhook, telling.webhooks.delete_webhook, telling.webhooks.test_webhook):
+        with pytest.raises(errors.EntityNotFound):
+            ask(stranger, made[0]['id'])
+    telling.webhooks.delete_webhook(telling.harness.context, made[0]['id'])
+    assert [each['id'] for each in telling.webhooks.list_webhooks(telling.harness.context)] == [
+        each['id'] for each in made[1:]
+    ]
+
+
+# --- addresses and requests -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'address',
+    [
+        *('127.0.0.1', '10.1.2.3', '192.168.0.1', '172.16.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0'),
+        *('224.0.0.1', '255.255.255.255', '::1', '::', 'fe80::1', 'fd00::1', 'ff02::1', '::ffff:127.0.0.1'),
+        *('64:ff9b::a9fe:a9fe', '2002:7f00:1::', 'fe80::1%eth0'),
+    ],
+)
+def test_no_address_inside_may_be_reached(address):
+    with pytest.raises(AddressRefused, match='allowed_networks'):
+        checked(destination('http://name.example/'), (), lambda host, port: [PUBLIC, address])
+
+
+def test_a_network_that_the_operator_allows_may_be_reached():
+    allowed = networks(['10.0.0.0/8'])
+    assert checked(destination('http://inside.example/'), allowed, lambda host, port: ['10.1.2.3']) == '10.1.2.3'
+    assert checked(destination('http://outside.example/'), (), lambda host, port: [PUBLIC]) == PUBLIC
+    with pytest.raises(errors.ConfigurationError, match='allowed_networks: x'):
+        networks(['x'])
+
+
+@pytest.mark.parametrize(
+    'url',
+    [
+        *(
+            'ftp://host/',
+            'file:///etc/passwd',
+            'http://',
+            'http:///x',
+            'http://a b/',
+            'http://h/\r\nX: y',
+            'http://h:0/',
+        ),
+        *(
+            'http://user:password@host/',
+            'http://host/#part',
+            'http://h:99999/',
+            'http://[::1',
+            'https://h/' + 'x' * 2048,
+        ),
+    ],
+)
+def test_what_is_no_address_of_a_webhook_is_refused(url):
+    with pytest.raises(errors.Invalid):
+        destination(url)
+
+
+@pytest.fixture
+def server():
+    """An HTTP server: what it was sent, and the status with which it answers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers['Content-Length']))
+            self.server.got.append((self.path, dict(self.headers), body))
+            self.send_response(self.server.status)
+            self.send_header('Location', 'http://127.0.0.1/elsewhere')
+            self.end_headers()
+
+        def log_message(self, *given):
+            pass
+
+    made = HTTPServer(('127.0.0.1', 0), Handler)
+    made.got, made.status = [], 204
+    thread = threading.Thread(target=made.serve_forever, kwargs={'poll_interval': 0.01})
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def test_a_request_goes_to_the_address_that_was_checked_and_can_be_verified_by_its_receiver(server):
+    asked = []
+
+    def resolve(host, port):
+        asked.append(host)
+        return ['127.0.0.1'] if len(asked) == 1 else ['127.0.0.2']
+
+    sender = HttpSender(30.0, networks(['127.0.0.1']), resolve)
+    key = 'whsec_' + base64.b64encode(b'0123456789abcdef0123456789abcdef').decode()
+    event = {'specversion': '1.0', 'id': 'E', 'data': {'state_reason': 'ü'}}
+    assert sender.send(f'http://name.example:{server.server_port}/told?x=1', key, event) == 204
+    assert asked == ['name.example']
+    ((path, headers, body),) = server.got
+    assert (path, headers['Host']) == ('/told?x=1', f'name.example:{server.server_port}')
+    assert headers['Content-Type'].startswith('application/cloudevents+json')
+    assert json.loads(body) == event
+    text = f'{headers["webhook-id"]}.{headers["webhook-timestamp"]}.'.encode() + body
+    proof = hmac.new(b'0123456789abcdef0123456789abcdef', text, hashlib.sha256).digest()
+    assert headers['webhook-signature'] == f'v1,{base64.b64encode(proof).decode()}'
+
+
+def test_redirects_are_not_followed_and_other_answers_count_as_failures(server):
+    sender = HttpSender(30.0, networks(['127.0.0.1']), lambda host, port: ['127.0.0.1'])
+    key, url = 'whsec_aGVsbG8=', f'http://name.example:{server.server_port}/'
+    for status, said in ((302, 'redirects are not followed'), (500, 'the answer was 500')):
+        server.status = status
+        with pytest.raises(NotDelivered, match=said):
+            sender.send(url, key, {'id': 'E'})
+    assert len(server.got) == 2
