@@ -6,8 +6,10 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
+Document: TypeAlias = dict[str, Any]
+"""A JSON object."""
 DEEPEST = 200
 """Maps and lists inside of each other: three times what a template may have, and far less than stops Python."""
 MOST_DIGITS = 300

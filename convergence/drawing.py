@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-Graph = Mapping[str, Any]
+GraphDocument = Mapping[str, Any]
 
 GREEN, RED, BLUE, GREY, ORANGE = '#b7e1b0', '#f2a6a0', '#a8cdf0', '#e0e0e0', '#f4cf94'
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 46, 30, 60, 20
@@ -28,7 +28,7 @@ def colour(status: str | None) -> str:
     return {'INIT': GREY, 'DELETE': ORANGE}.get(action, GREEN)
 
 
-def dot(graph: Graph) -> str:
+def dot(graph: GraphDocument) -> str:
     """For Graphviz."""
     numbers = _numbers(graph)
     lines = ['digraph stack {', '  rankdir=BT;', '  node [shape=box, style="rounded,filled", fontname="sans-serif"];']
@@ -42,7 +42,7 @@ def dot(graph: Graph) -> str:
     return '\n'.join([*lines, '}', ''])
 
 
-def mermaid(graph: Graph) -> str:
+def mermaid(graph: GraphDocument) -> str:
     """For Mermaid, which many sites draw by themselves."""
     numbers = _numbers(graph)
     lines = ['flowchart BT']
@@ -58,7 +58,7 @@ def mermaid(graph: Graph) -> str:
     return '\n'.join([*lines, ''])
 
 
-def svg(graph: Graph) -> str:
+def svg(graph: GraphDocument) -> str:
     """A picture: what is needed stands above what needs it."""
     layers = _layers(graph)
     columns = max((len(layer) for layer in layers), default=1)
@@ -87,7 +87,7 @@ def svg(graph: Graph) -> str:
     return '\n'.join([*lines, '</svg>', ''])
 
 
-FORMATS: Mapping[str, tuple[str, Callable[[Graph], str]]] = {
+FORMATS: Mapping[str, tuple[str, Callable[[GraphDocument], str]]] = {
     'dot': ('text/vnd.graphviz', dot),
     'mermaid': ('text/plain; charset=utf-8', mermaid),
     'svg': ('image/svg+xml', svg),
@@ -95,7 +95,7 @@ FORMATS: Mapping[str, tuple[str, Callable[[Graph], str]]] = {
 """Content type and drawing by the name of the format."""
 
 
-def _numbers(graph: Graph) -> dict[str, int]:
+def _numbers(graph: GraphDocument) -> dict[str, int]:
     return {node['name']: number for number, node in enumerate(graph['nodes'])}
 
 
@@ -103,7 +103,7 @@ def _quoted(text: str) -> str:
     return text.replace('\\', '\\\\').replace('"', '\\"')
 
 
-def _layers(graph: Graph) -> list[list[str]]:
+def _layers(graph: GraphDocument) -> list[list[str]]:
     """The names in rows: each below everything that it needs. A circle ends up in one row."""
     needs: dict[str, set[str]] = {node['name']: set() for node in graph['nodes']}
     for edge in graph['edges']:

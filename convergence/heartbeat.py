@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from convergence import lifetime
-from convergence.concurrency import Event, Lock, start_thread
+from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
 from convergence.db.queries.witness import Witness
@@ -79,8 +79,8 @@ class Heartbeat:
         self._on_lost = on_lost
         self._load = load
         self._own: dict[str, Json] = {}
-        self._stopping = Event()
-        self._beaten = Event()
+        self._stopping = ThreadEvent()
+        self._beaten = ThreadEvent()
         self._lock = Lock()
         self._holds_until = 0.0
         self._beaten_at = -math.inf

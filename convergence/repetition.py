@@ -15,7 +15,7 @@ from typing_extensions import override
 
 INTERVAL_S = 60.0
 
-MOST = 1000
+MOST_MESSAGES = 1000
 """So many different lines are remembered."""
 
 LIBRARIES = ('amqp', 'kombu', 'oslo.messaging', 'oslo_messaging', 'oslo.db', 'oslo_db', 'sqlalchemy', 'pymysql')
@@ -68,7 +68,7 @@ class Repetitions(logging.Filter):
         if said is not None and now - said.at < INTERVAL_S:
             said.more += 1
             return False
-        if len(self._said) > MOST:
+        if len(self._said) > MOST_MESSAGES:
             self._said = {}
         self._said[key] = _Said(now)
         if said is not None and said.more:

@@ -6,11 +6,11 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
-from typing import Any
 
 from convergence import errors
 from convergence.api.faults import HttpProblem
-from convergence.concurrency import Event, Lock
+from convergence.concurrency import Lock, ThreadEvent
+from convergence.documents import Document
 
 CONTENT_TYPE = 'text/event-stream'
 POLL_S = 1.0
@@ -18,8 +18,6 @@ SIGN_S = 10.0
 """Seconds of silence after which a comment is sent: so a client that has gone is noticed."""
 PAGE = 200
 RETRY_MS = 2000
-
-Document = dict[str, Any]
 
 
 class Followers:
@@ -32,7 +30,7 @@ class Followers:
 
     def __init__(self, most: int = 16, *, most_each: int = 8, poll_s: float = POLL_S) -> None:
         self.poll_s = poll_s
-        self.stopped = Event()
+        self.stopped = ThreadEvent()
         self._most = most
         self._most_each = most_each
         self._count = 0

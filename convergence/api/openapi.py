@@ -6,15 +6,13 @@ import json
 import re
 from functools import cache, lru_cache
 from http import HTTPStatus
-from typing import Any
 
 from convergence import __version__
 from convergence.api import queries
 from convergence.api.faults import reason
 from convergence.api.routes import ROUTES, Access, Body, Route
+from convergence.documents import Document
 from convergence.signing import SIGNATURE
-
-Document = dict[str, Any]
 
 _FLAGS = (
     'show_deleted',

@@ -22,7 +22,7 @@ from convergence.api.serving.lanes import Lanes
 from convergence.api.serving.ledger import ConnectionLedger
 from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Proxies, plain_address
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import ThreadEvent, start_thread
 from convergence.errors import ConfigurationError
 
 LOG = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class HttpServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._lanes: Lanes | None = None
-        self._ended = Event()
+        self._ended = ThreadEvent()
         self._is_ending = False
         self._refusals = _Refusals()
         self._connections: set[Connection] = set()

@@ -9,10 +9,10 @@ from convergence import errors
 from convergence.api.faults import bad_request
 from convergence.api.queries import flag, number
 
-Body = Mapping[str, Any]
+SentBody = Mapping[str, Any]
 
 
-def template(body: Body, *, required: bool = True) -> Any:
+def template(body: SentBody, *, required: bool = True) -> Any:
     """The template of a body, as text or as a map; None where there is none and none is needed.
 
     :raises HttpProblem: 400, there is none.
@@ -30,7 +30,7 @@ def template(body: Body, *, required: bool = True) -> Any:
     return None
 
 
-def arguments(body: Body) -> dict[str, Any]:
+def arguments(body: SentBody) -> dict[str, Any]:
     """What comes with a template: `params`, `files` and `environment_files`.
 
     :raises NotOffered: files are to be fetched from somewhere else.
@@ -46,7 +46,7 @@ def arguments(body: Body) -> dict[str, Any]:
     }
 
 
-def environment(body: Body) -> Any:
+def environment(body: SentBody) -> Any:
     """The environment of a body with its parameters laid over it; None where there is neither."""
     sent, parameters = body.get('environment'), body.get('parameters')
     layers = [sent] if sent else []
@@ -55,7 +55,7 @@ def environment(body: Body) -> Any:
     return layers or None
 
 
-def options(body: Body, **more: Any) -> dict[str, Any] | None:
+def options(body: SentBody, **more: Any) -> dict[str, Any] | None:
     """What comes beside a template: the `args` of an operation.
 
     :param more: further ones; None: leave it out.

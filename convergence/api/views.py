@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-Document = dict[str, Any]
+from convergence.documents import Document
 
 
 def url(base: str, identity: Mapping[str, str]) -> str:

@@ -9,15 +9,16 @@ from urllib.parse import quote
 import click
 
 from convergence.cli import targets
-from convergence.cli.client import Api, Document
+from convergence.cli.client import Api
 from convergence.cli.exits import CommandFailed
+from convergence.documents import Document
 from convergence.errors import ConvergenceError
 
-Command = TypeVar('Command', bound=Callable[..., Any])
+CommandT = TypeVar('CommandT', bound=Callable[..., Any])
 
 QUICK_S = 3.0
 """Seconds after which nothing is completed: somebody is looking at an unfinished line."""
-MOST = 1000
+MOST_COMPLETIONS = 1000
 """Stacks that are asked for."""
 
 
@@ -56,12 +57,12 @@ def _saved_by_servers(*path: str, key: str) -> Callable[[Api, click.Context], It
 
 
 def _stacks(api: Api, ctx: click.Context) -> Iterable[str]:
-    return [str(each['stack_name']) for each in api.get('stacks', repeats=1, limit=MOST)['stacks']]
+    return [str(each['stack_name']) for each in api.get('stacks', repeats=1, limit=MOST_COMPLETIONS)['stacks']]
 
 
 def _argument(
     name: str, metavar: str, names: Callable[[Api, click.Context], Iterable[str]], **more: Any
-) -> Callable[[Command], Command]:
+) -> Callable[[CommandT], CommandT]:
     return click.argument(name, metavar=metavar, shell_complete=_completed(names), **more)
 
 

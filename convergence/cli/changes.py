@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
 
-Document = Mapping[str, Any]
+from convergence.documents import Document
 
 
 class ResourceOutcome(StrEnum):

@@ -17,9 +17,8 @@ import requests
 from convergence import __version__
 from convergence.cli.exits import BadTemplate, CommandFailed, NotFound, Refused, Unreachable
 from convergence.cli.targets import Target
+from convergence.documents import Document
 from convergence.errors import Problem
-
-Document = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 5.0, 120.0
 STREAM_S = 30.0

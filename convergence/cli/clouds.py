@@ -25,7 +25,7 @@ def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
             f'{source} names a cloud of clouds.yaml; that needs openstacksdk: pip install convergence[clouds].'
         ) from None
     try:
-        with keystone.told(source):
+        with keystone.as_usage_mistakes(source):
             region: Any = OpenStackConfig().get_one(cloud=name)
             verify = region.get_requests_verify_args()[0]
             session = region.get_session()
@@ -39,7 +39,7 @@ def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
         raise Unreachable(keystone.NOT_LISTED.format(source))
 
     def token() -> str:
-        with keystone.told(source):
+        with keystone.as_usage_mistakes(source):
             return str(session.get_token() or '')
 
     return keystone.Login(endpoint, project_id, token), verify if isinstance(verify, str) else ''

@@ -5,9 +5,10 @@ from __future__ import annotations
 import queue
 from typing import Self
 
-from convergence.cli.client import Document, StackClient
+from convergence.cli.client import StackClient
 from convergence.cli.exits import CommandFailed, NotFound, Unreachable
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import ThreadEvent, start_thread
+from convergence.documents import Document
 
 POLL_S = 1.0
 PATIENCE_S = 60.0
@@ -28,7 +29,7 @@ class Feed:
         self._stack, self._marker = stack, marker
         self._poll_s, self._again_s = poll_s, again_s
         self._events: queue.SimpleQueue[Document] = queue.SimpleQueue()
-        self._ended = Event()
+        self._ended = ThreadEvent()
         self._silent_s = 0.0
 
     @property

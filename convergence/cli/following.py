@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from convergence.cli.client import Document, StackClient
+from convergence.cli.client import StackClient
 from convergence.cli.display import Display
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
 from convergence.cli.feed import Feed
 from convergence.cli.progress import BEGUN, OperationProgress, Scene
+from convergence.documents import Document
 
 TICK_S = 0.2
 LOOK_S = 3.0

@@ -42,7 +42,7 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
             f'{source} wants a token from Keystone; that needs keystoneauth1: pip install convergence[keystone].'
         ) from None
     given = {name: value for name, value in options.items() if name not in _ABOUT_US}
-    with told(source):
+    with as_usage_mistakes(source):
         kind = options.get('auth_type') or _kind(given)
         if kind.endswith('password') and not given.get('password'):
             raise UsageMistake(
@@ -62,14 +62,14 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
         raise Unreachable(NOT_LISTED.format(source))
 
     def token() -> str:
-        with told(source):
+        with as_usage_mistakes(source):
             return str(opened.get_token())
 
     return Login(endpoint, project_id, token)
 
 
 @contextmanager
-def told(source: str) -> Iterator[None]:
+def as_usage_mistakes(source: str) -> Iterator[None]:
     """Say what keystoneauth1 raises as the command line does."""
     from keystoneauth1 import exceptions
 

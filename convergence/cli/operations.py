@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from convergence.cli.client import Document, StackClient
+from convergence.cli.client import StackClient
 from convergence.cli.exits import ExitCode
 from convergence.cli.following import OperationStart, before, scene_of
 from convergence.cli.output import ResultPrinter
 from convergence.cli.waiting import conclude, short, watch
+from convergence.documents import Document
 
 ANY = '*'
 """Whatever an operation ends in is what was wanted."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from convergence.cli import targets
+from convergence.cli.arguments import CommandT
 from convergence.cli.client import Api
 from convergence.cli.exits import UsageMistake, epilog
 from convergence.cli.output import Format, ResultPrinter
-
-Command = TypeVar('Command', bound=Callable[..., Any])
 
 _CONNECTION = (
     click.option('--endpoint', metavar='URL', default='', help='The server.  [default: see docs/cli.rst]'),
@@ -39,7 +38,7 @@ _OUTPUT = (
 EPILOG = epilog()
 
 
-def connected(command: Command) -> Command:
+def connected(command: CommandT) -> CommandT:
     """Give a command the options that say which server to use; it gets an `Api` as its first argument."""
 
     @functools.wraps(command)
@@ -53,7 +52,7 @@ def connected(command: Command) -> Command:
     return _with(with_api, _CONNECTION)  # type: ignore[return-value]
 
 
-def printing(command: Command) -> Command:
+def printing(command: CommandT) -> CommandT:
     """Give a command ``--format`` and ``--column``; it gets a `ResultPrinter` as ``output``."""
 
     @functools.wraps(command)

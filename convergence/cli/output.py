@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -20,9 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from convergence.cli.exits import UsageMistake
+from convergence.documents import Document
 from convergence.escaping import escaped, has_active
 
-Document = Mapping[str, Any]
 _MOODS = {'FAILED': 'bold red', 'COMPLETE': 'green', 'IN_PROGRESS': 'yellow', 'down': 'bold red', 'up': 'green'}
 _UNLIMITED = 10_000
 

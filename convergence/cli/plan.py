@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from convergence.cli.exits import Refused, UsageMistake
+from convergence.documents import Document
 
-Document = Mapping[str, Any]
 FORMAT = 'convergence-plan/1'
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from convergence.cli import plan as plans
 from convergence.cli import plan_report
 from convergence.cli.arguments import STACK, complete_resources
-from convergence.cli.client import Api, Document, StackClient
+from convergence.cli.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.feed import Feed
 from convergence.cli.following import DELETED, OperationStart, before
@@ -26,6 +26,7 @@ from convergence.cli.plan import Plan, PlannedOperation, Saved
 from convergence.cli.progress import Scene
 from convergence.cli.submission import blaming, body_of, describing
 from convergence.cli.waiting import conclude, short, waitable, watch
+from convergence.documents import Document
 from convergence.escaping import escaped
 
 _TEMPLATE_HELP = 'The template; "-" for standard input.'

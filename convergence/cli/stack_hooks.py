@@ -9,12 +9,13 @@ from urllib.parse import unquote
 import click
 
 from convergence.cli.arguments import NESTED_DEPTH, RESOURCES, STACK
-from convergence.cli.client import Api, Document, StackClient
+from convergence.cli.client import Api, StackClient
 from convergence.cli.exits import NotFound
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 from convergence.cli.waiting import waiting_in
 from convergence.core.model import Hook
+from convergence.documents import Document
 
 COLUMNS = ('resource_name', 'hook', 'resource_type', 'resource_status', 'age_s')
 

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from convergence.cli.arguments import SNAPSHOT, STACK
-from convergence.cli.client import Api, Document, StackClient
+from convergence.cli.client import Api, StackClient
 from convergence.cli.operations import Follow, begun
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 from convergence.cli.waiting import waitable
+from convergence.documents import Document
 
 COLUMNS = ('id', 'name', 'action', 'status', 'status_reason', 'creation_time')
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Console
 
+from convergence.cli.arguments import CommandT
 from convergence.cli.exits import BadTemplate, ExitCode, Refused, UsageMistake
 from convergence.cli.template_files import Bundle, load
 from convergence.errors import ConvergenceError, Problem, StackValidationFailed
 from convergence.escaping import escaped
-from convergence.template import Identity, Require, analyse
+from convergence.template import Require, StackIdentity, analyse
 from convergence.template.limits import Limits
-
-Command = TypeVar('Command', bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
@@ -72,7 +71,7 @@ class UnreadableFiles(BadTemplate):
     exit_code = ExitCode.USAGE
 
 
-def describing(command: Command) -> Command:
+def describing(command: CommandT) -> CommandT:
     """Give a command the options that come beside a template."""
     wrapped: Any = command
     for option in reversed(_OPTIONS):
@@ -135,7 +134,7 @@ def _warn(bundle: Bundle) -> None:
     """Say what is probably not meant so: the server, which says what is wrong, accepts it."""
     try:
         warnings = analyse(
-            bundle.text, identity=Identity('', '', ''), files=bundle.files, require_parameters=Require.NONE
+            bundle.text, identity=StackIdentity('', '', ''), files=bundle.files, require_parameters=Require.NONE
         ).warnings
     except ConvergenceError:
         return

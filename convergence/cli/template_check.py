@@ -18,7 +18,7 @@ from convergence.template.merging import merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
-_IDENTITY = template.Identity('stack-id', 'stack', 'project')
+_IDENTITY = template.StackIdentity('stack-id', 'stack', 'project')
 
 
 @dataclass(frozen=True, slots=True)

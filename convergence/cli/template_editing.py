@@ -9,7 +9,7 @@ from typing import Any
 
 from convergence.cli.template_cursor import Cursor, cursor_at, declared_names
 from convergence.cli.template_index import REFERENCES, NameKind
-from convergence.cli.template_schema import Schema, language_versions, meaning, schema
+from convergence.cli.template_schema import JsonSchema, language_versions, meaning, schema
 from convergence.core.model import Json
 from convergence.resources.registry import Registry
 from convergence.template.document import Map
@@ -78,9 +78,9 @@ class Vocabulary:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        definitions: Schema = schema(registry)['$defs']
-        self._sections: Schema = definitions['hot']['properties']
-        self._keys: Mapping[NameKind, Schema] = {
+        definitions: JsonSchema = schema(registry)['$defs']
+        self._sections: JsonSchema = definitions['hot']['properties']
+        self._keys: Mapping[NameKind, JsonSchema] = {
             kind: definitions[word]['properties'] for kind, word in _SECTION_WORDS.items()
         }
         self._described: dict[str, Mapping[str, Any]] = {}
@@ -277,11 +277,11 @@ def key_at(node: Json, line: int, column: int) -> tuple[tuple[str | int, ...], b
     return None
 
 
-def _of_keys(described: Schema, kind: CandidateKind) -> list[Candidate]:
+def _of_keys(described: JsonSchema, kind: CandidateKind) -> list[Candidate]:
     return [Candidate(name, kind, '', str(about.get('description') or '')) for name, about in described.items()]
 
 
-def _of_schema(name: str, about: Schema | None) -> str:
+def _of_schema(name: str, about: JsonSchema | None) -> str:
     return f'**{name}**\n\n{about.get("description") or ""}'.strip() if about is not None else ''
 
 

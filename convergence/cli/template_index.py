@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from convergence.cli.template_files import KeyPath
 from convergence.core.model import Json
 from convergence.template.document import Items, Map, Mark, ParsedDocument
-
-KeyPath = tuple[str | int, ...]
 
 
 class NameKind(StrEnum):

@@ -16,15 +16,15 @@ from convergence.template.functions.base import Function
 from convergence.template.values import ParameterType
 from convergence.template.versions import DIALECTS, VERSIONS, Version
 
-Schema: TypeAlias = dict[str, Any]
+JsonSchema: TypeAlias = dict[str, Any]
 
 DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
-_TEXT: Schema = {'type': ['string', 'number', 'boolean', 'null']}
+_TEXT: JsonSchema = {'type': ['string', 'number', 'boolean', 'null']}
 _SCALAR_TYPES = ['string', 'number', 'boolean']
-_FUNCTION: Schema = {'$ref': '#/$defs/function'}
-_VALUE: Schema = {'$ref': '#/$defs/value'}
-_CONDITION: Schema = {'$ref': '#/$defs/condition'}
+_FUNCTION: JsonSchema = {'$ref': '#/$defs/function'}
+_VALUE: JsonSchema = {'$ref': '#/$defs/value'}
+_CONDITION: JsonSchema = {'$ref': '#/$defs/condition'}
 
 
 def language_versions() -> list[Version]:
@@ -43,7 +43,7 @@ def meaning(function: Function) -> str:
     return ' '.join(f'{sentence[:1].upper()}{sentence[1:]}' for sentence in sentences)
 
 
-def schema(registry: Registry) -> Schema:
+def schema(registry: Registry) -> JsonSchema:
     """The JSON Schema of templates of every version, with the types in `registry`."""
     return {
         '$schema': DIALECT,
@@ -78,7 +78,7 @@ def schema(registry: Registry) -> Schema:
     }
 
 
-def _hot() -> Schema:
+def _hot() -> JsonSchema:
     group = {
         'label': _TEXT,
         'description': _TEXT,
@@ -106,7 +106,7 @@ def _hot() -> Schema:
     )
 
 
-def _parameter() -> Schema:
+def _parameter() -> JsonSchema:
     constraint = {
         'description': _TEXT,
         'length': _bounds(),
@@ -140,7 +140,7 @@ def _parameter() -> Schema:
     )
 
 
-def _resource(registry: Registry) -> Schema:
+def _resource(registry: Registry) -> JsonSchema:
     made = _closed(
         {
             'type': {'anyOf': [{'enum': list(registry.names())}, {'type': 'string', 'minLength': 1}]},
@@ -179,11 +179,11 @@ def _policies() -> list[str | None]:
     return [*words, *(word.lower() for word in words), None]
 
 
-def _output() -> Schema:
+def _output() -> JsonSchema:
     return _closed({'value': _VALUE, 'description': _TEXT, 'condition': _CONDITION}, required=('value',))
 
 
-def _functions() -> Schema:
+def _functions() -> JsonSchema:
     described = {
         name: meaning(function) for version in language_versions() for name, function in version.functions.items()
     }
@@ -193,11 +193,11 @@ def _functions() -> Schema:
     return made
 
 
-def _one_of_keys(names: Iterable[str]) -> Schema:
+def _one_of_keys(names: Iterable[str]) -> JsonSchema:
     return {'type': 'object', 'minProperties': 1, 'maxProperties': 1, 'propertyNames': {'enum': sorted(names)}}
 
 
-def _cfn() -> Schema:
+def _cfn() -> JsonSchema:
     """CFN templates, by their outlines."""
     parameter = {'type': 'object', 'required': ['Type'], 'properties': {'Type': {'type': 'string'}}}
     resource = {'type': 'object', 'required': ['Type'], 'properties': {'Type': {'type': 'string'}}}
@@ -218,7 +218,7 @@ def _cfn() -> Schema:
     )
 
 
-def _type(registry: Registry, name: str) -> Schema:
+def _type(registry: Registry, name: str) -> JsonSchema:
     """The properties of a resource type. The whole may be a function, and so may each of them."""
     described: Mapping[str, Any] = registry.describe(name)
     made = _properties(described['properties'])
@@ -227,9 +227,9 @@ def _type(registry: Registry, name: str) -> Schema:
     return {'description': described.get('description') or '', 'type': ['object', 'null']} | made
 
 
-def _properties(declared: Mapping[str, Any]) -> Schema:
+def _properties(declared: Mapping[str, Any]) -> JsonSchema:
     """The keys of a map with known keys, unless it is a function."""
-    known: Schema = {'properties': {name: _property(about) for name, about in declared.items()}}
+    known: JsonSchema = {'properties': {name: _property(about) for name, about in declared.items()}}
     required = [name for name, about in declared.items() if about.get('required')]
     if required:
         known['required'] = required
@@ -237,9 +237,9 @@ def _properties(declared: Mapping[str, Any]) -> Schema:
     return {'if': _FUNCTION, 'else': known}
 
 
-def _property(about: Mapping[str, Any]) -> Schema:
+def _property(about: Mapping[str, Any]) -> JsonSchema:
     value = _typed(about)
-    made: Schema = {'anyOf': [value, _FUNCTION, {'type': 'null'}]} if value else {}
+    made: JsonSchema = {'anyOf': [value, _FUNCTION, {'type': 'null'}]} if value else {}
     if about.get('description'):
         made['description'] = about['description']
     if about.get('default') is not None:
@@ -247,7 +247,7 @@ def _property(about: Mapping[str, Any]) -> Schema:
     return made
 
 
-def _typed(about: Mapping[str, Any]) -> Schema:
+def _typed(about: Mapping[str, Any]) -> JsonSchema:
     """What a literal value of a property looks like. Numbers and booleans may be written as text."""
     kind, inner = about.get('type'), about.get('schema')
     if kind in ('integer', 'number'):
@@ -259,14 +259,14 @@ def _typed(about: Mapping[str, Any]) -> Schema:
         return {'enum': values} if values else {'type': _SCALAR_TYPES}
     if kind == 'list':
         items = inner.get('*') if isinstance(inner, Mapping) else None
-        made: Schema = {'type': 'array', 'items': _property(items) if items else {}}
+        made: JsonSchema = {'type': 'array', 'items': _property(items) if items else {}}
         return {'anyOf': [made, {'type': 'string'}]}
     if kind == 'map':
         return {'type': ['object', 'string']} | _inside(inner)
     return {}
 
 
-def _inside(inner: Any) -> Schema:
+def _inside(inner: Any) -> JsonSchema:
     if not isinstance(inner, Mapping):
         return {}
     if set(inner) == {'*'}:
@@ -274,8 +274,8 @@ def _inside(inner: Any) -> Schema:
     return _properties(inner)
 
 
-def _range(about: Mapping[str, Any]) -> Schema:
-    found: Schema = {}
+def _range(about: Mapping[str, Any]) -> JsonSchema:
+    found: JsonSchema = {}
     for constraint in about.get('constraints') or ():
         bounds = constraint.get('range') or {}
         if bounds.get('min') is not None:
@@ -292,15 +292,15 @@ def _allowed(about: Mapping[str, Any]) -> list[Any]:
     return []
 
 
-def _bounds() -> Schema:
+def _bounds() -> JsonSchema:
     return _closed({'min': _number(), 'max': _number()})
 
 
-def _number() -> Schema:
+def _number() -> JsonSchema:
     return {'type': ['number', 'string']}
 
 
-def _map_of(name: str, description: str) -> Schema:
+def _map_of(name: str, description: str) -> JsonSchema:
     return {
         'description': description,
         'type': ['object', 'null'],
@@ -308,9 +308,9 @@ def _map_of(name: str, description: str) -> Schema:
     }
 
 
-def _closed(properties: Schema, required: Iterable[str] = ()) -> Schema:
+def _closed(properties: JsonSchema, required: Iterable[str] = ()) -> JsonSchema:
     """A map with exactly these keys."""
-    made: Schema = {'type': 'object', 'properties': properties, 'additionalProperties': False}
+    made: JsonSchema = {'type': 'object', 'properties': properties, 'additionalProperties': False}
     if required:
         made['required'] = list(required)
     return made

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from convergence.cli.client import Document, StackClient
+from convergence.cli.arguments import CommandT
+from convergence.cli.client import StackClient
 from convergence.cli.display import display_for
 from convergence.cli.exits import CommandFailed, ExitCode
 from convergence.cli.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
 from convergence.cli.output import ResultPrinter, harmless, mood
 from convergence.cli.progress import Scene
+from convergence.documents import Document
 
 ALL_LEVELS = 100
 """More than stacks are ever nested."""
 
-Command = TypeVar('Command', bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option('--wait', is_flag=True, help='Follow the operation to its end.'),
@@ -33,7 +34,7 @@ _OPTIONS = (
 )
 
 
-def waitable(command: Command) -> Command:
+def waitable(command: CommandT) -> CommandT:
     """Give a command ``--wait`` and ``--wait-timeout``."""
     wrapped: Any = command
     for option in reversed(_OPTIONS):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from convergence.concurrency import Event
+from convergence.concurrency import ThreadEvent
 from convergence.config import Settings
 
 PATIENCE_S = 30.0
@@ -21,7 +21,7 @@ class ApiAddress:
 
     def __init__(self, configured: str) -> None:
         self._url: str | None = configured.rstrip('/') or None
-        self._known = Event()
+        self._known = ThreadEvent()
         self._known.set()
 
     @classmethod

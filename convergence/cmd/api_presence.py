@@ -10,7 +10,7 @@ from collections.abc import Callable
 from oslo_context.context import RequestContext
 
 from convergence import __version__
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import ThreadEvent, start_thread
 from convergence.config import Settings
 from convergence.errors import ConvergenceError
 from convergence.rpc.client import EngineClient
@@ -19,7 +19,7 @@ from convergence.rpc.transport import Transport
 LOG = logging.getLogger(__name__)
 
 
-Load = Callable[[], dict[str, int]]
+LookAtLoad = Callable[[], dict[str, int]]
 
 
 class ApiPresence:
@@ -30,14 +30,14 @@ class ApiPresence:
     :param load: how busy the process is.
     """
 
-    def __init__(self, client: EngineClient, host: str, interval_s: float, lease_s: float, load: Load) -> None:
+    def __init__(self, client: EngineClient, host: str, interval_s: float, lease_s: float, load: LookAtLoad) -> None:
         self._client = client
         self._host = host
         self._interval_s = interval_s
         self._lease_s = lease_s
         self._load = load
         self._id = str(uuid.uuid4())
-        self._stopping = Event()
+        self._stopping = ThreadEvent()
 
     def start(self) -> None:
         """Begin to tell it, in a thread of its own."""
@@ -72,7 +72,7 @@ class ApiPresence:
             LOG.debug('Not shown as alive: %s', error)
 
 
-def shown(settings: Settings, transport: Transport) -> Callable[[Load], ApiPresence]:
+def shown(settings: Settings, transport: Transport) -> Callable[[LookAtLoad], ApiPresence]:
     """Makes the presence of an API process, once it is known how to ask how busy it is."""
     engine = settings.engine
     client = EngineClient(transport)

@@ -15,6 +15,7 @@ from convergence.api.event_stream import Followers
 from convergence.api.identity import Authentication, strip_identity
 from convergence.api.policy import Policy
 from convergence.api.server import HttpServer, Serving, Tls
+from convergence.api.serving.gateway import WsgiApplication
 from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Proxies
 from convergence.cli import local_token
@@ -29,7 +30,6 @@ from convergence.signing import is_signal_path
 
 LOG = logging.getLogger(__name__)
 
-WsgiApplication = Callable[..., Any]
 
 HEALTH_STOP_S = 1.0
 """Seconds that probes in hand are given when the process is told to stop."""

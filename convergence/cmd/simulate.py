@@ -28,7 +28,7 @@ from convergence.simulator.choices import Choices
 from convergence.simulator.explore import Bound, explore
 from convergence.simulator.faults import Faults
 from convergence.simulator.programs import number_of
-from convergence.simulator.report import Form, examine, explored_text, failure_text, tell, told, totals
+from convergence.simulator.report import Form, examine, explored_text, failure_text, story_text, tell, totals
 from convergence.simulator.run import Mode, RunPlan, Verdict
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -106,7 +106,7 @@ class Simulation:
             if verdict.error:
                 self._note(path, plan, verdict, by_seed=by_seed)
             elif self._options.story is not None:
-                self._say(told(story, self._options.story))
+                self._say(story_text(story, self._options.story))
             else:
                 checks = f'; {verdict.left_out} of its checks left out' if verdict.left_out else ''
                 self._say(f'ok      {verdict.scenario}: {verdict.steps} steps{checks}')
@@ -124,7 +124,7 @@ class Simulation:
             if verdict.error:
                 self._note(path, plan, verdict, by_seed=True)
             elif self._options.story is not None:
-                self._say(told(tell(path, plan, Choices())[1], self._options.story))
+                self._say(story_text(tell(path, plan, Choices())[1], self._options.story))
             elif self._options.seeds is None:
                 self._say(f'ok      {verdict.scenario}, in order')
 

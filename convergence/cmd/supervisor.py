@@ -54,7 +54,7 @@ class Link:
         return os.getppid() != self.supervisor
 
 
-Work: TypeAlias = Callable[[Link], int]
+ChildWork: TypeAlias = Callable[[Link], int]
 """What a process does; its exit code."""
 
 
@@ -86,7 +86,7 @@ class Supervisor:
     """
 
     def __init__(
-        self, name: str, count: int, work: Work, *, reload: Callable[[], None], patience: Patience | None = None
+        self, name: str, count: int, work: ChildWork, *, reload: Callable[[], None], patience: Patience | None = None
     ) -> None:
         self._name = name
         self._work = work
@@ -205,7 +205,7 @@ class Supervisor:
                 os.kill(child.process_id, number)
 
 
-def _live(work: Work, link: Link) -> None:
+def _live(work: ChildWork, link: Link) -> None:
     """The whole life of a new process. Never returns: what the supervisor was doing is not its business."""
     code = 1
     try:

@@ -11,13 +11,21 @@ The executor is chosen once per process by `install`, before anything else is im
 
 from __future__ import annotations
 
-from convergence.concurrency.executor import Event, Executor, Lock, Semaphore, install, installed, sleep, start_thread
+from convergence.concurrency.executor import (
+    Executor,
+    Lock,
+    Semaphore,
+    ThreadEvent,
+    install,
+    installed,
+    sleep,
+    start_thread,
+)
 from convergence.concurrency.pool import Job, Pool
 from convergence.concurrency.tasks import GRACE_S, Group, GroupStopped, StopReason, Task, TaskKilled, TaskOutcome
 
 __all__ = [
     'GRACE_S',
-    'Event',
     'Executor',
     'Group',
     'GroupStopped',
@@ -29,6 +37,7 @@ __all__ = [
     'Task',
     'TaskKilled',
     'TaskOutcome',
+    'ThreadEvent',
     'install',
     'installed',
     'sleep',

@@ -62,7 +62,7 @@ def sleep(duration_s: float) -> None:
     time.sleep(duration_s)
 
 
-Event = threading.Event
+ThreadEvent = threading.Event
 """A flag that can be waited for. Made of whatever locks the executor has when it is created."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec
 
-from convergence.concurrency.executor import Event, Lock, start_thread
+from convergence.concurrency.executor import Lock, ThreadEvent, start_thread
 
 LOG = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class Job:
     call: Callable[[], object]
     finished: bool = False
     lost: bool = False
-    over: threading.Event = field(default_factory=lambda: Event())
+    over: threading.Event = field(default_factory=lambda: ThreadEvent())
     _then: Callable[[], object] | None = None
     _lock: Lock = field(default_factory=lambda: Lock())
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Any, Concatenate, ParamSpec
 
-from convergence.concurrency.executor import Event, Executor, Lock, installed, start_thread
+from convergence.concurrency.executor import Executor, Lock, ThreadEvent, installed, start_thread
 from convergence.concurrency.pool import Job, Pool
 
 LOG = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Task:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.cancelled = Event()
+        self.cancelled = ThreadEvent()
         self.reason: StopReason | None = None
         self.error: BaseException | None = None
         self.outcome = TaskOutcome.RUNNING

@@ -155,7 +155,7 @@ def _complete(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
             end,
             ending.finish,
             InsertEvents((event,)),
-            *nesting.told(stack),
+            *nesting.parent_told(stack),
         ),
     )
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from convergence.core.adoption import brings_nested, is_adopted, is_offered, refusal
 from convergence.core.creation import Made, is_going_on, is_put_off, made
-from convergence.core.leaving import described
+from convergence.core.leaving import object_of
 from convergence.core.model import Action, Change, Definition, Restriction, Status
 from convergence.core.rows import Resource
 
@@ -188,7 +188,7 @@ def unreadable(row: Resource) -> str:
     """Why nothing can be done with the object of a damaged row, and what the user can do."""
     columns = ', '.join(row.damaged)
     return (
-        f'what is stored of it cannot be read ({columns}); its object: {described(row)}. Put back the key that '
+        f'what is stored of it cannot be read ({columns}); its object: {object_of(row)}. Put back the key that '
         f'sealed it, or delete the stack and leave {row.name} (--leave {row.name}): its object then stays'
     )
 

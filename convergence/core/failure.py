@@ -38,7 +38,7 @@ class Outcome(StrEnum):
     ROLL_BACK = 'ROLL_BACK'
 
 
-def told(action: Action, name: str, reason: str) -> str:
+def stack_reason(action: Action, name: str, reason: str) -> str:
     """What is said of a stack in which a resource has failed: ``Resource CREATE failed: ValueError: resources.a: why``.
 
     The name of an exception that the reason of the resource begins with goes before the path, and a path into a nested
@@ -55,7 +55,7 @@ def told(action: Action, name: str, reason: str) -> str:
 
 def node_failed(traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float) -> list[Effect]:
     """A node of the current traversal has failed: no other may start. The first failure is the root cause."""
-    text = told(action, name, reason)
+    text = stack_reason(action, name, reason)
     return [
         EndTraversal(traversal.id, TraversalStatus.FAILED, now, text, node.phase, name),
         FailNode(node.traversal_id, node.number),
@@ -69,7 +69,7 @@ def goes_on(traversal: Traversal | None) -> bool:
 
 def noted(traversal: Traversal, action: Action, name: str, reason: str) -> Effect:
     """A node has failed, and the traversal goes on; it will have failed when everything has been visited."""
-    return NoteFailure(traversal.id, name, told(action, name, reason))
+    return NoteFailure(traversal.id, name, stack_reason(action, name, reason))
 
 
 def after(traversal: Traversal | None, name: str) -> str:
@@ -233,4 +233,4 @@ def stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Ca
     state = states.stack_state(stack, traversal.action, Status.FAILED, reason)
     event = Event.of_stack(new_id(), stack.id, traversal.action, Status.FAILED, reason, now)
     changes: StackChange = {**state, 'updated_at': now}
-    return [UpdateStack(stack.id, traversal.id, changes), InsertEvents((event,)), *nesting.told(stack)]
+    return [UpdateStack(stack.id, traversal.id, changes), InsertEvents((event,)), *nesting.parent_told(stack)]

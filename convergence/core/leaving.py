@@ -12,7 +12,7 @@ MANY = 20
 """So many of them are named in the reason of a stack; the events name all."""
 
 
-def described(row: Resource) -> str:
+def object_of(row: Resource) -> str:
     """What somebody needs to know to find the object of a row: type, physical id, token."""
     known = [row.shown_type]
     known += [f'physical id {row.physical_id}'] if row.physical_id is not None else []
@@ -27,7 +27,7 @@ def summary(left: Sequence[Resource]) -> str:
     if not left:
         return ''
     ordered = sorted(left, key=lambda row: (row.name, row.id))
-    named = ', '.join(f'{row.name} ({described(row)})' for row in ordered[:MANY])
+    named = ', '.join(f'{row.name} ({object_of(row)})' for row in ordered[:MANY])
     more = f' and {len(left) - MANY} more, see the events' if len(left) > MANY else ''
     return f'left behind: {named}{more}'
 
@@ -35,13 +35,13 @@ def summary(left: Sequence[Resource]) -> str:
 def leave(left: Sequence[Resource], now: float, new_id: Callable[[], str]) -> list[Effect]:
     """The rows go, whoever holds them, and an event tells of each. What a holder writes late is refused."""
     effects: list[Effect] = [DeleteResource(row.id, row.owner, row.fence) for row in left]
-    events = tuple(told(row, now, new_id) for row in left)
+    events = tuple(left_behind_event(row, now, new_id) for row in left)
     return [*effects, InsertEvents(events)] if events else effects
 
 
-def told(row: Resource, now: float, new_id: Callable[[], str]) -> Event:
+def left_behind_event(row: Resource, now: float, new_id: Callable[[], str]) -> Event:
     """The event that says so of one of them."""
-    reason = f'left behind, as was asked for: {described(row)}'
+    reason = f'left behind, as was asked for: {object_of(row)}'
     return Event.of_resource(new_id(), row, Action.DELETE, Status.COMPLETE, reason, now)
 
 

@@ -48,7 +48,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str | None, new_id: Ca
     """
     stack = view.stack
     if stack is not None and view.traversal is not None and claim.resource.id in view.traversal.left_rows:
-        event = leaving.told(replace(claim.resource, physical_id=physical_id), view.now, new_id)
+        event = leaving.left_behind_event(replace(claim.resource, physical_id=physical_id), view.now, new_id)
         return Decision(Tracking.LEFT, (InsertEvents((event,)),))
     if stack is None or stack.deleted_at is not None:
         return Decision(Tracking.LOST)

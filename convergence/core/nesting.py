@@ -15,7 +15,7 @@ from convergence.core.model import Status
 from convergence.core.rows import Resource, Stack
 
 
-def told(stack: Stack) -> tuple[Effect, ...]:
+def parent_told(stack: Stack) -> tuple[Effect, ...]:
     """What becomes true, besides, when a stack comes to rest."""
     return (TellParent(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from convergence.core.changes import ResourceChange, StackChange
 from convergence.core.model import BEGINNINGS, PERFORMED, Action, Status
 from convergence.core.rows import Resource, Stack
-from convergence.core.ways import ACTIONS, Answer, Operation, State, answer
+from convergence.core.ways import ACTIONS, Consequence, Operation, State, answer
 
 INIT: State = (Action.INIT, Status.COMPLETE)
 
@@ -16,9 +16,9 @@ INIT: State = (Action.INIT, Status.COMPLETE)
 def _following(action: Action, status: Status) -> frozenset[Action]:
     """What a stack may begin: whatever `convergence.core.ways` lets it; and, at rest, what is done to it as it is."""
     begun = {Action.DELETE}
-    if answer(action, status, Operation.UPDATE) in (Answer.BEGINS, Answer.SUPERSEDES):
+    if answer(action, status, Operation.UPDATE) in (Consequence.BEGINS, Consequence.SUPERSEDES):
         begun |= {Action.UPDATE, Action.RESTORE}
-    if answer(action, status, Operation.ROLLBACK) in (Answer.BEGINS, Answer.ROLLS_BACK):
+    if answer(action, status, Operation.ROLLBACK) in (Consequence.BEGINS, Consequence.ROLLS_BACK):
         begun.add(Action.ROLLBACK)
     if status is Status.IN_PROGRESS or action is Action.DELETE:
         return frozenset(begun)

@@ -1,6 +1,6 @@
 """What a stack answers to an update, a delete, a rollback and a cancel, in every state: none is without a way out.
 
-`ANSWERS` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
+`CONSEQUENCES` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Operation(StrEnum):
     CANCEL_WITHOUT_ROLLBACK = 'cancel_without_rollback'
 
 
-class Answer(StrEnum):
+class Consequence(StrEnum):
     """What follows.
 
     * `BEGINS`: the operation begins. `SUPERSEDES`: it begins, and takes over from the one in progress.
@@ -50,40 +50,40 @@ _GOES_BACK = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTO
 """The actions that a rollback takes back."""
 
 
-def _to_update(action: Action, status: Status) -> Answer:
+def _to_update(action: Action, status: Status) -> Consequence:
     if status is Status.FAILED:
-        return Answer.BEGINS
+        return Consequence.BEGINS
     if status is Status.COMPLETE:
-        return Answer.RESUME_FIRST if action is Action.SUSPEND else Answer.BEGINS
+        return Consequence.RESUME_FIRST if action is Action.SUSPEND else Consequence.BEGINS
     # Nobody deletes, suspends or adopts a stack by accident; a late update must not undo that by accident.
-    return Answer.BUSY if action in (Action.DELETE, Action.SUSPEND, Action.ADOPT) else Answer.SUPERSEDES
+    return Consequence.BUSY if action in (Action.DELETE, Action.SUSPEND, Action.ADOPT) else Consequence.SUPERSEDES
 
 
-def _to_delete(action: Action, status: Status) -> Answer:
+def _to_delete(action: Action, status: Status) -> Consequence:
     if status is not Status.IN_PROGRESS:
-        return Answer.BEGINS
-    return Answer.NOTHING if action is Action.DELETE else Answer.SUPERSEDES
+        return Consequence.BEGINS
+    return Consequence.NOTHING if action is Action.DELETE else Consequence.SUPERSEDES
 
 
-def _to_rollback(action: Action, status: Status) -> Answer:
+def _to_rollback(action: Action, status: Status) -> Consequence:
     if status is not Status.IN_PROGRESS:
         return _to_update(action, status)
     if action is Action.ROLLBACK:
-        return Answer.NOTHING
-    return Answer.ROLLS_BACK if action in _GOES_BACK else Answer.BUSY
+        return Consequence.NOTHING
+    return Consequence.ROLLS_BACK if action in _GOES_BACK else Consequence.BUSY
 
 
-def _to_cancel(action: Action, status: Status) -> Answer:
+def _to_cancel(action: Action, status: Status) -> Consequence:
     if status is not Status.IN_PROGRESS:
-        return Answer.AT_REST
+        return Consequence.AT_REST
     if action is Action.ROLLBACK:
         # Whoever asks twice to go back wants to go back.
-        return Answer.NOTHING
-    return Answer.ROLLS_BACK if action in _GOES_BACK else Answer.FAILS
+        return Consequence.NOTHING
+    return Consequence.ROLLS_BACK if action in _GOES_BACK else Consequence.FAILS
 
 
-def _to_cancel_without_rollback(action: Action, status: Status) -> Answer:
-    return Answer.FAILS if status is Status.IN_PROGRESS else Answer.AT_REST
+def _to_cancel_without_rollback(action: Action, status: Status) -> Consequence:
+    return Consequence.FAILS if status is Status.IN_PROGRESS else Consequence.AT_REST
 
 
 _RULES = {
@@ -106,20 +106,20 @@ ACTIONS = (
 """The actions of a stack."""
 
 
-def _table() -> dict[State, Mapping[Operation, Answer]]:
-    table: dict[State, Mapping[Operation, Answer]] = {
+def _table() -> dict[State, Mapping[Operation, Consequence]]:
+    table: dict[State, Mapping[Operation, Consequence]] = {
         (action, status): {operation: rule(action, status) for operation, rule in _RULES.items()}
         for action in ACTIONS
         for status in Status
     }
-    table[Action.DELETE, Status.COMPLETE] = dict.fromkeys(Operation, Answer.GONE)
+    table[Action.DELETE, Status.COMPLETE] = dict.fromkeys(Operation, Consequence.GONE)
     return table
 
 
-ANSWERS: Mapping[State, Mapping[Operation, Answer]] = _table()
+CONSEQUENCES: Mapping[State, Mapping[Operation, Consequence]] = _table()
 """By state and operation."""
 
 
-def answer(action: Action, status: Status, operation: Operation) -> Answer:
+def answer(action: Action, status: Status, operation: Operation) -> Consequence:
     """What a stack in a state answers to an operation."""
-    return ANSWERS[action, status][operation]
+    return CONSEQUENCES[action, status][operation]

@@ -21,7 +21,7 @@ from convergence.errors import ConfigurationError, CredentialsRefused, KeystoneU
 Open = Callable[..., Session]
 """Makes a session: with the plugin `auth`, or as the trustee, with further arguments of its plugin."""
 
-Failed = Callable[[CredentialsRefused | KeystoneUnavailable], Exception]
+AsFailure = Callable[[CredentialsRefused | KeystoneUnavailable], Exception]
 """Says why there is no token, as an error."""
 
 _UNSCOPED = {
@@ -114,7 +114,7 @@ class Keystone:
 
     # --- using ------------------------------------------------------------------------------------------------
 
-    def session(self, stored: StoredCredentials, failed: Failed) -> Session:
+    def session(self, stored: StoredCredentials, failed: AsFailure) -> Session:
         """A session that acts with credentials. Nothing is asked yet.
 
         :param failed: makes what is raised where the session gets no token, now or in the middle of its use.

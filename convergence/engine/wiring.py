@@ -17,7 +17,7 @@ from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.operations.rollbacks import Rollbacks
-from convergence.engine.operations.signals import MOST_BYTES, Signals
+from convergence.engine.operations.signals import MOST_BYTES, SignalOperations
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import Traversals
@@ -60,7 +60,7 @@ class EngineParts:
     actions: Actions
     snapshots: Snapshots
     abandonment: Abandonment
-    signals: Signals
+    signals: SignalOperations
     nesting: Nesting
     sweeper: Sweeper
 
@@ -97,7 +97,7 @@ def wire_engine(
         Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
-        Signals(ports, stacks, types, dispatcher, scaling, new_id, most_bytes=options.max_signal_bytes),
+        SignalOperations(ports, stacks, types, dispatcher, scaling, new_id, most_bytes=options.max_signal_bytes),
         nesting,
         Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )

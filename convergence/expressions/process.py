@@ -24,7 +24,7 @@ SCRIPT = Path(__file__).with_name('child.py')
 STEPS_PER_S = 2_500_000
 """What a second of processor time counts in the steps that a whole template may take; it is given no more than that."""
 
-MOST = 16
+MOST_PROCESSES = 16
 """Processes at a time. Whoever comes when all are busy waits for the first that is not."""
 
 IDLE = 2
@@ -62,7 +62,7 @@ class Evaluator:
     :param most: how many processes there may be at a time.
     """
 
-    def __init__(self, limits: ExpressionLimits = ExpressionLimits(), most: int = MOST) -> None:
+    def __init__(self, limits: ExpressionLimits = ExpressionLimits(), most: int = MOST_PROCESSES) -> None:
         self._limits = limits
         self._places = Semaphore(most)
         self._lock = Lock()

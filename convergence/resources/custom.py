@@ -14,7 +14,7 @@ from functools import cache
 from convergence.core.model import Json
 from convergence.resources.checks import BUILTIN
 from convergence.resources.plugins import load
-from convergence.template.constraints import Check
+from convergence.template.constraints import ValueCheck
 
 LOG = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class CustomConstraints:
     :param tolerant: those that need a service which is not there check nothing, instead of refusing every value.
     """
 
-    def __init__(self, checks: Mapping[str, Check], *, tolerant: bool = False) -> None:
+    def __init__(self, checks: Mapping[str, ValueCheck], *, tolerant: bool = False) -> None:
         self._checks = dict(sorted(checks.items()))
         self._tolerant = tolerant
 
@@ -66,7 +66,7 @@ class CustomConstraints:
         """All names, sorted."""
         return tuple(self._checks)
 
-    def get(self, name: str) -> Check | None:
+    def get(self, name: str) -> ValueCheck | None:
         """The constraint called `name`, or None.
 
         One that needs a service which is not there refuses every value and names the service: so a template that
@@ -98,7 +98,7 @@ class CustomConstraints:
         return found(value)
 
 
-def _guarded(name: str, check: Check) -> Check:
+def _guarded(name: str, check: ValueCheck) -> ValueCheck:
     """`check`, which may be somebody else's code: if it breaks, the value is refused, and the text says why."""
 
     def guarded(value: Json) -> str | None:

@@ -38,7 +38,7 @@ NAMESPACE = 'convergence.resource_manifests'
 FORMAT = 1
 """The form of manifests that is written; only this one is read."""
 
-Load: TypeAlias = Callable[[str], ResourceType[Any]]
+LoadType: TypeAlias = Callable[[str], ResourceType[Any]]
 """Imports a type, by its name in templates."""
 
 ImpliedBy: TypeAlias = Callable[[Outline, Mapping[str, Outline]], Iterable[str]]
@@ -69,7 +69,7 @@ class ManifestType(ResourceType[Any]):
     :param entry: what `entry_of` has written.
     """
 
-    def __init__(self, name: str, entry: Mapping[str, Any], load: Load) -> None:
+    def __init__(self, name: str, entry: Mapping[str, Any], load: LoadType) -> None:
         self.__doc__ = entry['description']
         self.name = name
         self._entry, self._load = entry, load
@@ -166,7 +166,7 @@ class Manifest:
     def __init__(
         self,
         document: Mapping[str, Any],
-        load: Load | None = None,
+        load: LoadType | None = None,
         implied: Mapping[str, ImpliedBy] | None = None,
         canonical: CanonicalBy | None = None,
     ) -> None:
@@ -188,7 +188,7 @@ class Manifest:
     def read(
         cls,
         file: Traversable,
-        load: Load | None = None,
+        load: LoadType | None = None,
         implied: Mapping[str, ImpliedBy] | None = None,
         canonical: CanonicalBy | None = None,
     ) -> Manifest:

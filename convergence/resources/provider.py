@@ -14,7 +14,7 @@ from convergence.resources.attributes import attr, attribute_names
 from convergence.resources.contract import Answer, Call, FinalFailure, ResourceType
 from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.shapes import Kind
-from convergence.template import BARE, Identity, Require, analyse
+from convergence.template import BARE, Require, StackIdentity, analyse
 from convergence.template.values import ParameterType
 
 TYPES: Mapping[ParameterType, Any] = {
@@ -48,7 +48,7 @@ class TemplateType(ResourceType[Any]):
         self.path = path
         compiled = analyse(
             text,
-            identity=Identity('', '', ''),
+            identity=StackIdentity('', '', ''),
             environment={'parameter_defaults': defaults} if defaults else None,
             installation=BARE,
             require_parameters=Require.NONE,

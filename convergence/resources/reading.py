@@ -7,14 +7,13 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from convergence.core.model import Path
 from convergence.resources.shapes import Kind, Shape, WrongType, coerce
 
 if TYPE_CHECKING:
     from convergence.resources.schema import Property, PropertySchema
-
-Path: TypeAlias = tuple[str | int, ...]
 
 
 class Strictness(Enum):

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-Path: TypeAlias = tuple[str, ...]
-Conflict: TypeAlias = tuple[tuple[str | int, ...], str]
+PropertyPath: TypeAlias = tuple[str, ...]
+PropertyConflict: TypeAlias = tuple[tuple[str | int, ...], str]
 """Where two names were given for one thing, and a sentence about it."""
 
 
@@ -23,10 +23,10 @@ Conflict: TypeAlias = tuple[tuple[str | int, ...], str]
 class Rename:
     """The property at the path is now called `to`, beside it in the same map."""
 
-    path: Path
+    path: PropertyPath
     to: str
 
-    def apply(self, properties: dict[str, Any]) -> Iterator[Conflict]:
+    def apply(self, properties: dict[str, Any]) -> Iterator[PropertyConflict]:
         """Rewrite the properties in place; what cannot be rewritten is told."""
         for around, place in _maps_around(properties, self.path):
             name = self.path[-1]
@@ -43,10 +43,10 @@ class Rename:
 class Append:
     """The property at the path was a single one of what is now the list `to`, beside it in the same map."""
 
-    path: Path
+    path: PropertyPath
     to: str
 
-    def apply(self, properties: dict[str, Any]) -> Iterator[Conflict]:
+    def apply(self, properties: dict[str, Any]) -> Iterator[PropertyConflict]:
         """See `Rename.apply`."""
         for around, place in _maps_around(properties, self.path):
             name = self.path[-1]
@@ -63,9 +63,9 @@ class Append:
 class Drop:
     """The property at the path means nothing any more; what is said for it is ignored."""
 
-    path: Path
+    path: PropertyPath
 
-    def apply(self, properties: dict[str, Any]) -> Iterator[Conflict]:
+    def apply(self, properties: dict[str, Any]) -> Iterator[PropertyConflict]:
         """See `Rename.apply`."""
         for around, _ in _maps_around(properties, self.path):
             del around[self.path[-1]]
@@ -80,10 +80,10 @@ class Rewrite:
         gives them back.
     """
 
-    path: Path
+    path: PropertyPath
     into: Callable[[Any], Any]
 
-    def apply(self, properties: dict[str, Any]) -> Iterator[Conflict]:
+    def apply(self, properties: dict[str, Any]) -> Iterator[PropertyConflict]:
         """See `Rename.apply`."""
         for around, _ in _maps_around(properties, self.path):
             value = around[self.path[-1]]
@@ -95,7 +95,7 @@ class Rewrite:
 Rule: TypeAlias = Rename | Append | Drop | Rewrite
 
 
-def translated(rules: Sequence[Rule], properties: Mapping[str, Any]) -> tuple[dict[str, Any], list[Conflict]]:
+def translated(rules: Sequence[Rule], properties: Mapping[str, Any]) -> tuple[dict[str, Any], list[PropertyConflict]]:
     """The properties in today's words, and what contradicts itself in them. What was given is not changed."""
     if not rules:
         return dict(properties), []
@@ -113,7 +113,7 @@ def _copied(value: Any) -> Any:
 
 
 def _maps_around(
-    value: Any, path: Path, place: tuple[str | int, ...] = ()
+    value: Any, path: PropertyPath, place: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[dict[str, Any], tuple[str | int, ...]]]:
     """The maps that have the last element of the path, each with where it stands."""
     if isinstance(value, list):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from convergence.core.model import Definition, DeletionPolicy, Json
+from convergence.core.model import Definition, DeletionPolicy, Json, Path
 from convergence.errors import EntityNotFound, Place, Problem, ResourceTypeUnavailable, StackValidationFailed
 from convergence.resources.attributes import attribute_names, has_attribute
 from convergence.resources.contract import ResourceType
@@ -18,8 +18,6 @@ from convergence.template import Compiled, references
 from convergence.template.limits import STANDARD
 from convergence.template.mappings import is_template
 from convergence.template.secrets import METADATA, PROPERTIES, within
-
-Path = tuple[str | int, ...]
 
 UNKNOWN_PROPERTY = 'Unknown Property'
 """In the message about a property that a type does not have."""

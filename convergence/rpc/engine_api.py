@@ -22,8 +22,8 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from oslo_context.context import RequestContext
 
-Document: TypeAlias = dict[str, Any]
-"""A JSON object, as the field's RPC has it."""
+from convergence.documents import Document
+
 Identity: TypeAlias = Mapping[str, Any]
 """A stack: `stack_id`, or `stack_name`; further `tenant` and `path`."""
 

@@ -23,7 +23,7 @@ from oslo_context.context import RequestContext
 from typing_extensions import override
 
 from convergence import errors, logs
-from convergence.concurrency import Event, Lock, start_thread
+from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.rpc import messages
 from convergence.rpc.client import WorkerClient
 from convergence.rpc.messages import Cancel, CheckResource, Settle
@@ -112,7 +112,7 @@ class RpcServer:
         """After `stop`: wait for the work to end. False when it had not within `timeout_s` seconds."""
         if not self._started:
             return True
-        ended = Event()
+        ended = ThreadEvent()
 
         def close() -> None:
             try:

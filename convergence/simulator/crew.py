@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from convergence.concurrency import Event, Lock, start_thread
+from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.ports import Ports
 from convergence.db.statements.connection import Database
@@ -78,7 +78,7 @@ class Crew:
         self._database = database
         self._order = order
         self._registry = registry(self.reality)
-        self._over = Event()
+        self._over = ThreadEvent()
         self._lock = Lock()
         self._active = 0
         self._begun = 0

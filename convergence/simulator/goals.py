@@ -16,7 +16,7 @@ from convergence.engine.operations.submission import Submission
 
 @lru_cache(maxsize=1024)
 def _compiled(source: str, environment: str) -> template.Compiled:
-    identity = template.Identity('stack', 'stack', 'simulated')
+    identity = template.StackIdentity('stack', 'stack', 'simulated')
     return template.compile(json.loads(source), identity=identity, environment=json.loads(environment))
 
 

@@ -102,11 +102,11 @@ def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
         lines += ['  program (a file with this text is a scenario):', '']
         lines += [f'    {line}' for line in failure.program.splitlines()]
     for form in forms:
-        lines += ['', *(f'  {line}' for line in told(failure.story, form).splitlines())]
+        lines += ['', *(f'  {line}' for line in story_text(failure.story, form).splitlines())]
     return '\n'.join(lines)
 
 
-def told(story: Story, form: Form) -> str:
+def story_text(story: Story, form: Form) -> str:
     """A story in one of its forms."""
     return story.text() if form is Form.TEXT else story.mermaid()
 

@@ -36,7 +36,7 @@ from convergence.simulator.storage import Storage
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
-Row = TypeVar('Row')
+RowT = TypeVar('RowT')
 
 
 class Copies:
@@ -211,12 +211,12 @@ class PausingReader(StackReader):
     _store: SqliteStore
 
     @override
-    def _one(self, kind: Callable[..., Row], statement: Any) -> Row | None:
+    def _one(self, kind: Callable[..., RowT], statement: Any) -> RowT | None:
         self._store.pause('read')
         return super()._one(kind, statement)
 
     @override
-    def _many(self, kind: Callable[..., Row], statement: Any) -> list[Row]:
+    def _many(self, kind: Callable[..., RowT], statement: Any) -> list[RowT]:
         self._store.pause('read')
         return super()._many(kind, statement)
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from typing_extensions import override
 
-from convergence.engine.sweeper.tasks import Found, SweepTasks
+from convergence.engine.sweeper.tasks import FoundT, SweepTasks
 from convergence.errors import Conflict
 
 
@@ -19,7 +19,7 @@ class CandidTasks(SweepTasks):
         return task()
 
     @override
-    def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
+    def _each(self, name: str, find: Callable[[int], Sequence[FoundT]], attend: Callable[[FoundT], object]) -> int:
         found = find(self._options.limit)
         for each in found:
             with suppress(Conflict):

@@ -13,19 +13,19 @@ from convergence.template.functions.base import EvaluationFailed, UnresolvedRefe
 from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Limits
 from convergence.template.outputs import OutputDefinition
-from convergence.template.parameters import Identity, Parameter
+from convergence.template.parameters import Parameter, StackIdentity
 
 __all__ = [
     'BARE',
     'UNKNOWN',
     'Compiled',
     'EvaluationFailed',
-    'Identity',
     'Installation',
     'Limits',
     'OutputDefinition',
     'Parameter',
     'Require',
+    'StackIdentity',
     'UnresolvedReference',
     'analyse',
     'compile',

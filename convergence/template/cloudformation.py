@@ -60,7 +60,7 @@ _ENTRIES = {'parameters': _PARAMETER, 'resources': _RESOURCE, 'outputs': _OUTPUT
 _WRITTEN_SECTIONS = {new: old for old, new in _SECTIONS.items()}
 _WRITTEN_ENTRIES = {section: {new: old for old, new in names.items()} for section, names in _ENTRIES.items()}
 
-Path = Sequence[str | int]
+Keys = Sequence[str | int]
 
 
 def translated(document: ParsedDocument, version: Version) -> ParsedDocument:
@@ -71,7 +71,7 @@ def translated(document: ParsedDocument, version: Version) -> ParsedDocument:
     return _Translation(document, version).run()
 
 
-def written(path: Path) -> Path:
+def written(path: Keys) -> Keys:
     """A path of the translated document as the author wrote it."""
     result = list(path)
     if not result:
@@ -125,7 +125,7 @@ class _Translation:
             _move(content, name, entries, name, new)
         return entries
 
-    def _entry(self, body: dict[str, Json], names: Mapping[str, str], path: Path) -> dict[str, Json]:
+    def _entry(self, body: dict[str, Json], names: Mapping[str, str], path: Keys) -> dict[str, Json]:
         result = _like(body)
         for key, value in body.items():
             if key == 'Condition' and not self._version.conditions:
@@ -139,7 +139,7 @@ class _Translation:
                 _move(body, key, result, names[key], value)
         return result
 
-    def _parameter(self, body: dict[str, Json], path: Path) -> dict[str, Json]:
+    def _parameter(self, body: dict[str, Json], path: Keys) -> dict[str, Json]:
         result = _like(body)
         constraints: dict[str, Any] = {}
         marks: dict[str, Mark] = {}
@@ -168,7 +168,7 @@ class _Translation:
                 result.marks['constraints'] = (items.marks[0], items.marks[0])
         return result
 
-    def _type(self, type_: Json, path: Path) -> str:
+    def _type(self, type_: Json, path: Keys) -> str:
         if isinstance(type_, str) and type_ in _TYPES:
             return _TYPES[type_]
         hint = self._document.problems.suggestion(type_, _TYPES) if isinstance(type_, str) else ''
@@ -176,7 +176,7 @@ class _Translation:
         self._document.problem(message, (*path, 'Type'))
         return 'string'
 
-    def _refuse_key(self, key: str, path: Path, known: Mapping[str, str] | Sequence[str]) -> None:
+    def _refuse_key(self, key: str, path: Keys, known: Mapping[str, str] | Sequence[str]) -> None:
         what = {'Parameters': 'a parameter', 'Resources': 'a resource', 'Outputs': 'an output'}[str(path[0])]
         hint = self._document.problems.suggestion(key, known)
         message = f'"{key}" is not a valid keyword inside {what} definition.{hint}'

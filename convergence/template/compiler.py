@@ -21,7 +21,7 @@ from convergence.template.limits import Budget, exceeded
 from convergence.template.lookalikes import Lookalikes
 from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
-from convergence.template.parameters import Identity, Parameter
+from convergence.template.parameters import Parameter, StackIdentity
 from convergence.template.problems import Problems
 from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.sources import Copier, read
@@ -77,7 +77,7 @@ class Compiled:
 def compile(
     source: str | Mapping[str, Any],
     *,
-    identity: Identity,
+    identity: StackIdentity,
     environment: str | Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
     parameters: Mapping[str, Json] | None = None,
@@ -111,7 +111,7 @@ def compile(
 def analyse(
     source: str | Mapping[str, Any],
     *,
-    identity: Identity,
+    identity: StackIdentity,
     environment: str | Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
     parameters: Mapping[str, Json] | None = None,
@@ -155,7 +155,7 @@ class _Compilation:
         self,
         document: ParsedDocument,
         budget: Budget,
-        identity: Identity,
+        identity: StackIdentity,
         installation: Installation,
         facade: Mapping[str, Json],
     ) -> None:

@@ -20,14 +20,14 @@ from convergence.template.patterns import Pattern
 SHOWN = 100
 """Characters of a value that an error repeats."""
 
-Check: TypeAlias = Callable[[Json], str | None]
+ValueCheck: TypeAlias = Callable[[Json], str | None]
 """What a custom constraint does: what is wrong with a value, as a sentence that does not repeat it, or None."""
 
 
 class ConstraintChecks(Protocol):
     """The custom constraints that there are, by name."""
 
-    def get(self, name: str) -> Check | None:
+    def get(self, name: str) -> ValueCheck | None:
         """The constraint called `name`; None if there is none."""
 
     def names(self) -> Iterable[str]:
@@ -301,7 +301,7 @@ class CustomConstraint(Constraint):
 
     name: str
     description: str = ''
-    check_value: Check | None = field(default=None, repr=False, compare=False)
+    check_value: ValueCheck | None = field(default=None, repr=False, compare=False)
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-MOST = 5
+MOST_CYCLES = 5
 """Circles told at once; breaking one often breaks others."""
 
 
@@ -20,9 +20,9 @@ def cycles(requires: Mapping[str, Sequence[str]]) -> list[list[str]]:
     for start in requires:
         if start not in finished:
             found += _from(start, requires, finished)
-        if len(found) >= MOST:
+        if len(found) >= MOST_CYCLES:
             break
-    return found[:MOST]
+    return found[:MOST_CYCLES]
 
 
 def _from(start: str, requires: Mapping[str, Sequence[str]], finished: set[str]) -> list[list[str]]:
@@ -39,7 +39,7 @@ def _from(start: str, requires: Mapping[str, Sequence[str]], finished: set[str])
             del positions[done]
             finished.add(done)
         elif name in positions:
-            if len(found) < MOST:
+            if len(found) < MOST_CYCLES:
                 found.append([*path[positions[name] :], name])
         elif name not in finished:
             positions[name] = len(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from convergence.core.model import Json
+from convergence.core.model import Json, Path
 from convergence.errors import InvalidTemplateSection
 from convergence.template.constraints import (
     KINDS,
@@ -26,8 +26,6 @@ from convergence.template.versions import MODULO_SINCE, TAGS_SINCE, Version
 
 PARAMETER_KEYS = ('type', 'label', 'description', 'default', 'hidden', 'immutable', 'constraints', 'tags')
 _GROUPPARAMETER_KEYS = ('label', 'description', 'parameters')
-
-Path = tuple[str | int, ...]
 
 
 class Wrong(ValueError):

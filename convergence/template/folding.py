@@ -19,7 +19,7 @@ from convergence.template.functions.base import (
 )
 from convergence.template.lookalikes import Lookalikes
 
-Condition = Callable[[Json, Path, Compiling], Json]
+ReadCondition = Callable[[Json, Path, Compiling], Json]
 """See `convergence.template.functions.base.Folding.condition`."""
 
 
@@ -35,7 +35,7 @@ class Folder:
         self,
         document: ParsedDocument,
         functions: Mapping[str, Function],
-        condition: Condition,
+        condition: ReadCondition,
         lookalikes: Lookalikes,
     ) -> None:
         self._document = document

@@ -49,25 +49,25 @@ _INSTEAD = {
 }
 """What to write in the other dialect, or in later versions."""
 
-Shape = Callable[[Json], bool]
+HasShape = Callable[[Json], bool]
 
 
 def _texts(argument: Json) -> bool:
     return isinstance(argument, str)
 
 
-def _items(least: int, most: int | None = None) -> Shape:
+def _items(least: int, most: int | None = None) -> HasShape:
     """A list of so many items."""
     return lambda argument: isinstance(argument, list) and least <= len(argument) <= (most or len(argument))
 
 
-def _keys(*required: str) -> Shape:
+def _keys(*required: str) -> HasShape:
     """A map with at least these keys."""
     return lambda argument: isinstance(argument, dict) and all(key in argument for key in required)
 
 
 _REPLACEMENT = _keys('template', 'params')
-SHAPES: Mapping[str, Shape] = {
+SHAPES: Mapping[str, HasShape] = {
     'get_param': lambda argument: isinstance(argument, str) or _items(1)(argument),
     'get_resource': _texts,
     'get_attr': _items(1),

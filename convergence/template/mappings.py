@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from convergence.core.model import Hook, Json, Restriction
+from convergence.core.model import Hook, Json, Path, Restriction
 from convergence.errors import InvalidBreakPointHook
 from convergence.template.document import ParsedDocument
-
-Path = tuple[str | int, ...]
 
 SECTION = 'resource_registry'
 TEMPLATE_ENDINGS = ('.yaml', '.template')

@@ -68,7 +68,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class StackIdentity:
     """Whose template it is; gives the pseudo parameters."""
 
     stack_id: str

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.template.excerpts import Excerpts
 
-MOST = 100
+MOST_PROBLEMS = 100
 """Problems told at once. Nobody reads more, and a hostile document could have a million."""
 
 SUGGESTIONS = 20
@@ -75,13 +75,15 @@ class Problems:
         message, hint = _without_hint(problem.message)
         told = dataclasses.replace(problem, message=_shortened(message), hint=problem.hint or hint)
         self._found.append((kind, told))
-        if len(self._found) >= MOST:
-            self._found.append((kind, Problem(f'There are more than {MOST} problems; the others are not shown.')))
+        if len(self._found) >= MOST_PROBLEMS:
+            self._found.append(
+                (kind, Problem(f'There are more than {MOST_PROBLEMS} problems; the others are not shown.'))
+            )
             self.raise_any()
 
     def warn(self, message: str, place: Place | None = None, kind: str = WARNING) -> None:
         """Remember what makes no error, but is probably not meant so. Once there are many, more are left out."""
-        if len(self._warnings) < MOST:
+        if len(self._warnings) < MOST_PROBLEMS:
             message, hint = _without_hint(message)
             self._warnings.append(Problem(_shortened(message), place, kind=kind, hint=hint))
 

@@ -25,7 +25,7 @@ METADATA = 'metadata'
 MOST_PATHS = 200
 """Where more than that many values of one section are hidden, the whole section is."""
 
-Asked = Callable[[str, str | None], bool]
+IsAsked = Callable[[str, str | None], bool]
 """Whether an attribute of a resource, '' for all of them and None for its reference id, is not to be shown."""
 
 
@@ -144,13 +144,13 @@ def _tells(definition: Definition, attribute: str | None, paths: Iterable[Path],
     return bool(below) and discretion.tells(definition.type, attribute, below)
 
 
-def _places(definition: Definition, asked: Asked) -> Iterator[Path]:
+def _places(definition: Definition, asked: IsAsked) -> Iterator[Path]:
     for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
         for path in reading(encoded, asked):
             yield (section, *path)
 
 
-def reading(encoded: Json, asked: Asked, path: Path = ()) -> Iterator[Path]:
+def reading(encoded: Json, asked: IsAsked, path: Path = ()) -> Iterator[Path]:
     """The places in an encoded value of calls that read what is not to be shown of other resources.
 
     :param path: where the value stands; the paths begin with it.

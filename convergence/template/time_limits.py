@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from convergence.core.model import Action, Json, RetryPolicy
+from convergence.core.model import Action, Json, Path, RetryPolicy
 from convergence.template.document import ParsedDocument
 from convergence.template.encoding import entries_of
 
@@ -20,8 +20,6 @@ KEY = 'convergence'
 ACTIONS = {'create': Action.CREATE, 'update': Action.UPDATE, 'delete': Action.DELETE}
 LONGEST_S = 365 * 86400.0
 MOST_ATTEMPTS = 1000
-
-Path = tuple[str | int, ...]
 
 
 def read_time_limits_and_retry(

@@ -11,7 +11,7 @@ from convergence.credentials.model import Credentials, StoredCredentials
 from convergence.errors import ConfigurationError, ConvergenceError, CredentialsRefused
 from convergence.resources.contract import FinalFailure, OutcomeUnknown, TransientFailure
 
-MOST = 500
+MOST_SESSIONS = 500
 """Sessions that a worker keeps; of more, those that were not used for longest go."""
 NO_KEYSTONE = (
     'This deployment runs without Keystone, or gives stacks no credentials, so nothing can be done for a user after '
@@ -99,7 +99,7 @@ class CredentialsOfStacks:
         with self._lock:
             # Another thread may have been quicker; one session of the two is as good as the other.
             self._kept[credentials_id] = made
-            while len(self._kept) > MOST:
+            while len(self._kept) > MOST_SESSIONS:
                 self._kept.popitem(last=False)
         return made
 

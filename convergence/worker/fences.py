@@ -12,7 +12,7 @@ from collections import OrderedDict
 from convergence.concurrency import Lock
 from convergence.core.rows import Resource
 
-MOST = 10_000
+MOST_FENCES = 10_000
 """Of so many rows the last fence is remembered: far more than threads of one process can ever hold."""
 
 
@@ -28,6 +28,6 @@ class Fences:
         with self._lock:
             fence = max(row.fence, self._last.pop(row.id, 0)) + 1
             self._last[row.id] = fence
-            if len(self._last) > MOST:
+            if len(self._last) > MOST_FENCES:
                 self._last.popitem(last=False)
         return fence

@@ -47,7 +47,7 @@ class Occupancy:
         return max(0, self.threads - self.busy - self.waiting)
 
 
-Work: TypeAlias = Callable[[Task], object]
+CheckWork: TypeAlias = Callable[[Task], object]
 """What a thread does for a check."""
 
 
@@ -74,7 +74,7 @@ class ThreadGroups:
         self._clock = clock
         self._lock = Lock()
         self._groups: dict[str, tuple[Group, int]] = {}
-        self._waiting: dict[str, deque[tuple[Check, Work]]] = {}
+        self._waiting: dict[str, deque[tuple[Check, CheckWork]]] = {}
         self._left_behind: set[Task] = set()
         self._running = 0
         self._headway_at = clock()
@@ -115,7 +115,7 @@ class ThreadGroups:
                 traversal_id not in self._waiting and self._may_exceed(traversal_id)
             )
 
-    def submit(self, check: Check, work: Work) -> bool:
+    def submit(self, check: Check, work: CheckWork) -> bool:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
 
         :returns: False after `close`: nothing begins any more.
@@ -197,7 +197,7 @@ class ThreadGroups:
         self._waiting.clear()
         return taken
 
-    def _next(self) -> tuple[Check, Work] | None:
+    def _next(self) -> tuple[Check, CheckWork] | None:
         """The check that begins now: of the traversal with the fewest threads, in turn among equals."""
         has_room = self._running < self._threads
         entitled = [traversal_id for traversal_id in self._waiting if has_room or self._may_exceed(traversal_id)]
@@ -221,7 +221,7 @@ class ThreadGroups:
             self._left_behind.add(task)
         self._left(task)
 
-    def _spawn(self, group: Group, check: Check, work: Work) -> None:
+    def _spawn(self, group: Group, check: Check, work: CheckWork) -> None:
         try:
             task = group.spawn(work)
         except GroupStopped:

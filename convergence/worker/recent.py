@@ -28,7 +28,7 @@ from convergence.worker.results import LAGS_AT_MOST_S
 
 LOG = logging.getLogger(__name__)
 
-MOST = 2000
+MOST_ACTIONS = 2000
 """How many results are remembered, the newest."""
 SLACK_S = 60.0
 """An action may have begun so long before the time whose commits are lost."""
@@ -104,7 +104,7 @@ class Recent:
         self._new_id = new_id
         self._row = row
         self._clock = clock
-        self._done: deque[FinishedAction] = deque(maxlen=MOST)
+        self._done: deque[FinishedAction] = deque(maxlen=MOST_ACTIONS)
         self._lost: deque[LostAction] = deque()
         self._older_since: float | None = None
 

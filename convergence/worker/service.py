@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from convergence import logs
-from convergence.concurrency import Event, Task, sleep
+from convergence.concurrency import Task, ThreadEvent, sleep
 from convergence.core.claim import Worker
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import DISPATCH_WINDOW
@@ -119,8 +119,8 @@ class WorkerService:
             Fences().next,
         )
         self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
-        self._stopping = Event()
-        self._leaving = Event()
+        self._stopping = ThreadEvent()
+        self._leaving = ThreadEvent()
         self._refused: deque[Check] = deque()
         self._groups = timing.groups(options.threads, self._left)
         self._cancelled: deque[str] = deque(maxlen=1000)
@@ -250,7 +250,7 @@ class WorkerService:
         """
         ends = time.monotonic() + timeout_s
         while self._is_busy() and time.monotonic() < ends:
-            Event().wait(0.05)
+            ThreadEvent().wait(0.05)
         for unsaved in self._checks.unsaved():
             LOG.error('This worker had to end before it could store a result; look after the object: %s', unsaved)
         return not self._is_busy()

@@ -24,7 +24,7 @@ from convergence.worker.storable import text_of
 
 LOG = logging.getLogger(__name__)
 
-MOST = 10
+MOST_AT_ONCE = 10
 """What is taken at a time."""
 
 
@@ -51,7 +51,7 @@ class SnapshotRemoval:
         """Do it once."""
         if self._groups.is_closed or not self._groups.occupancy().idle:
             return
-        for item in self._rows.take_unwanted(min(MOST, self._groups.occupancy().idle)):
+        for item in self._rows.take_unwanted(min(MOST_AT_ONCE, self._groups.occupancy().idle)):
             self._groups.submit(Check('', NO_NODE), partial(self._delete, item))
         self._rows.remove_empty()
 

@@ -15,7 +15,7 @@ from convergence.worker.storable import text_of
 
 LOG = logging.getLogger(__name__)
 
-MOST = 1000
+MOST_TEXTS = 1000
 """So many places are remembered."""
 
 _shown: set[tuple[str, str, str]] = set()
@@ -42,7 +42,7 @@ def _is_new(claim: Claim, error: BaseException) -> bool:
     key = (claim.resource.type, type(error).__name__, place)
     if key in _shown:
         return False
-    if len(_shown) >= MOST:
+    if len(_shown) >= MOST_TEXTS:
         _shown.clear()
     _shown.add(key)
     return True

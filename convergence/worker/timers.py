@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable
 
-from convergence.concurrency import Event, Lock, start_thread
+from convergence.concurrency import Lock, ThreadEvent, start_thread
 
 
 class Timers:
@@ -20,7 +20,7 @@ class Timers:
         self._fire = fire
         self._limit = limit
         self._lock = Lock()
-        self._changed = Event()
+        self._changed = ThreadEvent()
         self._order = itertools.count()
         self._due: list[tuple[float, int, str, int]] = []
         self._stopped = False

@@ -56,6 +56,32 @@ def owners() -> dict[str, list[str]]:
     return found
 
 
+def aliases() -> dict[str, list[str]]:
+    """The modules that define each public name of a type; type variables are no more than letters."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for source in sources():
+        if source.path.is_relative_to(PACKAGE):
+            for node in source.tree.body:
+                match node:
+                    case ast.Assign(targets=[ast.Name(name)], value=value) if 'TypeVar' not in ast.unparse(value):
+                        pass
+                    case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name('TypeAlias')):
+                        pass
+                    case _:
+                        continue
+                if name[0].isupper() and not name.isupper():
+                    found[name].append(source.module)
+    return found
+
+
+def test_a_name_of_a_type_is_that_of_no_class_and_has_one_owner():
+    classes = owners()
+    named = aliases()
+    assert len(named) > 20
+    assert {name: [*modules, *classes[name]] for name, modules in named.items() if name in classes} == {}
+    assert {name: modules for name, modules in named.items() if len(modules) > 1} == {}
+
+
 def test_no_class_name_has_two_owners():
     shared = {name: modules for name, modules in owners().items() if len(modules) > 1}
     assert {name: modules for name, modules in shared.items() if name not in TWO_OWNERS} == {}

@@ -22,7 +22,7 @@ def accept(size: int) -> dict[str, float]:
     """Seconds that each part takes for a template of the shape `layers`, none of which touches a database."""
     source, registry = shapes.template('layers', size), Registry.builtin()
     seconds: dict[str, float] = {}
-    identity = template.Identity('stack', 'large', 'bench')
+    identity = template.StackIdentity('stack', 'large', 'bench')
     limits = template.Limits(max_bytes=TEMPLATE_LIMIT_BYTES, max_resources=size)
     with _timed(seconds, 'compile (read YAML, resolve, order)'):
         compiled = template.compile(source, identity=identity, installation=template.Installation(limits))

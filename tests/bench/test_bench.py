@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def requirements(shape, size):
-    goal = template.compile(template_of(shape, size), identity=template.Identity('', '', '')).goal
+    goal = template.compile(template_of(shape, size), identity=template.StackIdentity('', '', '')).goal
     return {name: set(one.requires) for name, one in goal.definitions.items()}
 
 

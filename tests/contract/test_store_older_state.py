@@ -225,7 +225,7 @@ def test_what_a_sweep_or_a_beat_writes_is_repeated_after_a_conflict(
 
 def test_a_process_is_registered_once_although_two_messages_say_so_at_once(server_engine: Any) -> None:
     """Both find no row; the one that comes second must not fail with the words of a driver."""
-    ready, ended = concurrency.Event(), concurrency.Event()
+    ready, ended = concurrency.ThreadEvent(), concurrency.ThreadEvent()
     first = Roster(Store(server_engine))
     problems: list[BaseException] = []
 

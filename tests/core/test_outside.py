@@ -156,4 +156,4 @@ def test_what_is_left_behind_is_told_so_that_it_can_be_found():
     assert leaving.summary([]) == ''
     assert leaving.summary([MADE] * (leaving.MANY + 2)).endswith('and 2 more, see the events')
     assert leaving.unknown(['r', 'nobody'], [MADE]) == ['nobody']
-    assert 'never created' in leaving.described(replace(FRESH, definition=None))
+    assert 'never created' in leaving.object_of(replace(FRESH, definition=None))

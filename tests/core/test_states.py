@@ -17,8 +17,8 @@ from convergence.core.failure import (
     fail_stack,
     node_failed,
     outcome,
+    stack_reason,
     timed_out,
-    told,
 )
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Node
@@ -385,4 +385,4 @@ def test_a_digest_does_not_tell_apart_what_is_not_used():
     ],
 )
 def test_the_reason_of_a_stack_names_the_class_and_then_the_path_down_to_what_failed(reason, said):
-    assert told(Action.CREATE, 'a', reason) == f'Resource CREATE failed: {said}'
+    assert stack_reason(Action.CREATE, 'a', reason) == f'Resource CREATE failed: {said}'

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from convergence import errors
 from convergence.db.queries.roster import Roster
 from convergence.db.statements import connection
-from convergence.db.statements.failures import told
+from convergence.db.statements.failures import translated_errors
 from convergence.db.statements.store import Store
 from tests.harness import database
 
@@ -68,5 +68,8 @@ def test_a_file_that_somebody_else_has_locked_is_waited_for(tmp_path: Path, monk
 
 def test_what_sqlite_says_of_a_full_disk_is_explained() -> None:
     """Its text for a disk without room may be the one for a disk that is broken."""
-    with pytest.raises(errors.DatabaseUnavailable, match=r'disk I/O error\. The disk may be full, or broken'), told():
+    with (
+        pytest.raises(errors.DatabaseUnavailable, match=r'disk I/O error\. The disk may be full, or broken'),
+        translated_errors(),
+    ):
         raise OperationalError('UPDATE x', {}, sqlite3.OperationalError('disk I/O error'))

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from convergence.errors import ConvergenceError
 from convergence.expressions import evaluator
-from convergence.template import Identity, Installation, Require, analyse, compile, resolve
+from convergence.template import Installation, Require, StackIdentity, analyse, compile, resolve
 
 PYTHON = 'CONVERGENCE_REFERENCE_PYTHON'
 """The environment variable that names the interpreter of an environment in which the reference is installed."""
 
 REFUSED = 'refused'
-IDENTITY = Identity('id-1', 'shop', 'project')
+IDENTITY = StackIdentity('id-1', 'shop', 'project')
 NEWEST = '2021-04-16'
 
 

@@ -90,7 +90,7 @@ def test_a_type_is_told_what_is_known_of_the_template():
             return ['nothing', own.name]
 
     registry = Registry({'Test::Port': Asking(None), 'Test::Thing': Thing(None)})
-    compiled = template.compile(hot(resources()), identity=template.Identity('', '', ''))
+    compiled = template.compile(hot(resources()), identity=template.StackIdentity('', '', ''))
     assert with_implied(compiled, ask_for_implied(compiled, registry)) is compiled
     (link,) = told['port_b'][1].values()
     assert (link.resource, link.attribute) == ('net', None)
@@ -100,7 +100,7 @@ def test_a_type_is_told_what_is_known_of_the_template():
 
 def test_it_is_marked_wherever_the_graph_is_drawn():
     registry = Registry({'Test::Port': Port(None), 'Test::Thing': Thing(None)})
-    compiled = template.compile(hot(resources()), identity=template.Identity('', '', ''))
+    compiled = template.compile(hot(resources()), identity=template.StackIdentity('', '', ''))
     drawn = drawn_of(with_implied(compiled, ask_for_implied(compiled, registry)))
     assert {'from': 'port_b', 'to': 'subnet', 'is_implied': True} in drawn['edges']
     assert {'from': 'port_b', 'to': 'net'} in drawn['edges']
@@ -113,7 +113,7 @@ def test_it_is_marked_wherever_the_graph_is_drawn():
 def test_a_manifest_brings_functions_that_need_no_class():
     written = {'format': 1, 'types': {'Test::Port': entry_of(Thing(None))}}
     kinds = Manifest(written, implied={'Test::Port': lambda own, template: ['subnet']}).types()
-    compiled = template.compile(hot(resources()), identity=template.Identity('', '', ''))
+    compiled = template.compile(hot(resources()), identity=template.StackIdentity('', '', ''))
     registry = Registry({**kinds, 'Test::Thing': Thing(None)})
     assert ask_for_implied(compiled, registry) == {'port_a': ('subnet',), 'port_b': ('subnet',)}
     plain = Registry({**Manifest(written).types(), 'Test::Thing': Thing(None)})

@@ -12,7 +12,7 @@ from convergence import errors
 from convergence.concurrency import Task
 from convergence.core.failure import way_back
 from convergence.core.model import Action, Status
-from convergence.core.ways import ACTIONS, ANSWERS, Answer, Operation
+from convergence.core.ways import ACTIONS, CONSEQUENCES, Consequence, Operation
 from convergence.engine.reads.explain import ExplainReads
 from convergence.resources.contract import InProgress
 from tests.reality import goes_on
@@ -91,20 +91,20 @@ def ask(harness, stack, operation, wanted=NEXT):
 
 
 REFUSED = {
-    Answer.BUSY: (errors.ActionInProgress, 'Wait for its end, or cancel it'),
-    Answer.RESUME_FIRST: (errors.NotSupported, 'resume .* first'),
-    Answer.AT_REST: (errors.NotSupported, 'only an operation in progress can be cancelled'),
-    Answer.GONE: (errors.EntityNotFound, 'could not be found'),
+    Consequence.BUSY: (errors.ActionInProgress, 'Wait for its end, or cancel it'),
+    Consequence.RESUME_FIRST: (errors.NotSupported, 'resume .* first'),
+    Consequence.AT_REST: (errors.NotSupported, 'only an operation in progress can be cancelled'),
+    Consequence.GONE: (errors.EntityNotFound, 'could not be found'),
 }
 
 
 def becomes(state, operation, answer):
     """The state in which a stack is at once."""
-    if answer in (Answer.BEGINS, Answer.SUPERSEDES):
+    if answer in (Consequence.BEGINS, Consequence.SUPERSEDES):
         return f'{operation.name}_IN_PROGRESS'
-    if answer is Answer.ROLLS_BACK:
+    if answer is Consequence.ROLLS_BACK:
         return 'ROLLBACK_IN_PROGRESS'
-    if answer is Answer.FAILS:
+    if answer is Consequence.FAILS:
         return f'{state[0]}_FAILED'
     return '_'.join(state)
 
@@ -115,27 +115,27 @@ def becomes(state, operation, answer):
 def test_every_operation_in_every_state_does_what_the_table_says(harness, action, status, operation):
     """At once, and in the end; and whatever it was, the stack can be deleted afterwards, and leaves nothing."""
     stack = brought(harness, action, status)
-    answer = ANSWERS[action, status][operation]
+    answer = CONSEQUENCES[action, status][operation]
     if answer in REFUSED:
         error, text = REFUSED[answer]
         with pytest.raises(error, match=text):
             ask(harness, stack, operation, wanted_next(action, status))
-    elif operation is Operation.ROLLBACK and answer is Answer.BEGINS and way_back(harness.stack(stack)) is None:
+    elif operation is Operation.ROLLBACK and answer is Consequence.BEGINS and way_back(harness.stack(stack)) is None:
         with pytest.raises(errors.NotSupported, match='nothing to go back to'):
             ask(harness, stack, operation)
-        answer = Answer.NOTHING
+        answer = Consequence.NOTHING
     else:
         ask(harness, stack, operation, wanted_next(action, status))
     assert harness.state(stack) == becomes((action, status), operation, answer)
     harness.run()
     stored = harness.stack(stack)
     assert stored.status is not Status.IN_PROGRESS
-    if answer is Answer.FAILS:
+    if answer is Consequence.FAILS:
         assert stored.status_reason == f'Stack {action} cancelled'
-    if answer in (Answer.BEGINS, Answer.SUPERSEDES) and operation is Operation.UPDATE:
+    if answer in (Consequence.BEGINS, Consequence.SUPERSEDES) and operation is Operation.UPDATE:
         values = {name: each['value'] for name, each in wanted_next(action, status).items()}
         harness.assert_converged(stack, values, 'UPDATE_COMPLETE')
-    if answer is Answer.ROLLS_BACK and action is not Action.ADOPT:
+    if answer is Consequence.ROLLS_BACK and action is not Action.ADOPT:
         harness.assert_converged(stack, {} if action is Action.CREATE else {'a': 'x', 'b': 'x'}, 'ROLLBACK_COMPLETE')
     if stored.deleted_at is None:
         harness.delete(stack)
@@ -176,15 +176,15 @@ def test_what_hangs_is_told_that_it_is_cancelled(harness, action, rollback):
 
 def test_no_state_is_a_dead_end():
     """What goes on can be cancelled and deleted, what has failed can be updated and deleted, what is there deleted."""
-    for (action, status), answers in ANSWERS.items():
+    for (action, status), answers in CONSEQUENCES.items():
         if (action, status) == (Action.DELETE, Status.COMPLETE):
             continue
-        assert answers[Operation.DELETE] in (Answer.BEGINS, Answer.SUPERSEDES, Answer.NOTHING)
+        assert answers[Operation.DELETE] in (Consequence.BEGINS, Consequence.SUPERSEDES, Consequence.NOTHING)
         if status is Status.IN_PROGRESS:
-            assert answers[Operation.CANCEL_WITHOUT_ROLLBACK] is Answer.FAILS
-            assert answers[Operation.CANCEL] in (Answer.ROLLS_BACK, Answer.FAILS, Answer.NOTHING)
+            assert answers[Operation.CANCEL_WITHOUT_ROLLBACK] is Consequence.FAILS
+            assert answers[Operation.CANCEL] in (Consequence.ROLLS_BACK, Consequence.FAILS, Consequence.NOTHING)
         if status is Status.FAILED:
-            assert answers[Operation.UPDATE] is Answer.BEGINS
+            assert answers[Operation.UPDATE] is Consequence.BEGINS
 
 
 def test_the_table_in_the_documentation_is_the_one_that_the_engine_asks():
@@ -194,11 +194,11 @@ def test_the_table_in_the_documentation_is_the_one_that_the_engine_asks():
     )
     told = {
         (Action(action), Status(status)): dict(
-            zip(Operation, (Answer(cell.strip()[2:]) for cell in cells.splitlines()), strict=True)
+            zip(Operation, (Consequence(cell.strip()[2:]) for cell in cells.splitlines()), strict=True)
         )
         for action, status, cells in rows
     }
-    assert told == ANSWERS
+    assert told == CONSEQUENCES
 
 
 def test_a_patient_cancel_tells_what_it_waits_for_and_can_be_cut_short(harness):

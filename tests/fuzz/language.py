@@ -9,13 +9,13 @@ from typing import Any
 from convergence.errors import ConvergenceError
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
-from convergence.template import EvaluationFailed, Identity, Installation, Require, analyse, compile, preview
+from convergence.template import EvaluationFailed, Installation, Require, StackIdentity, analyse, compile, preview
 from convergence.template.limits import STANDARD
 from convergence.template.merging import merge_environments
 from tests.fuzz import corpus
 from tests.fuzz.findings import Target
 
-IDENTITY = Identity('stack-id', 'stack', 'project')
+IDENTITY = StackIdentity('stack-id', 'stack', 'project')
 REGISTRY = Registry.builtin()
 
 

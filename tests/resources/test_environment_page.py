@@ -7,7 +7,7 @@ import pytest
 
 from convergence.core.model import Hook, Restriction
 from convergence.resources.checks import BUILTIN
-from convergence.template import Identity, compile
+from convergence.template import StackIdentity, compile
 from convergence.template.environment import SECTIONS, Strategy
 
 
@@ -38,7 +38,7 @@ heat_template_version: newton
 parameters: {size: {type: number}, zone: {type: string}}
 resources: {database_1: {type: 'My::Server', properties: {value: {get_param: zone}}}}
 """
-    compiled = compile(template, identity=Identity('i', 'n', 'p'), environment=textwrap.dedent(example))
+    compiled = compile(template, identity=StackIdentity('i', 'n', 'p'), environment=textwrap.dedent(example))
     found = compiled.goal.definitions['database_1']
     assert (found.type, found.restrictions) == ('OS::Heat::TestResource', (Restriction.REPLACE,))
     assert (compiled.parameters['size'].value, compiled.parameters['zone'].value) == (3, 'east')

@@ -15,11 +15,11 @@ from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.comparison import compare
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
-from convergence.template import Identity, compile, resolve
+from convergence.template import StackIdentity, compile, resolve
 from convergence.testing.fixture import pause
 from tests.resources.calls import Row
 
-IDENTITY = Identity('stack-id', 'site', 'project')
+IDENTITY = StackIdentity('stack-id', 'site', 'project')
 
 
 class Stack:

@@ -16,7 +16,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
 from convergence.resources.support import Status, SupportStatus
 from convergence.resources.validation import validate
-from convergence.template import Identity, Require, compile
+from convergence.template import Require, StackIdentity, compile
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def test_the_templates_of_the_built_in_types_are_valid(name):
     registry = Registry.builtin()
     for dialect in TemplateLanguage:
         template = generate(name, registry.get(name), dialect)
-        compiled = compile(template, identity=Identity('i', 'n', 'p'), require_parameters=Require.NONE)
+        compiled = compile(template, identity=StackIdentity('i', 'n', 'p'), require_parameters=Require.NONE)
         validate(compiled, registry)
 
 

@@ -20,7 +20,7 @@ from convergence.resources.custom import NAMESPACE, CustomConstraints
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.validation import validate
-from convergence.template import Identity, compile
+from convergence.template import StackIdentity, compile
 from convergence.testing import conformance
 from convergence.worker.attempt import Pace
 
@@ -65,7 +65,7 @@ def test_the_example_passes_its_own_conformance_test(module, tmp_path):
 def test_the_template_of_the_guide_is_valid(guide, module):
     text = block(guide, '.. code-block:: yaml\n')
     registry = Registry({'Example::Motto': module.Motto})
-    validate(compile(text, identity=Identity('i', 'n', 'p')), registry)
+    validate(compile(text, identity=StackIdentity('i', 'n', 'p')), registry)
 
 
 def test_the_table_of_methods_is_complete(guide):

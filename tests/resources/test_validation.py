@@ -6,9 +6,9 @@ from convergence.errors import StackValidationFailed
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
-from convergence.template import Identity, analyse, compile
+from convergence.template import StackIdentity, analyse, compile
 
-IDENTITY = Identity('stack-id', 'stack', 'project')
+IDENTITY = StackIdentity('stack-id', 'stack', 'project')
 
 
 def problems(text, **options):

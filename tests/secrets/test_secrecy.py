@@ -62,7 +62,7 @@ def test_a_hidden_value_follows_references_and_goes_nowhere_else():
                 'other': thing(value='x'),
             },
         },
-        identity=template.Identity('i', 'n', 'p'),
+        identity=template.StackIdentity('i', 'n', 'p'),
     )
     met = {name: definition.secrets for name, definition in compiled.goal.definitions.items()}
     assert met == {'given': ('very-secret',), 'reads': ('very-secret',), 'reads_on': ('very-secret',), 'other': ()}

@@ -89,7 +89,7 @@ MUTANTS = (
         'nobody tells a resource that its stack has come to rest',
         (
             Edit(
-                f'{NESTING}:told',
+                f'{NESTING}:parent_told',
                 'return (TellParent(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()',
                 'return ()',
             ),
@@ -973,8 +973,8 @@ MUTANTS = (
         'what a delete leaves is not named',
         (
             Edit(
-                'convergence.core.leaving:told',
-                "reason = f'left behind, as was asked for: {described(row)}'",
+                'convergence.core.leaving:left_behind_event',
+                "reason = f'left behind, as was asked for: {object_of(row)}'",
                 "reason = 'left behind, as was asked for'",
             ),
         ),

@@ -6,9 +6,9 @@ import pytest
 
 from convergence.core.model import Output
 from convergence.errors import StackValidationFailed
-from convergence.template import Identity, compile, resolve
+from convergence.template import StackIdentity, compile, resolve
 
-IDENTITY = Identity(stack_id='id-1', stack_name='shop', project_id='project-1')
+IDENTITY = StackIdentity(stack_id='id-1', stack_name='shop', project_id='project-1')
 OLDEST, SEVERAL_LISTS, NEWEST = '2013-05-23', '2015-10-15', '2021-04-16'
 
 

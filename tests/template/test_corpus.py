@@ -7,7 +7,7 @@ import pytest
 from convergence.expressions import evaluator
 from convergence.resources.registry import Registry
 from convergence.resources.validation import UNAVAILABLE_TYPE, UNKNOWN_TYPE, validate
-from convergence.template import Identity, Installation, analyse, preview
+from convergence.template import Installation, StackIdentity, analyse, preview
 from convergence.template.versions import DIALECTS
 
 DIRECTORY = Path(__file__).with_name('documents')
@@ -18,7 +18,7 @@ REGISTRY = Registry.builtin()
 def load(name):
     """The template, as an engine sees it."""
     text = (DIRECTORY / name).read_bytes().decode('utf-8-sig')
-    identity = Identity('stack-id', 'stack', 'project')
+    identity = StackIdentity('stack-id', 'stack', 'project')
     return analyse(text, identity=identity, installation=Installation(yaql=evaluator()))
 
 

@@ -6,7 +6,7 @@ from convergence import template
 from convergence.core.model import Action, Definition, RetryPolicy
 from convergence.errors import StackValidationFailed
 
-IDENTITY = template.Identity('id', 'stack', 'project')
+IDENTITY = template.StackIdentity('id', 'stack', 'project')
 
 
 def definition(metadata, **parameters) -> Definition:

@@ -37,7 +37,7 @@ class ConnectionContext:
     :param is_ending: whether the server takes no more requests.
     """
 
-    application: gateway.Application
+    application: gateway.WsgiApplication
     limits: ServingLimits
     ledger: ConnectionLedger
     lanes: Lanes

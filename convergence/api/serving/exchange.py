@@ -10,7 +10,7 @@ import h11
 
 from convergence.api.serving import gateway
 from convergence.api.serving.gateway import AnswerHead, ClientGone
-from convergence.concurrency import Event
+from convergence.concurrency import ThreadEvent
 
 
 class Taker(Protocol):
@@ -39,7 +39,7 @@ class Exchange:
     def __init__(
         self,
         taker: Taker,
-        application: gateway.Application,
+        application: gateway.WsgiApplication,
         environ: dict[str, Any],
         call_soon: Callable[[Callable[[], None]], object],
         *,
@@ -47,7 +47,7 @@ class Exchange:
     ) -> None:
         self.is_head = is_head
         self.is_gone = self.is_stream = False
-        self.taken = Event()
+        self.taken = ThreadEvent()
         self._taker, self._application, self._environ, self._call_soon = taker, application, environ, call_soon
 
     def run(self) -> None:

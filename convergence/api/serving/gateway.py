@@ -17,7 +17,7 @@ from convergence.api.serving.proxies import FORWARDED, Origin
 
 LOG = logging.getLogger(__name__)
 
-Application = Callable[..., Iterable[bytes]]
+WsgiApplication = Callable[..., Iterable[bytes]]
 
 _SLASH = re.compile(rb'(?i:%2f)')
 _ONLY_ENVIRON = ('content-type', 'content-length', 'transfer-encoding', 'connection', 'expect', 'te', 'trailer')
@@ -154,7 +154,7 @@ class Outlet(Protocol):
         """The answer has come to no end: close the connection, or say so where nothing has been sent."""
 
 
-def run(application: Application, environ: dict[str, Any], outlet: Outlet) -> None:
+def run(application: WsgiApplication, environ: dict[str, Any], outlet: Outlet) -> None:
     """Have an application answer a request. In a thread of its own."""
     started: list[AnswerHead] = []
 

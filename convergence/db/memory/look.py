@@ -29,7 +29,7 @@ from convergence.db.looking import SeenNode
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 
-Key = tuple[str, str]
+RowKey = tuple[str, str]
 """A row that can be locked: its table, and its key there."""
 
 
@@ -120,7 +120,7 @@ class Look:
     def __init__(
         self,
         committed: Tables,
-        wait: Callable[[Key], object],
+        wait: Callable[[RowKey], object],
         clock: Callable[[], float],
         older: Tables | None = None,
         *,
@@ -128,7 +128,7 @@ class Look:
     ) -> None:
         self.committed = committed
         self.tables = committed if older is None else older
-        self.held: dict[Key, Any] = {}
+        self.held: dict[RowKey, Any] = {}
         self._wait = wait
         self._catches_up = catches_up
         self.now = clock

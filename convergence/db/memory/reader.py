@@ -13,7 +13,7 @@ from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.roster import Service
 
-Row = TypeVar('Row')
+RowT = TypeVar('RowT')
 
 
 class MemoryInspector:

@@ -16,7 +16,7 @@ from convergence.core.effects import Decision, Effect
 from convergence.db.looking import assumption, require_checked
 from convergence.db.memory.effects import apply
 from convergence.db.memory.load import load, lock_written
-from convergence.db.memory.look import UP_TO_DATE, History, Key, Lag, Look, Tables
+from convergence.db.memory.look import UP_TO_DATE, History, Lag, Look, RowKey, Tables
 from convergence.db.scopes import Scope, WholeStack
 from convergence.db.transaction import Committed, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
@@ -54,7 +54,7 @@ class MemoryStore:
         self.lag: Callable[[], Lag] = lambda: UP_TO_DATE
         self._history: History | None = None
         self._attempts = attempts
-        self._locked: dict[Key, object] = {}
+        self._locked: dict[RowKey, object] = {}
         self._promotions = 0
         self._one_at_a_time = concurrency.Lock()
 
@@ -152,7 +152,7 @@ class MemoryStore:
         older = self._shown(lag)
         mine, held = object(), []
 
-        def wait(key: Key) -> None:
+        def wait(key: RowKey) -> None:
             self.pause(f'lock {key[0]}')
             if older is not None:
                 return  # another server has other locks

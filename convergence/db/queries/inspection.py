@@ -21,7 +21,7 @@ R = TypeVar('R')
 AT_ONCE = 50
 """Rows that are held at once where most of them are only looked at."""
 
-State = tuple[Action | None, Status | None]
+StateFilter = tuple[Action | None, Status | None]
 """A wanted state; None stands for any action, or any status."""
 
 EVENT_SORT_KEYS: Mapping[str, ColumnElement[Any]] = {
@@ -50,7 +50,7 @@ class EventPage:
     stack_id: str
     filters: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     nested_depth: int = 0
-    states: Sequence[State] | None = None
+    states: Sequence[StateFilter] | None = None
     marker: str | None = None
     limit: int | None = None
     sort_keys: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ class Inspector:
             return [kind(*row) for row in connection.execute(statement)]
 
 
-def in_states(action: Any, status: Any, states: Sequence[State]) -> ColumnElement[bool]:
+def in_states(action: Any, status: Any, states: Sequence[StateFilter]) -> ColumnElement[bool]:
     """The condition that two columns are in one of some states; never, if there are none."""
     conditions = [
         and_(*([action == wanted[0]] if wanted[0] else []), *([status == wanted[1]] if wanted[1] else []))

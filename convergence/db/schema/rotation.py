@@ -42,7 +42,7 @@ def require_fitting(engine: Engine, seal: Seal | None) -> None:
     """
     from convergence.db.schema.migration import version  # noqa: PLC0415 - it brings Alembic, which is slow to import
 
-    with failures.told():
+    with failures.translated_errors():
         if version(engine) is None:
             return
         for source, name in ((TEMPLATE, 'content'), (RESOURCE, 'definition')):
@@ -62,7 +62,7 @@ def rotate(engine: Engine, seal: Seal) -> Rotation:
     :raises DatabaseUnavailable: the database cannot be reached (any more); whatever was sealed stays so.
     """
     done = Rotation(0, [])
-    with failures.told():
+    with failures.translated_errors():
         for source in METADATA.sorted_tables:
             columns = [each for each in source.columns if isinstance(each.type, Sealable)]
             if columns:

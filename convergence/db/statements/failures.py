@@ -53,7 +53,7 @@ FULL_TEXTS = ('database or disk is full', 'disk I/O error', 'attempt to write a 
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Around everything that is done with a connection, and around its making.
 
     :raises DatabaseUnavailable: in place of what drivers say when a connection is lost or not to be had.

@@ -162,7 +162,7 @@ class Store:
         :raises DatabaseUnavailable: the database cannot be reached (any more).
         :raises Conflict: another transaction was in the way.
         """
-        with self._one_writer, failures.told(), self.engine.connect() as connection:
+        with self._one_writer, failures.translated_errors(), self.engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -171,5 +171,5 @@ class Store:
 
         :raises DatabaseUnavailable: the database cannot be reached (any more).
         """
-        with failures.told(), self.engine.connect().execution_options(reads_only=True) as connection:
+        with failures.translated_errors(), self.engine.connect().execution_options(reads_only=True) as connection:
             yield connection

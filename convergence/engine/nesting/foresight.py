@@ -30,7 +30,7 @@ from convergence.resources.validation import validate
 from convergence.template.environment import NAME as ENVIRONMENT
 from convergence.template.secrets import METADATA, PROPERTIES, within
 
-MOST = 100
+MOST_FORESEEN = 100
 """Templates that are looked at for one request; the others are checked when their stacks are made."""
 
 GENERATED = 'the template that it makes'
@@ -84,7 +84,7 @@ class _Look:
     permits: Permits
     ignore_unknown_types: bool
     depth: int = 0
-    left: int = MOST
+    left: int = MOST_FORESEEN
     seen: dict[str, tuple[template.Compiled, Foreseen] | None] = field(default_factory=dict)
 
 
@@ -148,7 +148,7 @@ class Foresight:
         return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), _Way()).stacks
 
     def of(
-        self, definition: Definition, known: Any, submission: Submission, identity: template.Identity
+        self, definition: Definition, known: Any, submission: Submission, identity: template.StackIdentity
     ) -> ForeseenStack | None:
         """The nested stack that a resource will be; None where that cannot be known, or it will be none.
 
@@ -167,7 +167,7 @@ class Foresight:
             return None
 
     def _analysed(
-        self, definition: Definition, inner: Submission, undetermined: frozenset[str], identity: template.Identity
+        self, definition: Definition, inner: Submission, undetermined: frozenset[str], identity: template.StackIdentity
     ) -> template.Compiled:
         return template.analyse(
             inner.template,
@@ -226,7 +226,7 @@ class Foresight:
         look.left -= 1
         look.seen[key] = None
         try:
-            identity = template.Identity('', '', look.project_id)
+            identity = template.StackIdentity('', '', look.project_id)
             compiled = self._analysed(definition, inner, undetermined, identity)
         except errors.StackValidationFailed:
             return None  # told by whoever checks the resource: the template cannot be read

@@ -16,7 +16,7 @@ from convergence.resources.nesting import ForeseenTemplate
 from convergence.resources.schema import PropertySchema
 from convergence.template.secrets import PROPERTIES, within
 
-Check = Callable[[Submission], object]
+CheckSubmission = Callable[[Submission], object]
 """Checks what is submitted for a nested stack, and what is nested in it.
 
 :raises StackValidationFailed: carries what is wrong.
@@ -28,7 +28,7 @@ def problems_below(
     compiled: template.Compiled,
     submission: Submission,
     type_of: Callable[[str], ResourceType[Any] | None],
-    check: Check,
+    check: CheckSubmission,
 ) -> Iterator[Problem]:
     """What is wrong with the stacks that resources of a template are going to be, each where its cause stands.
 
@@ -42,7 +42,11 @@ def problems_below(
 
 
 def _of_resource(
-    compiled: template.Compiled, submission: Submission, definition: Definition, kind: NestedType[Any], check: Check
+    compiled: template.Compiled,
+    submission: Submission,
+    definition: Definition,
+    kind: NestedType[Any],
+    check: CheckSubmission,
 ) -> Iterator[Problem]:
     about = f'resources.{definition.name} ({definition.shown_type}): '
     concealed = within(definition.concealed, PROPERTIES)
@@ -60,7 +64,7 @@ def _of_resource(
         yield Problem(about + str(error), compiled.place('resources', definition.name, PROPERTIES))
 
 
-def _problems(check: Check, nested: Submission) -> tuple[Problem, ...]:
+def _problems(check: CheckSubmission, nested: Submission) -> tuple[Problem, ...]:
     try:
         check(nested)
     except StackValidationFailed as error:

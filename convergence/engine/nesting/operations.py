@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from convergence import errors, template
 from convergence.core.adoption import brings_nested
@@ -19,6 +18,7 @@ from convergence.core.rows import Resource, Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.beginnings import Beginnings
 from convergence.engine.nesting.content import name_of
@@ -35,8 +35,6 @@ from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
-
-Document = dict[str, Any]
 
 _STAYS = frozenset({Action.SUSPEND, Action.RESUME})
 """What need not be done to a stack to which it was done last."""

@@ -13,6 +13,7 @@ from convergence.core.model import Json, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.resources.attributes import attribute_names, read_attribute
@@ -20,8 +21,6 @@ from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nesting import NestedValues, NoNestedStack
 from convergence.resources.reading import Strictness
-
-Document = dict[str, Any]
 
 
 class NestedReads:

@@ -15,6 +15,7 @@ from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
+from convergence.documents import Document
 from convergence.engine.nesting.content import UPDATE_POLICY, facade_of, submission_of
 from convergence.engine.operations.adoption import offered_by
 from convergence.engine.operations.goals import Goals
@@ -28,8 +29,6 @@ from convergence.resources.nesting import Member, NestingContext, RequiredResour
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import COOLDOWNS
 from convergence.template.secrets import METADATA, PROPERTIES, within
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from convergence.concurrency import Event, Lock, start_thread
+from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.db.ports import SweepsPort
 from convergence.db.queries.outbox import Outbox
 from convergence.db.queries.webhooks import Delivery, Webhook, WebhookRows
@@ -99,7 +99,7 @@ class Relay:
         self._engine_id = engine_id
         self._options = options
         self._begin = begin
-        self._stopping = Event()
+        self._stopping = ThreadEvent()
         self._lock = Lock()
         self._telling: dict[str, str] = {}
         self._bus_again_at = 0.0

@@ -13,6 +13,7 @@ from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.refusals import busy
@@ -23,8 +24,6 @@ from convergence.engine.reads import formats
 from convergence.engine.reads.reading import Reading
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import METADATA, within
-
-Document = dict[str, Any]
 
 
 def data_of(

@@ -15,9 +15,8 @@ from convergence import errors
 from convergence.core.rows import Stack
 from convergence.credentials.model import CredentialsStatus, Method, StoredCredentials
 from convergence.db.ports import CredentialsPort
+from convergence.documents import Document
 from convergence.engine.caller import Caller
-
-Document = dict[str, Any]
 
 
 class UserCaller(Caller, Protocol):

@@ -29,10 +29,10 @@ def template_row(template_id: str, stack_id: str, submission: Submission, compil
 
 def summary(compiled: template.Compiled) -> dict[str, Json]:
     """What is shown of a goal wherever its stack is: ``{'description': …, 'parameters': {name: text}}``."""
-    return {'description': described(compiled), 'parameters': {**parameter_texts(compiled.parameters)}}
+    return {'description': template_description(compiled), 'parameters': {**parameter_texts(compiled.parameters)}}
 
 
-def described(compiled: template.Compiled) -> str:
+def template_description(compiled: template.Compiled) -> str:
     """What a template says it is for."""
     return compiled.description or 'No description'
 

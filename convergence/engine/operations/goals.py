@@ -29,7 +29,7 @@ from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
-Environment = Mapping[str, Json] | str
+GivenEnvironment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""
 
 
@@ -59,7 +59,7 @@ class Goals:
     def submission(
         self,
         source: str | Mapping[str, Json],
-        params: Environment | Sequence[Environment] | None = None,
+        params: GivenEnvironment | Sequence[GivenEnvironment] | None = None,
         files: Mapping[str, str] | None = None,
         environment_files: Sequence[str] | None = None,
     ) -> Submission:
@@ -75,7 +75,7 @@ class Goals:
             # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
             declared = template.analyse(
                 source,
-                identity=template.Identity('', '', ''),
+                identity=template.StackIdentity('', '', ''),
                 files=files,
                 installation=self._accepted,
                 require_parameters=template.Require.NONE,
@@ -179,7 +179,7 @@ class Goals:
         """
         compiled = template.analyse(
             submission.template,
-            identity=template.Identity('', '', project_id),
+            identity=template.StackIdentity('', '', project_id),
             environment=submission.environment,
             files=submission.files,
             facade=submission.facade,
@@ -201,7 +201,7 @@ class Goals:
         problems.raise_any()
         return dict(root) if isinstance(root, dict) else {}
 
-    def environment(self, params: Environment | Sequence[Environment]) -> dict[str, Json]:
+    def environment(self, params: GivenEnvironment | Sequence[GivenEnvironment]) -> dict[str, Json]:
         """The sections of an environment, or of several: each is laid over those before.
 
         :raises StackValidationFailed: carries what is wrong with a text.
@@ -283,7 +283,7 @@ class Goals:
     def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
         compiled = template.analyse(
             submission.template,
-            identity=template.Identity(stack.id, stack.name, stack.project_id),
+            identity=template.StackIdentity(stack.id, stack.name, stack.project_id),
             environment=submission.environment,
             files=submission.files,
             facade=submission.facade,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.core.ways import Answer, Operation, answer
+from convergence.core.ways import Consequence, Operation, answer
 
 DOING: Mapping[Action, str] = {
     Action.SUSPEND: 'Suspending',
@@ -28,25 +28,25 @@ def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
     :raises NotSupported: not in this state.
     """
     wanted = answer(stack.action, stack.status, Operation.UPDATE)
-    if wanted is Answer.BUSY:
+    if wanted is Consequence.BUSY:
         raise busy(stack)
-    if wanted is Answer.RESUME_FIRST:
+    if wanted is Consequence.RESUME_FIRST:
         raise _suspended(stack, action)
 
 
-def may_go_back(stack: Stack | None, name: str) -> Answer:
+def may_go_back(stack: Stack | None, name: str) -> Consequence:
     """What a rollback that a user asks for does to a stack: `ROLLS_BACK`, `BEGINS` or `NOTHING`.
 
     :raises EntityNotFound: it has gone.
     :raises ActionInProgress: what is in progress cannot be taken back.
     :raises NotSupported: not in this state.
     """
-    found = answer(stack.action, stack.status, Operation.ROLLBACK) if stack is not None else Answer.GONE
-    if stack is None or found is Answer.GONE:
+    found = answer(stack.action, stack.status, Operation.ROLLBACK) if stack is not None else Consequence.GONE
+    if stack is None or found is Consequence.GONE:
         raise errors.EntityNotFound('Stack', name)
-    if found is Answer.BUSY:
+    if found is Consequence.BUSY:
         raise busy(stack)
-    if found is Answer.RESUME_FIRST:
+    if found is Consequence.RESUME_FIRST:
         raise _suspended(stack, Action.ROLLBACK)
     return found
 
@@ -64,13 +64,13 @@ def no_way_back(stack: Stack) -> errors.NotSupported:
     )
 
 
-def may_cancel(stack: Stack | None, operation: Operation) -> Answer:
+def may_cancel(stack: Stack | None, operation: Operation) -> Consequence:
     """What a cancel does to a stack: `ROLLS_BACK`, `FAILS` or `NOTHING`.
 
     :raises NotSupported: nothing is in progress.
     """
-    found = answer(stack.action, stack.status, operation) if stack is not None else Answer.GONE
-    if stack is None or found not in (Answer.ROLLS_BACK, Answer.FAILS, Answer.NOTHING):
+    found = answer(stack.action, stack.status, operation) if stack is not None else Consequence.GONE
+    if stack is None or found not in (Consequence.ROLLS_BACK, Consequence.FAILS, Consequence.NOTHING):
         state = f'{stack.action}_{stack.status}' if stack is not None else 'gone'
         raise errors.NotSupported(
             f'Cancelling a stack that is {state} is not supported; only an operation in progress can be cancelled.'

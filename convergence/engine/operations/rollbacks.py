@@ -8,12 +8,13 @@ from convergence.core.model import Action, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
-from convergence.core.ways import Answer
+from convergence.core.ways import Consequence
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_go_back, no_way_back
 from convergence.engine.operations.requests import require_traversal
-from convergence.engine.operations.stacks import Document, Stacks, identity
+from convergence.engine.operations.stacks import Stacks, identity
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.template import Compiled
@@ -41,7 +42,7 @@ class Rollbacks:
         for _ in range(ROUNDS):
             stack = self._stacks.find(context, stack_identity)
             require_traversal(stack, expected_traversal)
-            if may_go_back(stack, stack.name) is Answer.NOTHING:
+            if may_go_back(stack, stack.name) is Consequence.NOTHING:
                 return identity(stack)
             try:
                 self._go_back(context, stack, expected_traversal)

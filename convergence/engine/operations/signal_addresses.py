@@ -19,9 +19,9 @@ from convergence.core.views import SignalView
 from convergence.db.ports import ReaderPort
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
+from convergence.documents import Document
 from convergence.engine.caller import Caller
-from convergence.engine.operations.signals import Signals
-from convergence.engine.operations.stacks import Document
+from convergence.engine.operations.signals import SignalOperations
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class SignalAddresses:
         self,
         store: Transactions,
         reader: ReaderPort,
-        signals: Signals,
+        signals: SignalOperations,
         new_id: Callable[[], str],
         api: Callable[[], str | None],
     ) -> None:

@@ -21,9 +21,9 @@ from convergence.db.ports import Ports
 from convergence.db.queries.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.dispatch import Dispatcher
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.scaling import Scaling
-from convergence.engine.operations.stacks import Document
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call, heard_by
@@ -54,7 +54,7 @@ class Finder(Protocol):
         """
 
 
-class Signals:
+class SignalOperations:
     """Takes signals. What was taken is in the database before a method returns.
 
     :param most_bytes: what the signals of one resource may say in all, as it is stored.

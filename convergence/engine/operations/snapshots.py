@@ -13,6 +13,7 @@ from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.abandonment import nested_data
 from convergence.engine.operations.goal_rows import template_row
@@ -20,7 +21,7 @@ from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal, may_perform
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
-from convergence.engine.operations.stacks import Document, Stacks
+from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats

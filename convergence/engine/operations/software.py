@@ -9,8 +9,9 @@ from convergence import errors
 from convergence.core.model import Json
 from convergence.core.software import DEFAULT_GROUP, SoftwareConfig, SoftwareDeployment, for_agents
 from convergence.db.queries.software import SoftwareRows
+from convergence.documents import Document
 from convergence.engine.caller import Caller
-from convergence.engine.reads.formats import Document, moment
+from convergence.engine.reads.formats import moment
 
 _LONGEST = 255
 _TEXTS = {'action': _LONGEST, 'status': _LONGEST, 'stack_user_project_id': 64}

@@ -13,8 +13,9 @@ from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
-from convergence.core.ways import Answer, Operation
+from convergence.core.ways import Consequence, Operation
 from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, ReaderPort
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.credentials import Given
@@ -30,7 +31,6 @@ from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversa
 from convergence.template.merging import laid_over
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
-Document = dict[str, Any]
 Proposal = tuple[Stack, Submission, template.Compiled]
 """What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
 
@@ -223,10 +223,10 @@ class Stacks:
         for _ in range(ROUNDS):
             stack = self.find(context, stack_identity)
             wanted = may_cancel(stack, operation)
-            if wanted is Answer.NOTHING:
+            if wanted is Consequence.NOTHING:
                 return
             try:
-                if wanted is Answer.FAILS:
+                if wanted is Consequence.FAILS:
                     patience_s = 0.0 if now else self._limits.cancel_patience_s
                     self._traversals.cancel(stack, lambda view: still_fails(view.stack, operation), patience_s)
                     return

@@ -10,10 +10,11 @@ from typing import Protocol
 from convergence import errors
 from convergence.core.rows import Stack
 from convergence.db.queries.webhooks import Webhook, WebhookRows
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.notifications.addresses import AddressRefused, Destination, checked, destination
 from convergence.engine.notifications.sending import HttpSender
-from convergence.engine.reads.formats import Document, moment
+from convergence.engine.reads.formats import moment
 from convergence.notices import KEY_BYTES, SERVICE, cloud_event, webhook_key
 
 LONGEST_NAME = 255

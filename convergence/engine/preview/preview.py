@@ -13,6 +13,7 @@ from convergence.core.model import Action, Definition, DeletionPolicy, Json, Pat
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goal_rows import summary
 from convergence.engine.operations.options import StackOptions
@@ -28,7 +29,6 @@ from convergence.engine.preview.planned_changes import (
     needs_new_object,
 )
 from convergence.engine.reads import formats
-from convergence.engine.reads.formats import Document
 from convergence.engine.reads.members import ShownMember
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
@@ -40,7 +40,7 @@ from convergence.resources.secrets import (
     shown_properties,
 )
 from convergence.secrecy import MASK, masked_at, without
-from convergence.template.parameters import Identity
+from convergence.template.parameters import StackIdentity
 from convergence.template.secrets import PROPERTIES, within
 
 UNKNOWN_TEXT = '(known after apply)'
@@ -159,7 +159,7 @@ class Previews:
         :param child: the stack as it is.
         """
         nested = child or replace(goal.stack, id='None', name=f'{goal.stack.name}-{name}', template_id=None)
-        identity = Identity(nested.id, nested.name, nested.project_id)
+        identity = StackIdentity(nested.id, nested.name, nested.project_id)
         definition = goal.compiled.goal.definitions[name]
         foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
         if foreseen is None:

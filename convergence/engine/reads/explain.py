@@ -11,10 +11,10 @@ from convergence.core.model import UNDER_WAY, Action, NodeStatus, Status, Traver
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.stacks import StackReader
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
-from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading
 
 NESTED = 50

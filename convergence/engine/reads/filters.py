@@ -8,7 +8,7 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.db.queries.inspection import EVENT_SORT_KEYS, EventPage, State
+from convergence.db.queries.inspection import EVENT_SORT_KEYS, EventPage, StateFilter
 from convergence.db.queries.stacks import STACK_SORT_KEYS, StackFilter, TagFilter
 from convergence.engine.reads.formats import STACK_TYPE
 from convergence.resources.reading import did_you_mean
@@ -121,7 +121,7 @@ def values_of(wanted: Any) -> list[str]:
     return [str(value) for value in (wanted if isinstance(wanted, (list, tuple, set)) else [wanted])]
 
 
-def in_state(action: Action, status: Status, states: Sequence[State] | None) -> bool:
+def in_state(action: Action, status: Status, states: Sequence[StateFilter] | None) -> bool:
     """Whether a state is one of the wanted ones."""
     return states is None or any(
         wanted != (None, None) and wanted[0] in (None, action) and wanted[1] in (None, status) for wanted in states
@@ -136,7 +136,7 @@ def resource_filters(filters: Mapping[str, Any] | None) -> dict[str, list[str]]:
     return _filters(filters, _RESOURCE_FILTERS)
 
 
-def resource_states(filters: Mapping[str, list[str]]) -> list[State] | None:
+def resource_states(filters: Mapping[str, list[str]]) -> list[StateFilter] | None:
     """The states that the filters of a list of resources want; None: all."""
     return _states(filters, *_RESOURCE_STATES)
 
@@ -170,7 +170,7 @@ def _filters(filters: Mapping[str, Any] | None, known: Collection[str]) -> dict[
 
 def _states(
     filters: Mapping[str, list[str]], action_names: Sequence[str], status_names: Sequence[str]
-) -> list[State] | None:
+) -> list[StateFilter] | None:
     """The wanted states: ``COMPLETE`` of any action, or ``CREATE_COMPLETE``; nothing known wants nothing."""
     actions = [value for name in action_names for value in filters.get(name, ())]
     statuses = [value for name in status_names for value in filters.get(name, ())]
@@ -188,7 +188,7 @@ def _states(
     ]
 
 
-def _state(text: str) -> State:
+def _state(text: str) -> StateFilter:
     if text.upper() in Status.__members__:
         return None, Status(text.upper())
     action, _, status = text.upper().partition('_')

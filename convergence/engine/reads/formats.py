@@ -12,12 +12,11 @@ from convergence.core.conditions import Condition
 from convergence.core.model import Action, Json
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.queries.roster import Service
+from convergence.documents import Document
 from convergence.engine.operations.goal_rows import PARAMETER_TYPES, parameter_texts
 from convergence.engine.reads.members import ShownMember
 from convergence.template.environment import VALUES
 from convergence.template.parameters import MASK, Source
-
-Document = dict[str, Any]
 
 STACK_TYPE = 'OS::Heat::Stack'
 """The type under which a stack itself appears among events."""
@@ -106,7 +105,7 @@ def condition(found: Condition) -> Document:
 
 
 def _identity_parameters(stack: Stack) -> Mapping[str, template.Parameter]:
-    return template.Identity(stack.id, stack.name, stack.project_id).parameters()
+    return template.StackIdentity(stack.id, stack.name, stack.project_id).parameters()
 
 
 def output_key(output: template.OutputDefinition) -> Document:

@@ -11,11 +11,11 @@ from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.ports import RosterPort
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.stacks import StackReader, in_service
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.explain import traversal_document
-from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading
 
 NEWEST = 100

@@ -8,13 +8,13 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.foresight import ForeseenStack
-from convergence.engine.operations.goal_rows import described
+from convergence.engine.operations.goal_rows import template_description
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.reads import formats
-from convergence.engine.reads.formats import Document
 from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate
 from convergence.resources.registry import Registry
@@ -87,7 +87,7 @@ class InstallationReads:
 
     def _declared(self, compiled: Compiled, source: str | Mapping[str, Json]) -> Document:
         document: Document = {
-            'Description': described(compiled),
+            'Description': template_description(compiled),
             'Parameters': {
                 name: formats.parameter_schema(parameter)
                 for name, parameter in compiled.parameters.items()

@@ -19,7 +19,7 @@ from convergence.engine.caller import Caller
 from convergence.engine.nesting.values import NestedReads, as_it_is, is_out_of_date
 from convergence.engine.operations.goals import Goals
 from convergence.resources.secrets import made_from
-from convergence.template.secrets import Asked, tells_hidden
+from convergence.template.secrets import IsAsked, tells_hidden
 
 LOG = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Reading(Generic[ReaderT]):
             names.update(references, attributes)
         return self._shown(stack, names) if names else {}
 
-    def _hides(self, rows: Mapping[str, Resource], compiled: template.Compiled | None) -> Asked:
+    def _hides(self, rows: Mapping[str, Resource], compiled: template.Compiled | None) -> IsAsked:
         """Which attributes may tell what is computed from hidden parameters: by the goal, or by what rows came from.
 
         :param rows: those of the resources that are asked.

@@ -11,13 +11,13 @@ from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
 from convergence.db.queries.inspection import EventPage
 from convergence.db.queries.stacks import StackReader
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.preview.planned_changes import last_applied
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import paths_below
 from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
-from convergence.engine.reads.formats import Document
 from convergence.engine.reads.members import ShownMember, ShownTree, parent_resource_of
 from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.engine.reads.resource_metadata import with_signals

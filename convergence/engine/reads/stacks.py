@@ -9,12 +9,12 @@ from convergence import errors, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackFilter, StackReader
+from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.reads import formats
 from convergence.engine.reads.filters import stack_query
-from convergence.engine.reads.formats import Document
 from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.expressions import evaluator
 from convergence.rpc.engine_api import StackQuery

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import ThreadEvent, start_thread
 from convergence.credentials.model import StoredCredentials
 from convergence.db.ports import CredentialsPort
 from convergence.errors import ConvergenceError, DatabaseUnavailable
@@ -39,7 +39,7 @@ class CredentialRemoval:
         self._keystone = keystone
         self._interval_s = interval_s
         self._settles_s = settles_s
-        self._stopping = Event()
+        self._stopping = ThreadEvent()
 
     def start(self) -> None:
         """Begin, in a thread of its own."""

@@ -51,7 +51,7 @@ def waiting_for(reader: ReaderPort, traversal_id: str) -> str:
     if not nodes:
         return 'nothing is ready'
     more = ' and others' if len(nodes) > NAMED else ''
-    return f'waiting for {", ".join(described(node) for node in nodes[:NAMED])}{more}'
+    return f'waiting for {", ".join(node_text(node) for node in nodes[:NAMED])}{more}'
 
 
 def names_waited_for(nodes: Sequence[FrontierNode]) -> str:
@@ -60,7 +60,7 @@ def names_waited_for(nodes: Sequence[FrontierNode]) -> str:
     return ', '.join(named) + (' and others' if len(nodes) > NAMED else '')
 
 
-def described(node: FrontierNode) -> str:
+def node_text(node: FrontierNode) -> str:
     """One node, what is being done for it, and by whom."""
     name = node.name or node.phase.value
     if node.owner is not None:

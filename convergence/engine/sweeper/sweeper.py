@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from convergence.concurrency import Event, start_thread
+from convergence.concurrency import ThreadEvent, start_thread
 from convergence.core.claim import Worker
 from convergence.db.ports import SweepsPort
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
@@ -29,7 +29,7 @@ class Sweeper:
         self._tasks = tasks
         self._options = options
         self._worker = worker
-        self._stopping = Event()
+        self._stopping = ThreadEvent()
 
     def start(self) -> None:
         """Begin to sweep, in a thread of its own."""

@@ -28,7 +28,7 @@ from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
 
-Found = TypeVar('Found', HeldRow, EndedTraversal, Standing, UnwantedNested)
+FoundT = TypeVar('FoundT', HeldRow, EndedTraversal, Standing, UnwantedNested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class SweepTasks:
             LOG.exception('The sweeper has failed in its task %s', name)
             return 0
 
-    def _each(self, name: str, find: Callable[[int], Sequence[Found]], attend: Callable[[Found], object]) -> int:
+    def _each(self, name: str, find: Callable[[int], Sequence[FoundT]], attend: Callable[[FoundT], object]) -> int:
         """Attend to all that is found. One that fails must keep none of the others from it, now or in later sweeps.
 
         :param find: finds at most so many, and often the same ones first.

@@ -6,16 +6,16 @@ from typing import Any
 
 from convergence.resources.builtin.aws_wait_condition import AwsWaitConditionHandle
 from convergence.resources.builtin.scaling.policies import AwsScalingPolicy, ScalingPolicy
-from convergence.resources.builtin.signal_urls import Api, nowhere
+from convergence.resources.builtin.signal_urls import AddressOfApi, nowhere
 from convergence.resources.builtin.software.deployments import SoftwareDeploymentType, StructuredDeployment
 from convergence.resources.builtin.wait_condition import UpdateWaitConditionHandle, WaitConditionHandle
 from convergence.resources.contract import ResourceType
 
 
-def addressed_types(api: Api = nowhere) -> dict[str, ResourceType[Any]]:
+def addressed_types(api: AddressOfApi = nowhere) -> dict[str, ResourceType[Any]]:
     """The types by name, as they know where signals are to be sent.
 
-    :param api: see `Api`.
+    :param api: see `AddressOfApi`.
     """
     return {
         'AWS::AutoScaling::ScalingPolicy': AwsScalingPolicy(api),

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from convergence import signing
 from convergence.resources.contract import Call, FinalFailure
 
-Api = Callable[[], str | None]
+AddressOfApi = Callable[[], str | None]
 """Tells the address of the Orchestration API with its version, as the senders of signals reach it; None: unknown."""
 
 
@@ -34,7 +34,7 @@ def key_of(call: Call[Any]) -> str:
     return key
 
 
-def known(api: Api, call: Call[Any]) -> str:
+def known(api: AddressOfApi, call: Call[Any]) -> str:
     """The address of the API.
 
     :raises FinalFailure: nobody knows it.
@@ -48,7 +48,7 @@ def known(api: Api, call: Call[Any]) -> str:
     return found
 
 
-def signed(api: Api, call: Call[Any]) -> str:
+def signed(api: AddressOfApi, call: Call[Any]) -> str:
     """The signed address: whoever knows it needs no account.
 
     :raises FinalFailure: there is none, or nobody knows where the API is.
@@ -56,13 +56,13 @@ def signed(api: Api, call: Call[Any]) -> str:
     return grant_of(call).address(known(api, call), key_of(call))
 
 
-def signed_if_known(api: Api, call: Call[Any]) -> str | None:
+def signed_if_known(api: AddressOfApi, call: Call[Any]) -> str | None:
     """The signed address; None where there is none, or nobody knows where the API is."""
     found, key = api(), signing.key_in(call.data)
     return None if found is None or key is None else grant_of(call).address(found, key)
 
 
-def with_token(api: Api, call: Call[Any]) -> str:
+def with_token(api: AddressOfApi, call: Call[Any]) -> str:
     """The address to which signals are sent with the token of a member.
 
     :raises FinalFailure: nobody knows where the API is.

@@ -21,7 +21,7 @@ from convergence import signing
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.signal_urls import (
-    Api,
+    AddressOfApi,
     grant_of,
     key_of,
     known,
@@ -81,7 +81,7 @@ class HandleAttributes:
 class WaitConditionHandle(ResourceType[HandleProperties]):
     """Takes the signals that wait conditions wait for.
 
-    :param api: see `Api`.
+    :param api: see `AddressOfApi`.
     """
 
     Properties: ClassVar[type[Any]] = HandleProperties
@@ -90,7 +90,7 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
     create_settles_s = 0.0
     takes_signals = True
 
-    def __init__(self, api: Api = nowhere) -> None:
+    def __init__(self, api: AddressOfApi = nowhere) -> None:
         self._api = api
 
     @override

@@ -11,9 +11,9 @@ from convergence.resources.checks.addresses import check_cidr, check_ip, check_i
 from convergence.resources.checks.moments import check_cron, check_expiration, check_iso_8601, check_timezone
 from convergence.resources.checks.names import check_dns_domain, check_dns_name, check_relative_dns_name
 from convergence.resources.checks.texts import check_json, check_nothing
-from convergence.template.constraints import Check
+from convergence.template.constraints import ValueCheck
 
-BUILTIN: Mapping[str, Check] = {
+BUILTIN: Mapping[str, ValueCheck] = {
     'cron_expression': check_cron,
     'dns_domain': check_dns_domain,
     'dns_name': check_dns_name,

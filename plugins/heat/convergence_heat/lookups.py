@@ -24,7 +24,7 @@ KEPT_S = 60.0
 JUST_S = 3.0
 """How old what was read of an object itself may be: as long as a worker takes to read all attributes."""
 
-MOST = 2000
+MOST_KEPT = 2000
 """Answers that a process keeps."""
 
 _CONSTANT = re.compile(
@@ -69,7 +69,7 @@ class KeptAnswers:
         with self._lock:
             self._kept[question] = _Answer(response, self._now())
             self._kept.move_to_end(question)
-            while len(self._kept) > MOST:
+            while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
 
 
@@ -152,7 +152,7 @@ class RecentReads:
             if found is None or self._now() - at > JUST_S:
                 found = Lookups(self._kept, scope, all_reads=True)
                 self._of[token] = found, self._now()
-            while len(self._of) > MOST:
+            while len(self._of) > MOST_KEPT:
                 self._of.popitem(last=False)
             return found
 

@@ -14,7 +14,7 @@ from convergence.resources.builtin.groups.members import (
     present_members,
 )
 from convergence.resources.nesting import NestingContext
-from convergence.template import BARE, Identity, analyse
+from convergence.template import BARE, StackIdentity, analyse
 
 SECRET = 'opensesame'
 
@@ -27,7 +27,7 @@ def again(wanted):
 def compiled(wanted):
     return analyse(
         wanted.template,
-        identity=Identity('', 'g', ''),
+        identity=StackIdentity('', 'g', ''),
         environment={'parameters': dict(wanted.parameters)},
         installation=BARE,
     )

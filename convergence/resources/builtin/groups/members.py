@@ -22,7 +22,7 @@ GET = 'get_param'
 NOT_KNOWN = 'unknown'
 """The parameter for values that are not known yet, where a template is only looked at."""
 
-Body = dict[str, Json]
+JsonObject = dict[str, Json]
 """A resource as a template writes it."""
 
 
@@ -52,8 +52,8 @@ def member(
     :param depends_on: names of the members that must be there first.
     :param concealed: where values stand that nobody may be shown: paths that begin with ``properties`` or ``metadata``.
     """
-    body: Body = {'type': type_name}
-    given: Body = {name: value for name, value in (properties or {}).items() if value is not None}
+    body: JsonObject = {'type': type_name}
+    given: JsonObject = {name: value for name, value in (properties or {}).items() if value is not None}
     if given:
         body['properties'] = given
     if metadata:
@@ -99,8 +99,8 @@ def nested_template(
     :param more: see `StackWanted`, as is `pause_s`.
     """
     parameters = _Parameters()
-    resources: Body = {name: parameters.body(each) for name, each in members.items()}
-    template: Body = {'heat_template_version': VERSION}
+    resources: JsonObject = {name: parameters.body(each) for name, each in members.items()}
+    template: JsonObject = {'heat_template_version': VERSION}
     if description:
         template['description'] = description
     if parameters.declared:
@@ -142,12 +142,12 @@ def output_of(context: NestingContext, name: str) -> Json:
 class _Parameters:
     """The parameters of a nested template, each value once."""
 
-    declared: Body = field(default_factory=dict)
-    values: Body = field(default_factory=dict)
+    declared: JsonObject = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     _known: dict[tuple[bool, str], str] = field(default_factory=dict)
 
-    def body(self, each: GroupMember) -> Body:
+    def body(self, each: GroupMember) -> JsonObject:
         """A member as the template writes it."""
         return {key: self._section(value, key, each.concealed) for key, value in each.body.items()}
 
@@ -192,7 +192,7 @@ class _Parameters:
         name = self._known.get(key)
         if name is None:
             name = self._known[key] = f'{"hidden" if is_hidden else "value"}_{len(self._known)}'
-            about: Body = {'type': _type_of(value)}
+            about: JsonObject = {'type': _type_of(value)}
             if is_hidden:
                 about['hidden'] = True
                 self.hidden.add(name)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from convergence import signing
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
-from convergence.resources.builtin.signal_urls import Api, nowhere, signed, signed_if_known, with_token
+from convergence.resources.builtin.signal_urls import AddressOfApi, nowhere, signed, signed_if_known, with_token
 from convergence.resources.constraints import AllowedValues, Range
 from convergence.resources.contract import Answer, Call, Done
 from convergence.resources.scaling import Adjustment, AdjustmentType, PolicyType
@@ -71,7 +71,7 @@ class ScalingPolicyAttributes:
 class ScalingPolicy(PolicyType[Any]):
     """Gives an `OS::Heat::AutoScalingGroup` more or fewer members with each signal.
 
-    :param api: see `Api`.
+    :param api: see `AddressOfApi`.
     """
 
     Properties: ClassVar[type[Any]] = ScalingPolicyProperties
@@ -79,7 +79,7 @@ class ScalingPolicy(PolicyType[Any]):
     token_enforced = True  # Nothing real is made.
     create_settles_s = 0.0
 
-    def __init__(self, api: Api = nowhere) -> None:
+    def __init__(self, api: AddressOfApi = nowhere) -> None:
         self._api = api
 
     @override

@@ -30,7 +30,7 @@ from convergence.core.software import (
     SoftwareDeployment,
 )
 from convergence.resources.attributes import attr
-from convergence.resources.builtin.signal_urls import Api, nowhere
+from convergence.resources.builtin.signal_urls import AddressOfApi, nowhere
 from convergence.resources.builtin.software.configs import made_id, shown_name
 from convergence.resources.builtin.software.deriving import (
     Input,
@@ -136,7 +136,7 @@ class DeploymentAttributes:
 class Deployed(ResourceType[P]):
     """Base of the deployments.
 
-    :param api: see `Api`.
+    :param api: see `AddressOfApi`.
     """
 
     Properties: ClassVar[type[Any]] = DeploymentProperties
@@ -148,7 +148,7 @@ class Deployed(ResourceType[P]):
     deaf_in: ClassVar[frozenset[Action]] = frozenset()
     reference_of = ()
 
-    def __init__(self, api: Api = nowhere) -> None:
+    def __init__(self, api: AddressOfApi = nowhere) -> None:
         self._api = api
 
     # --- actions ----------------------------------------------------------------------------------------------

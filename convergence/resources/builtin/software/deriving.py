@@ -30,7 +30,7 @@ def triggered_by(action: str, source: SoftwareConfig, wanted: Sequence[str]) -> 
     return any(action in actions for each in named if isinstance(actions := each.get('actions'), list))
 
 
-def told(name: str, value: Json, description: str | None = None) -> Input:
+def undeclared(name: str, value: Json, description: str | None = None) -> Input:
     """An input that the configuration does not declare."""
     about: Input = {} if description is None else {'description': description}
     return {'name': name, 'type': 'String', **about, 'value': value}

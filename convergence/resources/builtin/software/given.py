@@ -8,9 +8,9 @@ from typing import Any
 from convergence import signing
 from convergence.core.model import Action
 from convergence.core.software import DEFAULT_GROUP, SoftwareConfig, filled
-from convergence.resources.builtin.signal_urls import Api
+from convergence.resources.builtin.signal_urls import AddressOfApi
 from convergence.resources.builtin.software.configs import made_id
-from convergence.resources.builtin.software.deriving import Input, declared_in, told
+from convergence.resources.builtin.software.deriving import Input, declared_in, undeclared
 from convergence.resources.contract import Call, FinalFailure
 
 CFN, HEAT = 'CFN_SIGNAL', 'HEAT_SIGNAL'
@@ -65,7 +65,7 @@ def given_inputs(call: Call[Any], source: SoftwareConfig) -> list[Input]:
     return filled(declared_in(source.content, 'inputs'), call.properties.input_values)
 
 
-def inputs_of(call: Call[Any], action: Action, source: SoftwareConfig, api: Api) -> list[Input]:
+def inputs_of(call: Call[Any], action: Action, source: SoftwareConfig, api: AddressOfApi) -> list[Input]:
     """All inputs: those of the configuration, and what else the server is told of an action.
 
     :raises FinalFailure: nobody knows where the server can report back.
@@ -73,20 +73,20 @@ def inputs_of(call: Call[Any], action: Action, source: SoftwareConfig, api: Api)
     return [*given_inputs(call, source), *_about(call, action, api)]
 
 
-def _about(call: Call[Any], action: Action, api: Api) -> Iterator[Input]:
+def _about(call: Call[Any], action: Action, api: AddressOfApi) -> Iterator[Input]:
     transport = call.properties.signal_transport
-    yield told('deploy_server_id', call.properties.server, 'ID of the server being deployed to')
-    yield told('deploy_action', action.value, 'Name of the current action being deployed')
+    yield undeclared('deploy_server_id', call.properties.server, 'ID of the server being deployed to')
+    yield undeclared('deploy_action', action.value, 'Name of the current action being deployed')
     path = f'{call.stack_name}/{call.stack_id}'
-    yield told('deploy_stack_id', path, 'ID of the stack this deployment belongs to')
-    yield told('deploy_resource_name', call.name, 'Name of this deployment resource in the stack')
-    yield told('deploy_signal_transport', transport, 'How the server reports back')
+    yield undeclared('deploy_stack_id', path, 'ID of the stack this deployment belongs to')
+    yield undeclared('deploy_resource_name', call.name, 'Name of this deployment resource in the stack')
+    yield undeclared('deploy_signal_transport', transport, 'How the server reports back')
     if transport == CFN:
-        yield told('deploy_signal_id', _address(call, api()), 'Where the server reports back')
-        yield told('deploy_signal_verb', 'POST', 'HTTP verb to use for signaling output values')
+        yield undeclared('deploy_signal_id', _address(call, api()), 'Where the server reports back')
+        yield undeclared('deploy_signal_verb', 'POST', 'HTTP verb to use for signaling output values')
     elif transport == HEAT:
         for name, description in _CREDENTIALS.items():
-            yield told(name, '', description)
+            yield undeclared(name, '', description)
 
 
 def _address(call: Call[Any], api: str | None) -> str:
