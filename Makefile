@@ -4,6 +4,8 @@
 # make coverage  how much of the core its own tests reach
 # make lowest    what libraries are used for, with the lowest versions of them that are allowed
 # make heat      the resource types of openstack-heat, beside the installed classes; needs some 400 MiB
+# make openstack   a real control plane of OpenStack on this machine, and those types against it; needs MariaDB, RabbitMQ,
+#                gcc, 2 GiB of memory; ARGUMENTS=start, status, env, stop, remove; ARGUMENTS="--keep -k rollback"
 # make lint      style, types, import contracts
 # make docs      the documentation as a site, in build/docs/index.html
 # make links     whether the links of the documentation to other sites lead somewhere; needs a network
@@ -24,10 +26,10 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test test-quick coverage lowest heat lint docs links constraints demo bench simulate chaos sockets fuzz mutants config clean
+.PHONY: help test test-quick coverage lowest heat openstack lint docs links constraints demo bench simulate chaos sockets fuzz mutants config clean
 
 help:
-	@sed -n 's/^# make/make/p' Makefile
+	@sed -n '/^# make/,/^$$/s/^# //p' Makefile
 
 test: $(TOX)
 	$(TOX) -q -e tests $(if $(ARGUMENTS),-- $(ARGUMENTS))
@@ -43,6 +45,9 @@ lowest: $(TOX)
 
 heat: $(TOX)
 	$(TOX) -q -e heat $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+openstack: $(TOX)
+	$(TOX) -q -e openstack $(if $(ARGUMENTS),-- $(ARGUMENTS))
 
 lint: $(TOX)
 	$(TOX) -q -e lint
@@ -91,6 +96,7 @@ constraints:
 	@.tox/constraints/bin/python -m pip freeze --disable-pip-version-check --exclude-editable >>constraints.txt
 
 clean:
+	@test ! -d .openstack || echo 'The control plane stays: make openstack ARGUMENTS=remove'
 	rm -rf .tox $(VENV)/installed build dist *.egg-info
 
 # The installation is editable: only new requirements and entry points make it stale, not changed code.

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
+from typing import Any
 
 from convergence import concurrency
 
@@ -99,6 +100,13 @@ class Failpoints:
         if self._pass(f'before send of {method}'):
             send()
         self._pass(f'after send of {method}')
+
+    def request(self, ask: Callable[[], Any], what: str) -> Any:
+        """Send a request to a service, with the failpoints around it; what it answers."""
+        self._pass(f'before {what}')
+        answer = ask()
+        self._pass(f'after {what}')
+        return answer
 
     def _pass(self, place: str) -> bool:
         """Do what the rules say of a place; False: what comes now is to be lost."""
