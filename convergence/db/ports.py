@@ -16,7 +16,7 @@ from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
 from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.inspection import FrontierNode
-from convergence.db.queries.nested import UnwantedNested
+from convergence.db.queries.nested import NestingRow, UnwantedNested
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
@@ -50,6 +50,9 @@ class ReaderPort(Protocol):
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
+
+    def nesting(self, resource_id: str) -> NestingRow | None:
+        """A row that was claimed, with its stack, and the stack that is its object."""
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack: also replaced ones, and those that are being removed."""

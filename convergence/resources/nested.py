@@ -46,6 +46,9 @@ MOST_LOOKS = 6
 SNAPSHOT = 'snapshot'
 """What the snapshot of a nested stack is called by in what is kept of its resource: its id."""
 
+SILENT = 'silent'
+"""What of the progress of an action says that the template of the stack has no outputs: so nobody asks for them."""
+
 INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
 """An engine that does not answer is asked again until the action has taken too long."""
 
@@ -145,6 +148,8 @@ class NestedType(ResourceType[P]):
                 raise ReplacementNeeded('the nested stack was deleted')
             raise FinalFailure('the nested stack was deleted')
         progress: dict[str, Json] = {'traversal': begun.traversal_id, 'step': step}
+        if begun.is_silent:
+            progress[SILENT] = True
         if begun.more:
             progress['pause_s'] = begun.pause_s
         if begun.traversal_id:
@@ -276,7 +281,7 @@ class ProviderType(NestedType[ProviderProperties]):
     @override
     def present_attributes(self, call: Call[ProviderProperties]) -> tuple[str, ...]:
         """The outputs of the template."""
-        return tuple(call.nested.values().outputs)
+        return call.nested.output_names()
 
 
 PROVIDER = ProviderType()

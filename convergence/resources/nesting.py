@@ -139,12 +139,14 @@ class NestedStep:
     :param traversal_id: empty where there was nothing to begin.
     :param more: see `StackWanted`, as is `pause_s`.
     :param is_gone: there is no such stack any more.
+    :param is_silent: the template of the stack is known to have no outputs.
     """
 
     traversal_id: str = ''
     more: bool = False
     pause_s: float = 0.0
     is_gone: bool = False
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,9 @@ class NestedStacks(Protocol):
     def values(self) -> NestedValues:
         """What the stack tells to others. Read once for each call."""
 
+    def output_names(self) -> tuple[str, ...]:
+        """The names of its outputs. Where it is known that there are none nobody is asked."""
+
 
 class NoNestedStack:
     """What a type gets whose objects are no stacks."""
@@ -210,6 +215,10 @@ class NoNestedStack:
         """See `act`."""
         self.act()
         return NestedValues()
+
+    def output_names(self) -> tuple[str, ...]:
+        """See `act`."""
+        return tuple(self.values().outputs)
 
 
 NO_STACK = NoNestedStack()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -211,9 +211,9 @@ class PausingReader(StackReader):
     _store: SqliteStore
 
     @override
-    def _one(self, kind: Callable[..., RowT], statement: Any) -> RowT | None:
+    def _one(self, kind: Callable[..., RowT], statement: Any, key: Mapping[str, Any] | None = None) -> RowT | None:
         self._store.pause('read')
-        return super()._one(kind, statement)
+        return super()._one(kind, statement, key)
 
     @override
     def _many(self, kind: Callable[..., RowT], statement: Any) -> list[RowT]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convergence.core.model import Goal, Json
@@ -21,7 +21,7 @@ from convergence.template.limits import Budget, exceeded
 from convergence.template.lookalikes import Lookalikes
 from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
-from convergence.template.parameters import Parameter, StackIdentity
+from convergence.template.parameters import OF_ALL, Parameter, StackIdentity
 from convergence.template.problems import Problems
 from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.sources import Copier, read
@@ -37,6 +37,7 @@ class Compiled:
     :param parameters: by name, pseudo parameters included.
     :param outputs: by name.
     :param templates: the texts of the templates that resources are, by their types.
+    :param is_personal: whether anything in it depends on which stack of the project it is for.
     """
 
     version: str
@@ -46,6 +47,7 @@ class Compiled:
     outputs: Mapping[str, OutputDefinition]
     _document: ParsedDocument = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    is_personal: bool = False
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -61,6 +63,10 @@ class Compiled:
     def warnings(self) -> list[Problem]:
         """What is no error, but probably not meant so."""
         return self._document.problems.warnings()
+
+    def of(self, identity: StackIdentity) -> Compiled:
+        """The same for another stack of the project, of a template that is not personal."""
+        return replace(self, parameters={**self.parameters, **identity.of(self.parameters)})
 
     def place(self, *path: str | int) -> Place:
         """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.
@@ -199,7 +205,16 @@ class _Compilation:
         outputs = read_outputs(maps['outputs'], definitions, scope)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
         templates = {found.type: files[found.type] for found in goal.values() if found.type in files}
-        return Compiled(version.date, opened.description(), Goal(goal, asked), values, outputs, document, templates)
+        return Compiled(
+            version.date,
+            opened.description(),
+            Goal(goal, asked),
+            values,
+            outputs,
+            document,
+            templates,
+            is_personal=not scope.of_the_stack <= OF_ALL,
+        )
 
     def _check_count(self, count: int) -> None:
         limit = self._budget.limits.max_resources

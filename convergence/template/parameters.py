@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from convergence import secrecy
@@ -12,6 +13,9 @@ from convergence.template.values import ParameterType
 
 MASK = secrecy.MASK
 """Shown instead of a hidden value."""
+
+OF_ALL = frozenset({'OS::project_id', 'AWS::Region'})
+"""The pseudo parameters that are the same for all stacks of a project."""
 
 CLOUD_REGION = 'ap-southeast-1'
 """What templates of CloudFormation get to know as their region; the field has always had this one."""
@@ -79,6 +83,11 @@ class StackIdentity:
     def arn(self) -> str:
         """The stack in the form of a resource name, which clients may use wherever a stack is named."""
         return f'arn:openstack:heat::{self.project_id}:stacks/{self.stack_name}/{self.stack_id}'
+
+    def of(self, names: Collection[str]) -> dict[str, Parameter]:
+        """Those of the pseudo parameters, of all dialects, that have the names."""
+        every = {**self.parameters(), **self.cloud_parameters()}
+        return {name: every[name] for name in every if name in names}
 
     def parameters(self) -> dict[str, Parameter]:
         """The pseudo parameters, by name."""

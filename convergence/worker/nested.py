@@ -10,6 +10,7 @@ from convergence.core.model import Status
 from convergence.core.rows import Stack, Traversal
 from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
 from convergence.resources.contract import FinalFailure, TransientFailure
+from convergence.resources.nested import SILENT
 from convergence.resources.nesting import NestedState, NestedStep, NestedValues
 
 T = TypeVar('T')
@@ -55,7 +56,9 @@ class EngineNesting:
     def __call__(self, claim: Claim) -> OneNestedStack:
         """The stack that is the object of a claimed row."""
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
-        return OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
+        stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
+        stack.is_silent = bool((row.progress or {}).get(SILENT))
+        return stack
 
     def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
         """A stack that is, or was, nested in another one, and of which there may be snapshots."""
@@ -66,6 +69,7 @@ class OneNestedStack:
     """One nested stack; see `convergence.resources.nesting.NestedStacks`.
 
     :param held: key of the row whose object it is, and the fence under which that is held; ('', 0): it is not.
+    :ivar is_silent: what it has done last is known to have been for a template without outputs.
     """
 
     def __init__(
@@ -77,12 +81,14 @@ class OneNestedStack:
         self._stack_id = stack_id
         self._held = held
         self._values: NestedValues | None = None
+        self.is_silent = False
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
         begun = _asked(lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step))
-        self._values = None
-        return NestedStep(**begun)
+        self._values, step_begun = None, NestedStep(**begun)
+        self.is_silent = step_begun.is_silent
+        return step_begun
 
     def cancel(self) -> None:
         """Have an engine stop what the stack does on behalf of the row."""
@@ -101,6 +107,7 @@ class OneNestedStack:
         is_another = stack is not None and stack.deleted_at is None and traversal_id not in ('', stack.traversal_id)
         if is_another and self._states.traversal(traversal_id) is None:
             raise TransientFailure('this server of the database shows an older state of the nested stack')
+        self.is_silent = self.is_silent and not is_another
         if stack is None:
             return NestedState(is_deleted=True, is_seen=False)
         return NestedState(
@@ -117,6 +124,10 @@ class OneNestedStack:
             told = _asked(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
             self._values = NestedValues(**told)
         return self._values
+
+    def output_names(self) -> tuple[str, ...]:
+        """The names of its outputs. Where it is known that there are none nobody is asked."""
+        return () if self.is_silent else tuple(self.values().outputs)
 
 
 def _asked(ask: Callable[[], T]) -> T:

@@ -94,6 +94,21 @@ def test_a_template_is_a_resource_and_its_outputs_are_attributes(harness):
     assert harness.state(stack_id) == 'DELETE_COMPLETE'
 
 
+def test_nobody_asks_for_the_outputs_of_a_template_that_has_none(harness, monkeypatch):
+    asked: list[str] = []
+    read = harness.read_nested_stack
+    monkeypatch.setattr(harness, 'read_nested_stack', lambda context, key: asked.append(key) or read(context, key))
+    stack_id = create(harness, {'silent': {'type': 'silent.yaml'}}, {'silent.yaml': hot({'thing0': 'x'})})
+    harness.run()
+    update(harness, stack_id, {'silent': {'type': 'silent.yaml'}}, {'silent.yaml': hot({'thing0': 'y'})})
+    harness.run()
+    assert asked == []
+    telling = {'silent.yaml': hot({'thing0': 'y'}, outputs={'told': {'value': 1}})}
+    update(harness, stack_id, {'silent': {'type': 'silent.yaml'}}, telling)
+    harness.run()
+    assert harness.row(stack_id, 'silent').output.shown == {'told': 1}
+
+
 def test_an_update_goes_down_and_what_does_not_change_is_not_touched(harness):
     files = tree(3)
     stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}, 'beside': 'x'}, files)

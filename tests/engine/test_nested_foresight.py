@@ -85,6 +85,32 @@ def test_identical_members_are_looked_at_once(harness, monkeypatch):
     assert looked.count('level1.yaml') == 1
 
 
+@pytest.mark.parametrize(
+    ('told', 'compiled'), [('x', 1), ({'get_param': 'OS::stack_id'}, 4)], ids=['alike', 'each asks which one it is']
+)
+def test_members_that_are_alike_are_compiled_once(harness, monkeypatch, told, compiled):
+    looked: list[str] = []
+    run = compiler._Compilation.run
+
+    def watched(self: Any, *arguments: Any) -> Any:
+        looked.append(self._identity.stack_id)
+        return run(self, *arguments)
+
+    inner = hot({'thing0': {'value': told}}, outputs={'told': {'value': {'get_attr': ['thing0', 'value']}}})
+    members = {f'child{number}': {'type': CHILD} for number in range(4)}
+    stack_id = create(harness, members, {CHILD: inner})
+    monkeypatch.setattr(compiler._Compilation, 'run', watched)
+    harness.run()
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+    ids = {harness.row(stack_id, name).physical_id for name in members}
+    assert len({*looked} & ids) == compiled
+    for child_id in ids:
+        stack = harness.stack(child_id)
+        assert harness.goals.compiled(stack, stack.template_id).parameters['OS::stack_id'].value == child_id
+        thing = harness.row(child_id, 'thing0')
+        assert thing.properties['value'] == (told if told == 'x' else child_id)
+
+
 def test_nested_parameters_are_shown_to_whoever_asks(harness):
     files = {'level1.yaml': tree(2)['level1.yaml'], 'level2.yaml': nested(value='x')}
     template = hot({'top': {'type': 'level1.yaml', 'value': 'a'}})

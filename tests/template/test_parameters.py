@@ -9,7 +9,7 @@ from convergence.errors import (
     UnknownUserParameter,
     UserParameterMissing,
 )
-from convergence.template import UNKNOWN, Require, UnresolvedReference, preview, resolve
+from convergence.template import UNKNOWN, Require, StackIdentity, UnresolvedReference, preview, resolve
 from tests.template.build import compiled, problems
 
 
@@ -214,6 +214,36 @@ def test_pseudo_parameters_are_visible_and_their_names_reserved():
     pseudo = {name: parameter.value for name, parameter in parameters.items() if parameter.pseudo}
     assert pseudo == {'OS::stack_id': 'id-1', 'OS::stack_name': 'shop', 'OS::project_id': 'project-1'}
     assert 'reserved' in problems('parameters: {"OS::stack_id": {type: string, default: x}}')[0].message
+
+
+@pytest.mark.parametrize(
+    ('value', 'is_personal'),
+    [
+        ('x', False),
+        ({'get_param': 'OS::project_id'}, False),
+        ({'get_param': 'OS::stack_name'}, True),
+        ({'digest': ['md5', {'get_param': 'OS::stack_id'}]}, True),
+    ],
+)
+def test_a_template_is_the_same_for_another_stack_unless_it_asks_which_one_it_is_for(value, is_personal):
+    result = compiled(
+        {'heat_template_version': 'newton', 'resources': {'a': {'type': 'T', 'properties': {'x': value}}}}
+    )
+    assert result.is_personal is is_personal
+    other = result.of(StackIdentity('id-2', 'other', 'project-1'))
+    assert (other.parameters['OS::stack_id'].value, other.parameters['OS::stack_name'].value) == ('id-2', 'other')
+    assert other.goal == result.goal
+
+
+@pytest.mark.parametrize(
+    ('reference', 'is_personal'),
+    [({'Ref': 'AWS::Region'}, False), ({'Fn::Join': ['', ['a', {'Ref': 'AWS::StackName'}]]}, True)],
+)
+def test_so_it_is_in_templates_of_the_cloud(reference, is_personal):
+    resources = {'a': {'Type': 'T', 'Properties': {'x': reference}}}
+    result = compiled({'HeatTemplateFormatVersion': '2012-12-12', 'Resources': resources})
+    assert result.is_personal is is_personal
+    assert result.of(StackIdentity('id-2', 'other', 'p')).parameters['AWS::StackName'].value == 'other'
 
 
 SECRET = 'canary-7f3a'

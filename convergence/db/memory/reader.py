@@ -11,6 +11,7 @@ from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack, 
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.inspection import FrontierNode
+from convergence.db.queries.nested import NestingRow
 from convergence.db.queries.roster import Service
 
 RowT = TypeVar('RowT')
@@ -159,6 +160,17 @@ class MemoryReader(MemoryInspector):
         """What is shown of a template wherever its stack is."""
         found = self.template(template_id)
         return found.summary if found is not None else None
+
+    def nesting(self, resource_id: str) -> NestingRow | None:
+        """A row that was claimed, with its stack, and the stack that is its object."""
+        self._memory.pause('read')
+        seen = self._memory.seen()
+        row = seen.resource.get(resource_id)
+        stack = seen.stack.get(row.stack_id) if row is not None else None
+        traversal = seen.traversal.get(row.traversal_id or '') if row is not None else None
+        if row is None or stack is None or traversal is None:
+            return None
+        return NestingRow(row, stack, traversal, seen.stack.get(row.token or ''))
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack."""

@@ -268,9 +268,9 @@ class Inspector:
         with self._store.reading() as connection:
             return float(connection.execute(select(database_now())).scalar_one())
 
-    def _one(self, kind: Callable[..., R], statement: Select[Any]) -> R | None:
+    def _one(self, kind: Callable[..., R], statement: Select[Any], key: Mapping[str, Any] | None = None) -> R | None:
         with self._store.reading() as connection:
-            row = connection.execute(statement).first()
+            row = connection.execute(statement, key).first()
         return kind(*row) if row is not None else None
 
     def _many(self, kind: Callable[..., R], statement: Select[Any]) -> list[R]:

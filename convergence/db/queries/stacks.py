@@ -6,16 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, select, true
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, not_, or_, select, true
 
 from convergence.core.model import Json, Phase, Status
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.queries.inspection import in_states
+from convergence.db.queries.nested import READ_NESTING, NestingRow, nesting_of
 from convergence.db.queries.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.statements.load import (
     NODE_COLUMNS,
+    READ_TRAVERSAL,
     RESOURCE_COLUMNS,
     STACK_COLUMNS,
     TRAVERSAL_COLUMNS,
@@ -24,6 +26,10 @@ from convergence.db.statements.load import (
     resource_of,
 )
 from convergence.errors import CannotBeRead, GoalUnreadable
+
+READ_STACK_ALONE = select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack'))
+READ_TEMPLATE = select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template'))
+READ_RESOURCE = select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource'))
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,
@@ -98,7 +104,7 @@ class StackReader(TreeInspector):
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
-        return self._one(Stack, select(*STACK_COLUMNS).where(STACK.c.id == stack_id))
+        return self._one(Stack, READ_STACK_ALONE, {'stack': stack_id})
 
     def stack_named(self, project_id: str, name: str) -> Stack | None:
         """A living stack by its name."""
@@ -143,9 +149,8 @@ class StackReader(TreeInspector):
 
         :raises GoalUnreadable: it is there, and cannot be read.
         """
-        statement = select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == template_id)
         try:
-            return self._one(Template, statement)
+            return self._one(Template, READ_TEMPLATE, {'template': template_id})
         except CannotBeRead:
             raise GoalUnreadable(
                 'What is stored as the template of the stack cannot be read any more. Put back the key that sealed it; '
@@ -160,7 +165,11 @@ class StackReader(TreeInspector):
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
-        return self._one(Resource, select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == resource_id))
+        return self._one(resource_of, READ_RESOURCE, {'resource': resource_id})
+
+    def nesting(self, resource_id: str) -> NestingRow | None:
+        """A row that was claimed, with its stack, and the stack that is its object, deleted or not."""
+        return self._one(nesting_of, READ_NESTING, {'resource': resource_id})
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack: also replaced ones, and those that are being removed."""
@@ -181,7 +190,7 @@ class StackReader(TreeInspector):
 
     def traversal(self, traversal_id: str) -> Traversal | None:
         """One operation."""
-        return self._one(Traversal, select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == traversal_id))
+        return self._one(Traversal, READ_TRAVERSAL, {'traversal': traversal_id})
 
     def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
         """The operations on a stack, oldest first.

@@ -73,7 +73,6 @@ class Nesting:
         new_id: Callable[[], str],
     ) -> None:
         self._reader = reader = ports.reader
-        self._goals = goals
         self._traversals = traversals
         self.wants = Wants(reader, goals, types)
         self._limits = limits
@@ -128,15 +127,13 @@ class Nesting:
     # --- acting -----------------------------------------------------------------------------------------------
 
     def _held(self, resource_id: str, fence: int) -> NestingResource:
-        row = self._reader.resource(resource_id)
-        stack = self._reader.stack(row.stack_id) if row is not None else None
-        traversal = self._reader.traversal((row.traversal_id if row is not None else None) or '')
-        if row is None or stack is None or traversal is None or row.fence != fence or row.token is None:
+        found = self._reader.nesting(resource_id)
+        if found is None or found.row.fence != fence or found.row.token is None:
             raise errors.Conflict(f'resource {resource_id} is held by somebody else by now')
-        return NestingResource(row, stack, traversal)
+        return NestingResource(found.row, found.stack, found.traversal, found.nested)
 
     def _act(self, held: NestingResource, fence: int, step: int) -> NestedStep:
-        action, present = held.row.action, self._reader.stack(held.row.token or '')
+        action, present = held.row.action, held.present
         if present is not None and present.deleted_at is not None:
             return NestedStep(is_gone=True)
         if action is Action.DELETE:
@@ -200,20 +197,20 @@ class Nesting:
             return self._bring_back(held, fence, present, kept)
         submission, wanted = self.wants.of(held, present, step)
         if present is None:
-            started = self._create(held, fence, submission, wanted.timeout_mins)
+            begun = self._create(held, fence, submission, wanted.timeout_mins)
         else:
-            started = self._update(held, fence, present, submission, wanted.timeout_mins)
-        return NestedStep(started, wanted.more, wanted.pause_s)
+            begun = self._update(held, fence, present, submission, wanted.timeout_mins)
+        return replace(begun, more=wanted.more, pause_s=wanted.pause_s)
 
     def _bring_back(self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot) -> NestedStep:
         submission = Submission.from_content(kept.content)
         if present is None:
-            return NestedStep(self._create(held, fence, submission, None, kept))
+            return self._create(held, fence, submission, None, kept)
         last = self._reader.traversal(present.traversal_id or '')
         if present.action is Action.RESTORE and present.status is not Status.FAILED and held.is_served_by(last):
             self._beginnings.confirm(held, fence, present)
             return NestedStep((present.traversal_id or '') if present.status is Status.IN_PROGRESS else '')
-        return NestedStep(self._give_goal(held, fence, present, submission, None, kept))
+        return self._give_goal(held, fence, present, submission, None, kept)
 
     def _create(
         self,
@@ -222,7 +219,7 @@ class Nesting:
         submission: Submission,
         timeout_mins: int | None,
         kept: Snapshot | None = None,
-    ) -> str:
+    ) -> NestedStep:
         parent = held.stack
         stack_id = held.row.token or ''
         stack = Stack(
@@ -254,23 +251,23 @@ class Nesting:
         if adopts:
             request = replace(request, offered=adopted_by(held.row))
         planned = self._traversals.create(stack, request)
-        self._keep(request, compiled)
-        return planned.traversal.id
+        self._keep(stack, request, compiled)
+        return NestedStep(planned.traversal.id, is_silent=not compiled.outputs)
 
     def _update(
         self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
-    ) -> str:
-        before = self._reader.template(present.template_id or '')
-        if before is not None and Submission.from_content(before.content).is_like(submission):
+    ) -> NestedStep:
+        before = self.wants.goals.submitted(present.template_id or '')
+        if before is not None and before.is_like(submission):
             running = self._reader.traversal(present.traversal_id or '')
             if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
                 self._beginnings.confirm(held, fence, present)
-                return present.traversal_id or ''
+                return NestedStep(present.traversal_id or '')
             is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
             compared = not held.traversal.observes or (held.is_served_by(running) and present.action in _GIVEN)
             if is_there and compared and is_tidy(self._reader.resources(present.id)):
                 self._beginnings.confirm(held, fence, present)
-                return ''
+                return NestedStep()
         return self._give_goal(held, fence, present, submission, timeout_mins)
 
     def _give_goal(
@@ -281,7 +278,7 @@ class Nesting:
         submission: Submission,
         timeout_mins: int | None,
         kept: Snapshot | None = None,
-    ) -> str:
+    ) -> NestedStep:
         action = Action.UPDATE if kept is None else Action.RESTORE
         may_get_goal(present, action)
 
@@ -295,8 +292,8 @@ class Nesting:
         if timeout_mins is not None:
             request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
         started = self._beginnings.start(present, held, request)
-        self._keep(request, compiled)
-        return started
+        self._keep(present, request, compiled)
+        return NestedStep(started, is_silent=not compiled.outputs)
 
     def _with_goal(
         self,
@@ -323,7 +320,7 @@ class Nesting:
     def _towards(
         self, stack: Stack, submission: Submission, permits: Permits, request: Request
     ) -> tuple[Request, template.Compiled]:
-        compiled = self._goals.compile(stack, submission, permits)
+        compiled = self.wants.goals.compile(stack, submission, permits)
         self._require_room(stack, len(compiled.goal.definitions))
         row = template_row(self._new_id(), stack.id, submission, compiled)
         return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
@@ -336,7 +333,7 @@ class Nesting:
         """
         request, compiled = self._towards(stack, submission, permits, request)
         self._traversals.start(stack, request, resource_id)
-        self._keep(request, compiled)
+        self._keep(stack, request, compiled)
 
     def _require_room(self, stack: Stack, count: int) -> None:
         most = self._limits.max_resources
@@ -349,9 +346,9 @@ class Nesting:
                 f'is {most} ([limits] max_resources_per_stack).'
             )
 
-    def _keep(self, request: Request, compiled: template.Compiled) -> None:
+    def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
         assert request.template is not None
-        self._goals.kept.keep(request.template.id, compiled)
+        self.wants.goals.keep(stack, request.template, compiled)
 
     # --- stopping ---------------------------------------------------------------------------------------------
 

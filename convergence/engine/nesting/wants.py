@@ -17,6 +17,7 @@ from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.nesting.content import UPDATE_POLICY, facade_of, submission_of
+from convergence.engine.nesting.goals import NestedGoals
 from convergence.engine.operations.adoption import offered_by
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
@@ -33,11 +34,15 @@ from convergence.template.secrets import METADATA, PROPERTIES, within
 
 @dataclass(frozen=True, slots=True)
 class NestingResource:
-    """The row of a resource that is a nested stack, as a request names it, and what belongs to it."""
+    """The row of a resource that is a nested stack, as a request names it, and what belongs to it.
+
+    :param present: the nested stack, deleted or not; None before it is there.
+    """
 
     row: Resource
     stack: Stack
     traversal: Traversal
+    present: Stack | None = None
 
     def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
         """Refuses what comes late."""
@@ -93,11 +98,15 @@ class RestingGroup:
 
 
 class Wants:
-    """Asks the types of resources what stacks they want."""
+    """Asks the types of resources what stacks they want.
+
+    :ivar goals: compiles what they want.
+    """
 
     def __init__(self, reader: ReaderPort, goals: Goals, types: Registry) -> None:
         self._reader = reader
         self._goals = goals
+        self.goals = NestedGoals(reader, goals)
         self._types = types
 
     def of(self, held: NestingResource, present: Stack | None, step: int) -> tuple[Submission, StackWanted]:
@@ -107,10 +116,9 @@ class Wants:
         assert isinstance(kind, NestedType)
         if pending is None:
             raise errors.Conflict(f'resource {row.name} has come to rest')
-        stored = self._reader.template(pending.template_id or '')
-        if stored is None:
+        parent = self.goals.submitted(pending.template_id or '')
+        if parent is None:
             raise Overtaken(f'stack {held.stack.name} has got another goal')
-        parent = Submission.from_content(stored.content)
 
         def ask() -> StackWanted:
             context = replace(
@@ -134,10 +142,9 @@ class Wants:
         :param present: its nested stack.
         :raises Overtaken: what it was made from is gone.
         """
-        stored, definition = self._reader.template(row.template_id or ''), row.definition
-        if stored is None or definition is None:
+        parent, definition = self.goals.submitted(row.template_id or ''), row.definition
+        if parent is None or definition is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
-        parent = Submission.from_content(stored.content)
         call = build_call(self._types.get(row.type), Subject.of(stack, row), row.properties)
         try:
             context = self.context(stack, parent, definition, present)
@@ -154,8 +161,7 @@ class Wants:
         :param present: the nested stack.
         :raises EvaluationFailed: the update policy of the resource makes no sense.
         """
-        before = self._reader.template(present.template_id or '') if present is not None else None
-        now = Submission.from_content(before.content) if before is not None else None
+        now = self.goals.submitted(present.template_id or '') if present is not None else None
         return NestingContext(
             files=parent.files,
             present=self._goals.document(now.template) if now is not None else None,

@@ -14,7 +14,7 @@ from convergence.engine.nesting.content import with_nested
 from convergence.engine.nesting.foresight import Foresight, defaults_of
 from convergence.engine.nesting.hiding import with_hidden
 from convergence.engine.nesting.member_checks import problems_below
-from convergence.engine.operations.compiled_templates import CompiledTemplates
+from convergence.engine.operations.compiled_templates import AlikeTemplates, CompiledTemplates, made_from
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
@@ -38,6 +38,7 @@ class Goals:
 
     :param limits: what a template may hold.
     :param deepest: how many stacks a stack may be in.
+    :ivar kept: what was compiled last, by the template's row. :ivar alike: the same, by what it was made from.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Goals:
         self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
         self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest)
         self.kept = CompiledTemplates(kept)
+        self.alike = AlikeTemplates(kept)
 
     def submission(
         self,
@@ -94,7 +96,7 @@ class Goals:
         """
         compiled = self._analyse(stack, submission, self._installation)
         self._check(compiled, submission, stack.project_id, permits)
-        self._refuse_changed(stack, compiled)
+        self.refuse_changed(stack, compiled)
         said = submission.implied
         return with_implied(compiled, ask_for_implied(compiled, self._registry) if said is None else said)
 
@@ -137,7 +139,7 @@ class Goals:
                 raise errors.StackValidationFailed(problems)
         return warnings
 
-    def _refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
+    def refuse_changed(self, stack: Stack, compiled: template.Compiled) -> None:
         """Immutable parameters keep the values that the stack has.
 
         :raises ImmutableParameterModified: names those that would change.
@@ -261,11 +263,15 @@ class Goals:
             raise errors.EntityNotFound('Template', template_id)
         compiled = self.kept.get(template_id)
         if compiled is None:
-            submission = Submission.from_content(row.content)
-            compiled = self._analyse(stack, submission, self._accepted)
-            compiled.problems.raise_any()
-            compiled = with_implied(compiled, submission.implied or {})
+            key = made_from(row.content, stack.project_id)
+            compiled = self.alike.get(key, identity_of(stack))
+            if compiled is None:
+                submission = Submission.from_content(row.content)
+                compiled = self._analyse(stack, submission, self._accepted)
+                compiled.problems.raise_any()
+                compiled = with_implied(compiled, submission.implied or {})
             self.kept.keep(template_id, compiled)
+            self.alike.keep(key, compiled)
         logs.conceal(compiled.secrets)
         return row, compiled
 
@@ -283,7 +289,7 @@ class Goals:
     def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
         compiled = template.analyse(
             submission.template,
-            identity=template.StackIdentity(stack.id, stack.name, stack.project_id),
+            identity=identity_of(stack),
             environment=submission.environment,
             files=submission.files,
             facade=submission.facade,
@@ -311,6 +317,11 @@ class Goals:
         if project_id is None:
             return whole
         return with_hidden(whole, self.foresight.stacks(whole, submission, project_id), self.discretion)
+
+
+def identity_of(stack: Stack) -> template.StackIdentity:
+    """What a template gets to know of its stack."""
+    return template.StackIdentity(stack.id, stack.name, stack.project_id)
 
 
 def _names_of_values(environment: Mapping[str, Json]) -> set[str]:

@@ -123,6 +123,7 @@ class Compiling:
     :ivar hidden_reads: shared by all definitions.
     :ivar hidden: where values of the present definition stand that were computed from hidden parameters.
     :ivar facade: what is known of the resource that the template stands for, by part.
+    :ivar of_the_stack: names of the pseudo parameters that were read; shared by all definitions.
     :ivar keeps_failures: a call whose values cannot work makes no problem: it remains, and fails when it is asked for.
     """
 
@@ -143,6 +144,7 @@ class Compiling:
     hidden: set[Path] = field(default_factory=set)
     keeps_failures: bool = False
     facade: Mapping[str, Json] = field(default_factory=dict)
+    of_the_stack: set[str] = field(default_factory=set)
 
     def of(self, subject: str) -> Compiling:
         """The same for another definition, of which nothing is known yet."""

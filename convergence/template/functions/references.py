@@ -97,6 +97,8 @@ def _declared(name: str, scope: Compiling) -> Parameter:
         raise ParameterNotProvided(f'The Parameter ({name}) was not provided.{hint}')
     if parameter.hidden:
         scope.hidden_reads.note()
+    if parameter.pseudo:
+        scope.of_the_stack.add(name)
     return parameter
 
 
