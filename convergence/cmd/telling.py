@@ -15,6 +15,7 @@ from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.statements.outbox import Audience
 from convergence.db.statements.store import Store
 from convergence.engine.notifications.addresses import networks
+from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender
@@ -42,7 +43,9 @@ class ToldOutside:
         self._new_id = new_id
         self._rows = WebhookRows(store)
         self._limits = WebhookLimits(configured.webhooks, configured.max_webhooks_per_project)
-        self._sender = HttpSender(configured.timeout_s, networks(configured.allowed_networks))
+        self._sender = HttpSender(
+            configured.timeout_s, networks(configured.allowed_networks), NameResolution(configured.timeout_s)
+        )
         self._bus = NotificationBus.configured(cfg.CONF, settings.transport.url, settings.host)
         progress = ProgressReports(TellingRows(store), store, ports.reader, new_id, settings.engine.progress_interval_s)
         self._relay = Relay(

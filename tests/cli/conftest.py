@@ -6,19 +6,22 @@ import pytest
 
 from convergence.api.server import HttpServer
 from convergence.cmd import convergence as command
-from convergence.config import ApiSettings, EngineSettings
+from convergence.config import ApiSettings, EngineSettings, NotificationSettings
 from tests.api.installation import application, installed
+from tests.receiver import receiving
 
 PUBLIC = 'http://orchestration.example.org'
 ENGINE = EngineSettings(
     sweep_interval_s=0.2, enable_stack_abandon=True, enable_stack_adopt=True, hidden_stack_tags=['of-a-service']
 )
+NOTIFICATIONS = NotificationSettings(allowed_networks=('127.0.0.1',), interval_s=0.05, timeout_s=20.0)
 
 
 @pytest.fixture(scope='module')
 def installation(tmp_path_factory):
     """What the commands are sent to."""
-    with installed(tmp_path_factory.mktemp('served'), api=ApiSettings(public_url=PUBLIC), engine=ENGINE) as api:
+    parts = {'api': ApiSettings(public_url=PUBLIC), 'engine': ENGINE, 'notifications': NOTIFICATIONS}
+    with installed(tmp_path_factory.mktemp('served'), **parts) as api:
         yield api
 
 
@@ -53,3 +56,10 @@ def command_line(here, capfd):
         return code, out, err
 
     return run
+
+
+@pytest.fixture
+def receiver():
+    """A server that webhooks tell."""
+    with receiving() as made:
+        yield made

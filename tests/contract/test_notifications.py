@@ -4,7 +4,9 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -12,6 +14,7 @@ from sqlalchemy import event as listening
 from sqlalchemy import func, select, update
 
 from convergence import errors
+from convergence.concurrency import start_thread
 from convergence.db.queries.outbox import Outbox
 from convergence.db.queries.telling import TellingRows
 from convergence.db.queries.webhooks import WebhookRows
@@ -19,12 +22,15 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK
 from convergence.db.statements.outbox import Audience
 from convergence.engine.notifications.addresses import AddressRefused, checked, destination, networks
+from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender, NotDelivered
 from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
 from convergence.notices import pause_s
+from tests.contract.rows import at_once
 from tests.harness import Crash, Harness, things
+from tests.receiver import receiving
 
 PUBLIC = '93.184.215.14'
 DESCRIPTION = 'No description'
@@ -74,12 +80,20 @@ class Telling:
         parts = (self.receiver, limits, self.harness.new_id, lambda count: b'k' * count)
         self.webhooks = Webhooks(self.rows, self.harness.stacks, *parts)
 
-    def relay(self, engine_id='e1', bus=None, interval_s=None):
+    def until(self, holds):
+        """Wait for what another thread is about to do."""
+        for _ in range(6000):
+            if holds():
+                return
+            time.sleep(0.01)
+        raise AssertionError('it does not come')
+
+    def relay(self, engine_id='e1', bus=None, interval_s=None, *, begin=lambda name, tell: tell(), options=None):
         progress = ProgressReports(
             TellingRows(self.store), self.store, self.harness.reader, self.harness.new_id, interval_s
         )
         ports = RelayPorts(self.harness.sweeps, Outbox(self.store), self.rows, progress, self.receiver, bus)
-        return Relay(ports, engine_id, RelayOptions(), begin=lambda name, tell: tell())
+        return Relay(ports, engine_id, options or RelayOptions(), begin=begin)
 
     def add(self, url=URL, **more):
         return self.webhooks.create_webhook(self.harness.context, url, **more)
@@ -294,6 +308,62 @@ def test_a_project_has_no_more_webhooks_than_it_may_and_sees_none_of_others(tell
     ]
 
 
+def test_of_two_who_take_the_last_place_of_a_project_at_the_same_moment_one_gets_it(telling):
+    telling.add(), telling.add()
+    for _ in range(4):
+        made = at_once(*[telling.add] * 4)
+        assert [type(each) for each in made if not isinstance(each, dict)] == [errors.RequestLimitExceeded] * 3
+        assert telling.count(WEBHOOK) == 3
+        (new,) = [each for each in made if isinstance(each, dict)]
+        telling.webhooks.delete_webhook(telling.harness.context, new['id'])
+
+
+def test_whoever_was_told_last_comes_after_those_that_still_wait(telling):
+    """Those with the smallest ids had their turn again and again, and the others none."""
+    first, second, third = (telling.add(url=f'https://{name}.example/') for name in 'abc')
+    telling.harness.create(things(['a']))
+    Outbox(telling.store).fan_out(10, to_bus=False)
+    order = [each.id for each in telling.rows.due(3)]
+    assert {*order} == {first['id'], second['id'], third['id']}
+    assert telling.rows.take(order[0], 60.0)
+    telling.rows.release(order[0])
+    assert [each.id for each in telling.rows.due(3)] == [*order[1:], order[0]]
+
+
+def test_a_receiver_that_does_not_answer_and_one_that_is_dead_hold_up_nobody_else(telling, server, silent):
+    """Real sockets: the hanging request is still under way when all others have been told."""
+    dead = HTTPServer(('127.0.0.1', 0), BaseHTTPRequestHandler)
+    dead.server_close()
+    telling.receiver = HttpSender(30.0, networks(['127.0.0.1']), lambda host, port: ['127.0.0.1'])
+    telling.webhooks._sender = telling.receiver
+    hooks = {
+        name: telling.add(url=f'http://{name}.example:{where.server_port}/')
+        for name, where in (('silent', silent), ('dead', dead), ('good', server))
+    }
+    telling.harness.create(things(['a']))
+    telling.harness.run()
+    relay = telling.relay(begin=start_thread, options=RelayOptions(threads=8))
+    relay.turn()
+    assert silent.asked.wait(60)
+    server.expect(2)
+    assert telling.show(hooks['silent'])['waiting'] == 2
+    silent.answers.set()
+    telling.until(lambda: telling.show(hooks['silent'])['waiting'] == 0)
+    telling.until(lambda: telling.show(hooks['dead'])['failed_attempts'] == 1)
+    assert 'cannot be reached' in telling.show(hooks['dead'])['error']
+
+
+def test_one_project_does_not_get_all_threads(telling):
+    """With receivers that answer just in time, those of one project could have kept everybody else from being told."""
+    for name in 'abc':
+        telling.add(url=f'https://{name}.example/')
+    telling.harness.create(things(['a']))
+    begun = []
+    relay = telling.relay(begin=lambda name, tell: begun.append(tell), options=RelayOptions(threads=4))
+    relay.turn()
+    assert len(begun) == 2
+
+
 # --- addresses and requests -----------------------------------------------------------------------------------
 
 
@@ -347,26 +417,43 @@ def test_what_is_no_address_of_a_webhook_is_refused(url):
 @pytest.fixture
 def server():
     """An HTTP server: what it was sent, and the status with which it answers."""
+    with receiving() as made:
+        yield made
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers['Content-Length']))
-            self.server.got.append((self.path, dict(self.headers), body))
-            self.send_response(self.server.status)
-            self.send_header('Location', 'http://127.0.0.1/elsewhere')
-            self.end_headers()
 
-        def log_message(self, *given):
-            pass
+@pytest.fixture
+def silent():
+    """One that takes a request and does not answer before it is told to."""
+    with receiving() as made:
+        made.answers.clear()
+        yield made
 
-    made = HTTPServer(('127.0.0.1', 0), Handler)
-    made.got, made.status = [], 204
-    thread = threading.Thread(target=made.serve_forever, kwargs={'poll_interval': 0.01})
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
+
+def test_a_name_server_that_does_not_answer_is_not_waited_for_and_names_under_way_are_counted():
+    """The resolver of the system has no time limit that it is told: a lookup held up a request, and its sender."""
+    answers, asked = threading.Event(), []
+
+    def look_up(host, port):
+        asked.append(host)
+        if host == 'slow.example':
+            answers.wait(60)
+        if host == 'none.example':
+            raise socket.gaierror(-2, 'Name or service not known')
+        return [PUBLIC]
+
+    find = NameResolution(0.05, look_up, most=2)
+    with pytest.raises(OSError, match=r'no name server has answered within 0\.05 s'):
+        find('slow.example', 443)
+    patient = NameResolution(60.0, look_up)
+    assert patient('fast.example', 443) == [PUBLIC]
+    with pytest.raises(AddressRefused, match=r'none\.example cannot be found: Name or service not known'):
+        checked(destination('http://none.example/'), (), patient)
+    with pytest.raises(OSError):
+        find('slow.example', 443)
+    with pytest.raises(AddressRefused, match='2 other names are being looked up already'):
+        checked(destination('http://fast.example/'), (), find)
+    assert asked.count('fast.example') == 1
+    answers.set()
 
 
 def test_a_request_goes_to_the_address_that_was_checked_and_can_be_verified_by_its_receiver(server):

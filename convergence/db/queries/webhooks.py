@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import DELIVERY, WEBHOOK
-from convergence.db.statements.load import columns
+from convergence.db.statements.load import columns, lock_project
 from convergence.db.statements.store import Store
 from convergence.notices import pause_s
 
@@ -74,6 +74,7 @@ class WebhookRows:
         """Keep a webhook; it, with its time, or None where the project has `most` already."""
 
         def write(connection: Connection) -> Webhook | None:
+            lock_project(connection, webhook.project_id)
             count = select(func.count()).where(WEBHOOK.c.project_id == webhook.project_id)
             if connection.execute(count).scalar_one() >= most:
                 return None
@@ -119,7 +120,7 @@ class WebhookRows:
     # --- for senders ------------------------------------------------------------------------------------------
 
     def due(self, limit: int) -> list[Webhook]:
-        """Webhooks for which something waits and that nobody tells just now, those first that were told longest ago."""
+        """Webhooks for which something waits and that nobody tells just now: new ones, then who has waited longest."""
         order = (func.coalesce(WEBHOOK.c.again_at, 0.0), WEBHOOK.c.id)
         statement = select(*_COLUMNS).where(_IS_FREE, _HAS_DELIVERY).order_by(*order).limit(limit)
         with self._store.reading() as connection:
@@ -131,8 +132,8 @@ class WebhookRows:
         return self._store.write(lambda connection: connection.execute(taking).rowcount == 1, self.take)
 
     def release(self, webhook_id: str) -> None:
-        """Whatever still waits for a webhook may be told at once."""
-        self._set(webhook_id, again_at=None)
+        """Whatever still waits for a webhook may be told at once, after those that have waited for longer."""
+        self._set(webhook_id, again_at=database_now())
 
     def next_delivery(self, webhook_id: str) -> Delivery | None:
         """The oldest event that waits for a webhook."""

@@ -421,14 +421,21 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
     return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources, parent=parent)
 
 
+def lock_project(connection: Connection, project_id: str) -> None:
+    """Lock the row of a project, so that what it may have so many of is counted by one at a time.
+
+    The lock comes first, and what is counted is read in a statement of its own: so it sees everything that anybody has
+    stored who held the lock before.
+    """
+    if connection.execute(LOCK_PROJECT, {'project': project_id}).first() is None:
+        connection.execute(ADD_PROJECT[backend_of(connection)], {'id': project_id})
+
+
 def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
         parent = _lock_parent(connection, scope.parent_resource_id)
         return PlanView(connection.execute(READ_NOW).scalar_one(), None, parent=parent)
-    # The lock comes first, and what is counted is read in a statement of its own: so it sees every stack that anybody
-    # has stored who held the lock before.
-    if connection.execute(LOCK_PROJECT, {'project': scope.project_id}).first() is None:
-        connection.execute(ADD_PROJECT[backend_of(connection)], {'id': scope.project_id})
+    lock_project(connection, scope.project_id)
     now = connection.execute(READ_NOW).scalar_one()
     count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()
     return PlanView(now, None, stack_count=count)

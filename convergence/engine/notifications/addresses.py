@@ -7,7 +7,6 @@ checked: so a name that means something else a moment later leads nowhere.
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -86,16 +85,7 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
     return tuple(found)
 
 
-def resolved(host: str, port: int) -> list[str]:
-    """The addresses of a host.
-
-    :raises OSError: it has none.
-    """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
-
-
-def checked(to: Destination, allowed: Sequence[Network], resolve: Resolver = resolved) -> str:
+def checked(to: Destination, allowed: Sequence[Network], resolve: Resolver) -> str:
     """The address to connect to.
 
     :param allowed: networks that may be reached besides what everybody can reach.

@@ -101,7 +101,7 @@ class Relay:
         self._begin = begin
         self._stopping = ThreadEvent()
         self._lock = Lock()
-        self._telling: dict[str, str] = {}
+        self._telling: dict[str, Webhook] = {}
         self._bus_again_at = 0.0
 
     def start(self) -> None:
@@ -156,13 +156,15 @@ class Relay:
                 self._telling.pop(webhook.id, None)
 
     def _reserve(self, webhook: Webhook) -> bool:
-        """Whether there is a thread for a webhook, and its host is not told by others already."""
+        """Whether there is a thread for a webhook, which neither its host nor its project has enough of already."""
         with self._lock:
-            hosts = Counter(self._telling.values())
-            is_free = webhook.id not in self._telling and hosts[webhook.host] < MOST_OF_HOST
-            if not is_free or len(self._telling) >= self._options.threads:
+            told = self._telling.values()
+            hosts, projects = Counter(each.host for each in told), Counter(each.project_id for each in told)
+            of_project = max(self._options.threads // 2, 1)
+            is_fair = hosts[webhook.host] < MOST_OF_HOST and projects[webhook.project_id] < of_project
+            if webhook.id in self._telling or not is_fair or len(told) >= self._options.threads:
                 return False
-            self._telling[webhook.id] = webhook.host
+            self._telling[webhook.id] = webhook
             return True
 
     def _tell_all(self, webhook: Webhook) -> None:

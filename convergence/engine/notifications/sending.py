@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from convergence import __version__
-from convergence.engine.notifications.addresses import Network, Resolver, checked, destination, resolved
+from convergence.engine.notifications.addresses import Network, Resolver, checked, destination
+from convergence.engine.notifications.names import resolved
 from convergence.errors import ConvergenceError
 from convergence.notices import signed
 
