@@ -36,18 +36,20 @@ def build(settings: Settings) -> ProgramService:
     from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.embedded import Embedded
     from convergence.cmd.keystone import issuer_of
+    from convergence.cmd.observing import ObserverProcess
     from convergence.db.schema.sealing import seal_of
 
     embedded = Embedded(settings)
+    observers = [ObserverProcess(embedded.parts, owns_parts=False)] if settings.observer.enabled else []
     if not settings.api.embedded:
-        return embedded
+        return Together(embedded, *observers)
     transport = embedded.parts.transport
     issuer = issuer_of(settings, seal_of(embedded.parts.store.engine.dialect))
     api = ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport), issuer=issuer)
     telling = Telling(embedded.parts.api, lambda: api.address)
     if settings.api.authentication != 'noauth':
-        return Together(embedded, api, telling)
-    return Together(embedded, api, telling, Posting(settings, lambda: api.address))
+        return Together(embedded, *observers, api, telling)
+    return Together(embedded, *observers, api, telling, Posting(settings, lambda: api.address))
 
 
 class Together:

@@ -268,7 +268,7 @@ def _kept(limits: LimitSettings) -> Keep:
     return Keep(limits.max_events_per_stack, limits.max_operations_per_stack, None if days is None else days * DAY_S)
 
 
-def _options(settings: Settings) -> EngineOptions:
+def _options(settings: Settings, types: Registry) -> EngineOptions:
     """How an engine is configured to work."""
     engine, limits = settings.engine, settings.limits
     most = limits.max_resources_per_stack
@@ -297,6 +297,7 @@ def _options(settings: Settings) -> EngineOptions:
         max_snapshots=limits.max_snapshots_per_stack,
         may_abandon=engine.enable_stack_abandon,
         nesting=NestingLimits(limits.max_nested_stack_depth, most),
+        observed=types.observed_every_s(settings.observer.interval_s, settings.observer.intervals),
     )
 
 
@@ -321,7 +322,9 @@ class EngineProcess:
         settings, engine_id = parts.settings.engine, new_id()
         ports, database = Ports.of(parts.store, _kept(parts.settings.limits)), parts.store.engine
         myself = _myself(parts, engine_id)
-        engine = wire_engine(ports, WorkerClient(parts.transport), parts.types, _options(parts.settings), myself)
+        engine = wire_engine(
+            ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, parts.types), myself
+        )
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(
             ports.roster,

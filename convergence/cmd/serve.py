@@ -155,11 +155,13 @@ def _run(settings: Settings) -> int:
         from convergence.cmd.api_address import Telling
         from convergence.cmd.api_process import ApiProcess
         from convergence.cmd.embedded import Embedded
+        from convergence.cmd.observing import ObserverProcess
 
         embedded = Embedded(settings)
+        observers = [ObserverProcess(embedded.parts, owns_parts=False)] if settings.observer.enabled else []
         api = ApiProcess(settings.api, embedded.parts.transport, stop_s=all_in_one.API_STOP_S)
         telling = Telling(embedded.parts.api, lambda: api.address)
-        return all_in_one.Together(embedded, api, telling, Sign(settings, lambda: api.address))
+        return all_in_one.Together(embedded, *observers, api, telling, Sign(settings, lambda: api.address))
 
     stop_s = settings.worker.drain_timeout_s + STOP_S + all_in_one.API_STOP_S
     return program.serve(program.Program(NAME, build, stop_s=lambda settings: stop_s), settings)

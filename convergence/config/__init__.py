@@ -23,6 +23,7 @@ from convergence.config.loading import (
 )
 from convergence.config.local_provider import LocalProviderSettings
 from convergence.config.notifications import NotificationSettings
+from convergence.config.observer import ObserverSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -37,6 +38,7 @@ __all__ = (
     'LimitSettings',
     'LocalProviderSettings',
     'NotificationSettings',
+    'ObserverSettings',
     'SecretSettings',
     'Settings',
     'TransportSettings',

@@ -22,6 +22,7 @@ from convergence.config import (
     limits,
     local_provider,
     notifications,
+    observer,
     secrets,
     transport,
     worker,
@@ -33,6 +34,7 @@ from convergence.config.engine import EngineSettings
 from convergence.config.limits import LimitSettings
 from convergence.config.local_provider import LocalProviderSettings
 from convergence.config.notifications import NotificationSettings
+from convergence.config.observer import ObserverSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -49,6 +51,7 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
     'api': api.OPTIONS,
     'credentials': credentials.OPTIONS,
     'notifications': notifications.OPTIONS,
+    'observer': observer.OPTIONS,
     'local_provider': local_provider.OPTIONS,
 }
 """All options by group, which is the section of the configuration file."""
@@ -83,6 +86,7 @@ class Settings:
     secrets: SecretSettings = field(default_factory=SecretSettings)
     credentials: CredentialSettings = field(default_factory=CredentialSettings)
     notifications: NotificationSettings = field(default_factory=NotificationSettings)
+    observer: ObserverSettings = field(default_factory=ObserverSettings)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -213,6 +217,9 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         ),
         credentials=CredentialSettings(**_texts(_own(conf.credentials, credentials.OPTIONS))),
         notifications=NotificationSettings(**_own(conf.notifications, notifications.OPTIONS)),
+        observer=ObserverSettings(
+            **_own(conf.observer, observer.OPTIONS) | {'intervals': observer.intervals(conf.observer.intervals)}
+        ),
     )
     _check(made)
     return made

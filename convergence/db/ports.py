@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from convergence.core.model import DISPATCH_WINDOW, Json
+from convergence.core.observation import Leased, LookOutcome, LookSource, Observation
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
 from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.nested import NestingRow, UnwantedNested
+from convergence.db.queries.observations import Observations, Unenrolled
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
@@ -192,6 +194,31 @@ class SnapshotsPort(Protocol):
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
 
 
+class ObservationsPort(Protocol):
+    """Enrols the objects that are to be looked at, hands them out, and keeps what was seen."""
+
+    def unenrolled(self, limit: int) -> list[Unenrolled]:
+        """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
+
+    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], limit: int) -> int:
+        """Have the objects of a stack observed that are not yet, and those no more that are gone; how many."""
+
+    def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
+        """What is to be looked at now, each handed to one caller for `for_s` seconds."""
+
+    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+        """Keep what was seen under a lease, unless its row was claimed since; how much of it was taken."""
+
+    def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
+        """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
+
+    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
+        """Have objects looked at as soon as possible; the time."""
+
+    def of_stacks(self, stack_ids: Sequence[str]) -> list[Observation]:
+        """What is known of the objects of some stacks as they are now."""
+
+
 class CredentialsPort(Protocol):
     """Keeps the rows of the credentials with which stacks act for their users."""
 
@@ -277,6 +304,7 @@ class Ports:
     sweeps: SweepsPort
     snapshots: SnapshotsPort
     software: SoftwareRowsPort
+    observations: ObservationsPort
     credentials: CredentialsPort = NO_CREDENTIALS
 
     @classmethod
@@ -292,5 +320,6 @@ class Ports:
             Sweeps(store, keep),
             SnapshotRows(store),
             SoftwareRows(store),
+            Observations(store),
             CredentialRows(store),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from convergence import template
@@ -21,6 +22,7 @@ from convergence.engine.operations.signals import MOST_BYTES, SignalOperations
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import Traversals
+from convergence.engine.sweeper.enrolment import Enrolment
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.resources.registry import Registry
@@ -34,6 +36,7 @@ class EngineOptions:
     :param visit_unchanged: see `Planner`.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
     :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
+    :param observed: longest pause in seconds between two looks at an object, by type; others are not observed.
     :param may_abandon: whether a stack may be forgotten while its objects stay.
     """
 
@@ -46,6 +49,7 @@ class EngineOptions:
     max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
     nesting: NestingLimits = field(default_factory=NestingLimits)
+    observed: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,10 @@ def wire_engine(
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
     scaling = Scaling(store, reader, nesting, types, new_id)
-    tasks = tasks_of(store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting)
+    enrolment = Enrolment(ports.observations, options.observed, options.sweep.limit)
+    tasks = tasks_of(
+        store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting, enrolment
+    )
     return EngineParts(
         dispatcher,
         goals,

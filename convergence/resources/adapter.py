@@ -129,6 +129,11 @@ class AdaptedType(_AtRest):
         return None if verdict is None else Observed(healthy=not verdict)
 
     @override
+    def observes(self) -> bool:
+        """Whether the plugin has ``needs_replace_failed``."""
+        return self._plugin.needs_replace_failed is not Handlers.needs_replace_failed
+
+    @override
     def reference_id(self, call: Call[Any]) -> str | None:
         """``get_reference_id``."""
         reference = self._instance(call).get_reference_id()

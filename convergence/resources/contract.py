@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from convergence.core.model import Action, Json, RetryPolicy
+from convergence.core.observation import ObservedState
 from convergence.credentials.model import Credentials
-from convergence.resources.drift import differing
+from convergence.resources.drift import sight
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.software import NO_SOFTWARE, ProjectSoftware
 from convergence.resources.support import SUPPORTED, SupportStatus
@@ -371,6 +372,8 @@ class ResourceType(OptionalActions[P]):
       when the old one is gone, and for a while there is none.
     * `nests`: True where the objects are stacks; see `convergence.resources.nested`.
     * `set_by_service`: names of properties whose live value is no difference, whatever it is: the service sets them.
+    * `observe_interval_s`: the longest pause in seconds between two looks of observers at an object. None: as the
+      operator has configured it.
     * `reference_of`: names of the properties of which a `reference_id` of the type's own tells something. None: any.
     """
 
@@ -389,6 +392,7 @@ class ResourceType(OptionalActions[P]):
     removed_first: ClassVar[bool] = False
     nests: ClassVar[bool] = False
     set_by_service: ClassVar[tuple[str, ...]] = ()
+    observe_interval_s: ClassVar[float | None] = None
     reference_of: ClassVar[tuple[str, ...] | None] = None
 
     def create(self, call: Call[P]) -> Answer:
@@ -454,9 +458,15 @@ class ResourceType(OptionalActions[P]):
     def observe(self, call: Call[P]) -> Observed | None:
         """What is really there for `call.physical_id`; None where the type cannot tell.
 
+        Asked in checks, and by observers again and again: it changes nothing.
+
         :raises ObjectNotFound: nothing is there.
         """
         return None
+
+    def observes(self) -> bool:
+        """Whether `observe` looks: true where it is written."""
+        return type(self).observe is not ResourceType.observe
 
     def needs_replacement(self, call: Call[P]) -> bool:
         """Must a change from `call.previous` to `call.properties` make a new object?
@@ -552,16 +562,15 @@ class ResourceType(OptionalActions[P]):
     def check(self, call: Call[P]) -> Answer:
         """Verify that the object is there, works, and is as it was made."""
         try:
-            observed = self.observe(call)
+            seen = sight(self, call)
         except (ObjectNotFound, TransientFailure):
             raise
         except Exception as error:
             raise NotAsWanted(f'it cannot be looked at: {error}') from error
-        if observed is None and call.physical_id is None:
+        if seen.found is ObservedState.UNKNOWN and call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no physical object')
-        if observed is not None and not observed.healthy:
-            raise FinalFailure(f'{call.name} ({call.physical_id}) is there, but of no use')
-        names = differing(self, call.properties, observed.properties, call.data) if observed is not None else ()
-        if names:
-            raise NotAsWanted(f'{", ".join(names)} of {call.name} ({call.physical_id}) changed outside of the stack')
+        if seen.found is ObservedState.UNHEALTHY:
+            raise FinalFailure(seen.reason)
+        if seen.found is ObservedState.DIFFERS:
+            raise NotAsWanted(seen.reason)
         return Done()

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from convergence.core.model import Json
+from convergence.core.observation import Comparison, ObservedState
 from convergence.resources.schema import PropertySchema, exact_text
 from convergence.resources.values import named
 
 if TYPE_CHECKING:
-    from convergence.resources.contract import ResourceType
+    from convergence.resources.contract import Call, ResourceType
 
 
 def differing(
@@ -31,3 +32,21 @@ def differing(
     schema = PropertySchema.of(type(applied))
     before, after = (kind.canonical(schema.canonical(each), data) for each in (wanted, {**wanted, **told}))
     return tuple(sorted(name for name in told if exact_text(before.get(name)) != exact_text(after.get(name))))
+
+
+def sight(kind: ResourceType[Any], call: Call[Any]) -> Comparison:
+    """Look at an object and compare it with what was applied: the one rule of checks and observers.
+
+    :param call: with the properties that were applied last.
+    :raises ObjectNotFound: nothing is there. Other errors: nobody could look.
+    """
+    observed = kind.observe(call)
+    if observed is None:
+        return Comparison(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot tell')
+    if not observed.healthy:
+        return Comparison(ObservedState.UNHEALTHY, reason=f'{call.name} ({call.physical_id}) is there, but of no use')
+    names = differing(kind, call.properties, observed.properties, call.data)
+    if not names:
+        return Comparison(ObservedState.HEALTHY)
+    reason = f'{", ".join(names)} of {call.name} ({call.physical_id}) changed outside of the stack'
+    return Comparison(ObservedState.DIFFERS, names, {name: observed.properties[name] for name in names}, reason)

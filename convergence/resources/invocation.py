@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 from convergence.core.model import Json
 from convergence.core.rows import Pending, ReceivedSignal, Resource, Stack
+from convergence.core.software import Holder, SoftwareRowsPort
+from convergence.credentials.model import Credentials
 from convergence.errors import StackValidationFailed
 from convergence.resources.contract import Call, ResourceType, Signal, Signals, never_cancelled, no_signals
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
+from convergence.resources.software import ProjectSoftware
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,29 @@ def build_call(
         revocation=subject.revocation,
         type_name=subject.type_name,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CallAccess:
+    """What calls about objects reach besides the objects.
+
+    :param signals: the signals of some rows, oldest first, each with the name of the resource.
+    :param software: where software configurations and deployments are kept; None: they cannot be reached.
+    :param credentials: those with which the stack of that id acts for its user.
+    """
+
+    signals: Callable[[Sequence[str]], Iterable[tuple[str, ReceivedSignal]]]
+    software: SoftwareRowsPort | None
+    credentials: Callable[[str], Credentials]
+
+    def given_to(self, call: Call[Any], row: Resource, pending: Pending | None = None) -> Call[Any]:
+        """A call about a row, with these. What it writes there is refused when the row was claimed since."""
+        return replace(
+            call,
+            signals=partial(heard_by, row, pending, self.signals),
+            software=ProjectSoftware(self.software, call.project_id, Holder(row.id, row.fence)),
+            credentials=partial(self.credentials, call.stack_id),
+        )
 
 
 def heard_by(

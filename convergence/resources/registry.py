@@ -122,6 +122,17 @@ class Registry:
         kind = PROVIDER if is_template(name) else self._types.get(name)
         return kind is not None and kind.can_snapshot()
 
+    def observed_every_s(self, usual_s: float, configured_s: Mapping[str, float]) -> dict[str, float]:
+        """The longest pause in seconds between two looks at an object, for each type that can look.
+
+        :param usual_s: where nobody says otherwise.
+        :param configured_s: by type, as the operator has it; 0: never.
+        """
+        looking = {name: kind for name, kind in self._types.items() if kind.observes()}
+        own = {name: kind.observe_interval_s or usual_s for name, kind in looking.items()}
+        asked = {name: configured_s.get(name, each_s) for name, each_s in own.items()}
+        return {name: each_s for name, each_s in asked.items() if each_s > 0}
+
     def get(self, name: str) -> ResourceType[Any]:
         """The type called `name`.
 

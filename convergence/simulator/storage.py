@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from convergence.core.effects import Decision
 from convergence.core.software import Holder
 from convergence.db.memory.look import Lag, Tables
+from convergence.db.memory.observations import MemoryObservations
 from convergence.db.memory.queries import MemoryRoster, MemorySweeps
 from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.snapshots import MemorySnapshots
@@ -62,6 +63,7 @@ def ports(store: MemoryStore) -> Ports:
         MemorySweeps(store, roster),
         MemorySnapshots(store),
         MemorySoftware(store.clock, holds),
+        MemoryObservations(store, roster),
     )
 
 

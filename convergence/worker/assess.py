@@ -19,10 +19,10 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import concealed_texts, secret_properties
+from convergence.resources.storable import carried, text_of
 from convergence.template.functions.base import NotYetKnown, Yaql
 from convergence.template.limits import STANDARD, Budget
 from convergence.template.secrets import METADATA, PROPERTIES, within
-from convergence.worker.storable import carried, text_of
 
 LIGHT = replace(STANDARD, max_expanded_bytes=262_144, max_steps=50_000)
 """What an evaluation may cost while the row is locked: some milliseconds."""

@@ -15,7 +15,7 @@ from convergence.core.model import Action, Json, Output, RetryPolicy
 from convergence.resources.attributes import attribute_names, attributes_to_show, is_live, read_attribute
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
 from convergence.resources.performing import poll_deletion
-from convergence.worker.storable import MOST_BYTES, carried, checked, text_of
+from convergence.resources.storable import MOST_BYTES, carried, checked, text_of
 
 LOG = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials
 from convergence.resources.contract import no_credentials
 from convergence.resources.nesting import NO_STACK, NestedStacks
-from convergence.worker.storable import MOST_BYTES
+from convergence.resources.storable import MOST_BYTES
 
 
 def wait(task: Task, duration_s: float) -> bool:

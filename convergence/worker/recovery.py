@@ -24,8 +24,8 @@ from convergence.resources.contract import (
     ObjectNotFound,
     TransientFailure,
 )
+from convergence.resources.storable import checked, storable_id, text_of
 from convergence.worker.attempt import Attempt, Later, Pace, TooLate, poll_interval_s
-from convergence.worker.storable import checked, storable_id, text_of
 
 LOG = logging.getLogger(__name__)
 

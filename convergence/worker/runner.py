@@ -15,7 +15,6 @@ from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
 from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
 from convergence.core.model import PERFORMED, Action, Json
-from convergence.core.software import Holder
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import (
     Answer,
@@ -25,12 +24,12 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     TransientFailure,
 )
-from convergence.resources.invocation import Subject, build_call, heard_by
+from convergence.resources.invocation import CallAccess, Subject, build_call
 from convergence.resources.performing import delete_after_snapshot, perform, wants_snapshot_first
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
-from convergence.resources.software import ProjectSoftware
+from convergence.resources.storable import storable_id, text_of
 from convergence.worker.attempt import (
     Attempt,
     Fenced,
@@ -47,7 +46,6 @@ from convergence.worker.attempt import (
 from convergence.worker.port import WorkerPort
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
 from convergence.worker.repairs import Repairs, is_mendable
-from convergence.worker.storable import storable_id, text_of
 from convergence.worker.telling import tell
 
 LOG = logging.getLogger(__name__)
@@ -137,15 +135,10 @@ class Runner:
         known = (resource.physical_id, resource.data, resource.progress)
         most_bytes = self._around.most_bytes
         attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=most_bytes)
-        signals = partial(heard_by, resource, pending, self._around.signals)
-        holder = Holder(resource.id, resource.fence)
-        software = ProjectSoftware(self._around.software, claim.stack.project_id, holder)
+        access = CallAccess(self._around.signals, self._around.software, self._around.credentials)
         attempt.call = replace(
-            call,
+            access.given_to(call, resource, pending),
             age_s=lambda: attempt.age_s,
-            signals=signals,
-            software=software,
-            credentials=partial(self._around.credentials, claim.stack.id),
             record=partial(self._note, attempt),
             on_cancel=task.on_cancel,
             asked=claim.node.asked,

@@ -18,9 +18,9 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import secret_properties
+from convergence.resources.storable import text_of
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.port import NO_NESTING, NestingPort, none_of_stack
-from convergence.worker.storable import text_of
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import traceback
 
 from convergence.core.claim import Claim
 from convergence.resources.contract import PluginFailure
-from convergence.worker.storable import text_of
+from convergence.resources.storable import text_of
 
 LOG = logging.getLogger(__name__)
 

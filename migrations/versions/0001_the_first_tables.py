@@ -233,6 +233,7 @@ def upgrade() -> None:
         sa.Column('observes', sa.Boolean(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.Column('told_at', sa.Double(), nullable=True),
+        sa.Column('enrolled', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -240,6 +241,32 @@ def upgrade() -> None:
     )
     op.create_index('ix_traversal_stack_id_started_at', 'traversal', ['stack_id', 'started_at'], unique=False)
     op.create_index('ix_traversal_swept_status', 'traversal', ['swept', 'status'], unique=False)
+    op.create_index('ix_traversal_enrolled', 'traversal', ['enrolled'], unique=False)
+    op.create_table(
+        'observation',
+        sa.Column('resource_id', sa.String(length=36), nullable=False),
+        sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('fence', sa.Integer(), nullable=False),
+        sa.Column('found', sa.String(16), nullable=False),
+        sa.Column('names', LONG_TEXT, nullable=False),
+        sa.Column('live', LONG_TEXT, nullable=False),
+        sa.Column('reason', LONG_TEXT, nullable=False),
+        sa.Column('since', sa.Double(), nullable=False),
+        sa.Column('alike', sa.Integer(), nullable=False),
+        sa.Column('looked_at', sa.Double(), nullable=True),
+        sa.Column('source', sa.String(16), nullable=False),
+        sa.Column('due_at', sa.Double(), nullable=False),
+        sa.Column('wanted_at', sa.Double(), nullable=True),
+        sa.Column('wanted_by', sa.String(16), nullable=True),
+        sa.Column('holder', sa.String(length=36), nullable=True),
+        sa.Column('leased_at', sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint('resource_id', name=op.f('pk_observation')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_index(op.f('ix_observation_due_at'), 'observation', ['due_at'], unique=False)
+    op.create_index(op.f('ix_observation_stack_id'), 'observation', ['stack_id'], unique=False)
 
     op.create_table(
         'signal',
@@ -436,6 +463,10 @@ def downgrade() -> None:
     op.drop_index('ix_signal_stack_id', table_name='signal')
     op.drop_index('ix_signal_resource_id_sequence', table_name='signal')
     op.drop_table('signal')
+    op.drop_index(op.f('ix_observation_stack_id'), table_name='observation')
+    op.drop_index(op.f('ix_observation_due_at'), table_name='observation')
+    op.drop_table('observation')
+    op.drop_index('ix_traversal_enrolled', table_name='traversal')
     op.drop_index('ix_traversal_swept_status', table_name='traversal')
     op.drop_index('ix_traversal_stack_id_started_at', table_name='traversal')
     op.drop_table('traversal')

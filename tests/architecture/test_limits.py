@@ -35,6 +35,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/simulator/things.py Thing'): 'the contract of resource types, method by method',
     ('large_classes', 'convergence/simulator/transition.py Memory'): 'one reader for each kind of effect',
     ('large_classes', 'convergence/simulator/user.py User'): 'one method for each kind of request',
+    ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
     ('long_files', 'convergence/core/plan.py'): 'one decision from goal to graph, read downwards',
     ('large_classes', 'convergence/resources/contract.py ResourceType'): 'the whole contract, to be read in one place',
     ('large_classes', 'convergence/resources/nested.py NestedType'): 'the contract of resource types, method by method',

@@ -110,11 +110,13 @@ class Backend:
     sweeps: Any
     snapshots: Any
     software: Any
+    observations: Any
 
     @classmethod
     def of(cls, kind: str, ports: Ports) -> Self:
         """One of a kind."""
-        return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, ports.snapshots, ports.software)
+        rows = (ports.snapshots, ports.software, ports.observations)
+        return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, *rows)
 
     def write(self, *effects: Any, scope: Any = None, wake: Any = ()) -> Any:
         """Carry out effects, whatever is there."""

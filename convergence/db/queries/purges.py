@@ -13,6 +13,7 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import (
     DELIVERY,
     EVENT,
+    OBSERVATION,
     RESOURCE,
     SIGNAL,
     SNAPSHOT,
@@ -166,6 +167,7 @@ def remove_stack(store: Store, stack_id: str) -> int:
     removed += _remove(store, SNAPSHOT, SNAPSHOT.c.id, SNAPSHOT.c.id.in_(forgotten))
     webhooks = select(WEBHOOK.c.id).where(WEBHOOK.c.stack_id == stack_id)
     removed += _remove(store, DELIVERY, DELIVERY.c.sequence, DELIVERY.c.webhook_id.in_(webhooks))
+    removed += _remove(store, OBSERVATION, OBSERVATION.c.resource_id, OBSERVATION.c.stack_id == stack_id)
     for table in _OF_STACK:
         key = table.c.sequence if table in (EVENT, SIGNAL) else table.c.id
         removed += _remove(store, table, key, table.c.stack_id == stack_id)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
 
 from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.observation import LookSource, ObservedState
 from convergence.core.rows import Pending, Retry
 from convergence.credentials.model import CredentialsStatus, Method
 from convergence.db.schema.columns import LONG_TEXT, Figures, JsonText, Series, Valued, Word
@@ -109,8 +110,10 @@ TRAVERSAL = Table(
     Column('observes', Boolean, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Column('told_at', Double),  # when its progress was last told
+    Column('enrolled', Boolean, nullable=False, default=False),  # whether what it has left is observed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),
+    Index('ix_traversal_enrolled', 'enrolled'),
     **OPTIONS,
 )
 
@@ -184,6 +187,29 @@ RESOURCE = Table(
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
+    **OPTIONS,
+)
+
+# What is known of the objects of resources: see `convergence.core.observation`.
+OBSERVATION = Table(
+    'observation',
+    METADATA,
+    Column('resource_id', ID, primary_key=True),
+    Column('stack_id', ID, nullable=False, index=True),
+    Column('fence', Integer, nullable=False),
+    Column('found', Word(ObservedState), nullable=False),
+    Column('names', Series, nullable=False),
+    Column('live', JsonText(dict, lenient=True), nullable=False),
+    Column('reason', LONG_TEXT, nullable=False),
+    Column('since', Double, nullable=False),
+    Column('alike', Integer, nullable=False),
+    Column('looked_at', Double),
+    Column('source', Word(LookSource), nullable=False),
+    Column('due_at', Double, nullable=False, index=True),
+    Column('wanted_at', Double),
+    Column('wanted_by', Word(LookSource)),
+    Column('holder', ID),
+    Column('leased_at', Double),
     **OPTIONS,
 )
 

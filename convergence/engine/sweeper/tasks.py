@@ -56,10 +56,16 @@ COMPLAINT_S = 300.0
 """How often it is said again that there is nobody to do the work."""
 
 
+def nothing() -> int:
+    """The default of what has objects observed."""
+    return 0
+
+
 class SweepTasks:
     """Carries out the tasks of one sweep. Each answers how many things were attended to.
 
     :param worker: this process, for the events that it stores.
+    :param enrolment: has the objects observed of stacks that have come to rest.
     :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
     """
 
@@ -73,6 +79,7 @@ class SweepTasks:
         options: SweepOptions,
         worker: Worker,
         nesting: Nesting,
+        enrolment: Callable[[], int] = nothing,
     ) -> None:
         self._store = store
         self._sweeps = sweeps
@@ -88,6 +95,7 @@ class SweepTasks:
         self._next_look = 0.0
         self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
         self._next_complaint = 0.0
+        self.enrol = enrolment
 
     def all(self) -> int:
         """Every task once. One that fails keeps none of the others from being done.
@@ -107,6 +115,7 @@ class SweepTasks:
             'remove left': self.remove_left,
             'purge': self.purge,
             'forget': self.forget,
+            'enrol': self.enrol,
         }
         return sum(self._survive(name, task) for name, task in tasks.items())
 

@@ -1,0 +1,156 @@
+"""What was seen of the object of a resource, and when to look again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from convergence.core.model import Action, Json, Status
+from convergence.core.rows import Resource, Stack
+
+FIRST_SHARE = 8
+"""Right after an object was found otherwise than before, the pause is the interval divided by this."""
+
+
+class ObservedState(StrEnum):
+    """What a look came to.
+
+    * `HEALTHY`: the object is there, and as it was made, as far as its type can tell.
+    * `DIFFERS`: it is there, and live properties are others than those that were applied.
+    * `UNHEALTHY`: it is there and of no use.
+    * `GONE`: it is not there.
+    * `UNKNOWN`: nobody has looked, or could look, or the type cannot tell.
+    """
+
+    HEALTHY = 'HEALTHY'
+    DIFFERS = 'DIFFERS'
+    UNHEALTHY = 'UNHEALTHY'
+    GONE = 'GONE'
+    UNKNOWN = 'UNKNOWN'
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether reality is known to be otherwise than it was made."""
+        return self in (ObservedState.DIFFERS, ObservedState.UNHEALTHY, ObservedState.GONE)
+
+
+class LookSource(StrEnum):
+    """Why somebody looked: it was time to, a service told of its object, or a caller asked."""
+
+    POLL = 'POLL'
+    NOTIFICATION = 'NOTIFICATION'
+    REQUEST = 'REQUEST'
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a look came to.
+
+    :param names: of the properties that differ, sorted.
+    :param live: the values that those have now.
+    :param reason: for people, why it is so; names no values.
+    """
+
+    found: ObservedState
+    names: tuple[str, ...] = ()
+    live: Mapping[str, Json] = field(default_factory=dict)
+    reason: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is known of the object of one resource row. Times are seconds since the epoch.
+
+    :param resource_id: the row; it has at most one.
+    :param fence: that of the row when the object was looked at. Who claims a row raises it, so an observation is good
+        for as long as the row has this one.
+    :param found, names, live, reason: as in `Comparison`; `live` is empty where it cannot be read.
+    :param since: from when on looks came to this.
+    :param alike: how many looks in a row.
+    :param looked_at: the last of them; None: nobody has looked yet.
+    :param source: why that was.
+    :param due_at: when somebody is to look next; while somebody looks, when that one counts as dead.
+    :param wanted_at: when somebody asked for a look that has not begun since; None: nobody waits for one.
+    :param wanted_by: why.
+    :param holder: who looks; None: nobody.
+    :param leased_at: since when.
+    """
+
+    resource_id: str
+    stack_id: str
+    fence: int
+    found: ObservedState
+    names: tuple[str, ...]
+    live: Mapping[str, Json] = field(repr=False)
+    reason: str
+    since: float
+    alike: int
+    looked_at: float | None
+    source: LookSource
+    due_at: float
+    wanted_at: float | None = None
+    wanted_by: LookSource | None = None
+    holder: str | None = None
+    leased_at: float | None = None
+
+    def says(self, sight: Comparison, fence: int) -> bool:
+        """Whether a look at the row as it is now came to the same as the look before."""
+        same = (self.found, self.names, self.live) == (sight.found, sight.names, sight.live)
+        return same and self.looked_at is not None and self.fence == fence
+
+    def as_of(self, fence: int) -> Observation:
+        """What it tells of its row as that is now: nothing, where somebody has claimed the row since."""
+        if self.fence == fence or self.looked_at is None:
+            return self
+        return replace(
+            self, fence=fence, found=ObservedState.UNKNOWN, names=(), live={}, reason='', alike=0, looked_at=None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LookOutcome:
+    """What somebody who had leased it has seen of an object.
+
+    :param fence: of the row, as it was leased.
+    :param pause_s: seconds until somebody is to look again.
+    :param same: whether it is what was seen before.
+    """
+
+    resource_id: str
+    fence: int
+    sight: Comparison
+    source: LookSource
+    pause_s: float
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """What somebody is to look at.
+
+    :param row: of the resource; its output, and what is pending, are not read.
+    """
+
+    observation: Observation
+    row: Resource
+    stack: Stack
+
+
+_NOT_UP = frozenset({Action.INIT, Action.DELETE, Action.SUSPEND})
+
+
+def is_observable(stack: Stack, row: Resource) -> bool:
+    """Whether there is something to compare: an object that is to be up, with which nobody is busy."""
+    at_rest = stack.status is not Status.IN_PROGRESS and stack.deleted_at is None and stack.action not in _NOT_UP
+    finished = row.status is Status.COMPLETE and row.action not in _NOT_UP and row.owner is None
+    return at_rest and finished and row.physical_id is not None and row.replaced_by is None
+
+
+def pause_s(interval_s: float, alike: int) -> float:
+    """Seconds until the next look: short after something was found otherwise, the whole interval while nothing is.
+
+    :param interval_s: the longest pause.
+    :param alike: how many looks in a row have come to the same, this one included.
+    """
+    return interval_s * min(1.0, 2.0 ** min(alike, 16) / FIRST_SHARE)

@@ -1,0 +1,288 @@
+"""What is known of the objects of resources: who looks at them next, and what was seen."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_db.exception import DBDuplicateEntry
+from sqlalchemy import and_, case, delete, insert, null, or_, select, update
+from sqlalchemy.engine import Connection
+
+from convergence.core.model import UNDER_WAY, Action, Status
+from convergence.core.observation import Leased, LookOutcome, LookSource, Observation, ObservedState, is_observable
+from convergence.core.rows import Resource, Stack
+from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
+from convergence.db.statements.load import STACK_COLUMNS, chunks, columns
+from convergence.db.statements.store import Store
+from convergence.errors import Conflict
+
+_COLUMNS = columns(OBSERVATION, Observation)
+_NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
+# What a look needs of a row: the other sealed columns are not opened for it.
+_NEEDED = (
+    *('id', 'stack_id', 'name', 'type', 'action', 'status', 'created_at', 'physical_id', 'definition', 'properties'),
+    *('data', 'requires', 'replaced_by', 'owner', 'fence', 'token', 'revocation', 'template_id'),
+)
+_ROW_COLUMNS = [RESOURCE.c[name] for name in _NEEDED]
+_WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
+_SOMEBODY_LOOKS = (
+    select(SERVICE.c.id)
+    .where(SERVICE.c.kind == 'observer', SERVICE.c.beat_at >= database_now() - SERVICE.c.lease_s)
+    .exists()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unenrolled:
+    """A stack that has come to rest, and of which nobody has looked yet what is to be observed."""
+
+    stack_id: str
+    traversal_id: str
+
+
+class Observations:
+    """Enrols the objects that are to be looked at, hands them out, and keeps what was seen.
+
+    An observation is good for as long as its row has the fence under which it was made; so what was seen of a row that
+    somebody has claimed since is as if it had not been seen.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # --- what is observed -------------------------------------------------------------------------------------
+
+    def unenrolled(self, limit: int) -> list[Unenrolled]:
+        """Stacks at rest that are to be enrolled; none while no observer runs."""
+        statement = (
+            select(STACK.c.id, STACK.c.traversal_id)
+            .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
+            .where(
+                TRAVERSAL.c.enrolled.is_(False),
+                TRAVERSAL.c.status.not_in(UNDER_WAY),
+                STACK.c.status != Status.IN_PROGRESS,
+                STACK.c.deleted_at.is_(None),
+                _SOMEBODY_LOOKS,
+            )
+            .limit(limit)
+        )
+        with self._store.reading() as connection:
+            return [Unenrolled(*row) for row in connection.execute(statement)]
+
+    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], limit: int) -> int:
+        """Have the objects of a stack observed that are not yet, and those no more of which no row is left; how many.
+
+        :param intervals: longest pause in seconds between two looks, by type; others are not observed.
+        :param limit: most rows at a time; where there are more, the stack is found again.
+        """
+        mine = OBSERVATION.c.stack_id == stack.stack_id
+        there = select(RESOURCE.c.id).where(RESOURCE.c.stack_id == stack.stack_id)
+        new = (
+            select(RESOURCE.c.id, RESOURCE.c.type, RESOURCE.c.fence)
+            .where(
+                RESOURCE.c.stack_id == stack.stack_id,
+                RESOURCE.c.type.in_(sorted(intervals)),
+                RESOURCE.c.action.not_in(_NEVER_UP),
+                RESOURCE.c.physical_id.is_not(None),
+                RESOURCE.c.replaced_by.is_(None),
+                ~select(OBSERVATION.c.resource_id).where(OBSERVATION.c.resource_id == RESOURCE.c.id).exists(),
+            )
+            .limit(limit)
+        )
+        current = select(STACK.c.traversal_id).where(STACK.c.id == stack.stack_id).scalar_subquery()
+        seen_to = and_(
+            TRAVERSAL.c.stack_id == stack.stack_id,
+            TRAVERSAL.c.enrolled.is_(False),
+            or_(TRAVERSAL.c.id == stack.traversal_id, TRAVERSAL.c.id != current),
+        )
+
+        def write(connection: Connection) -> int:
+            connection.execute(delete(OBSERVATION).where(mine, OBSERVATION.c.resource_id.not_in(there)))
+            found = connection.execute(new).all()
+            if found:
+                now = connection.execute(select(database_now())).scalar_one()
+                rows = [
+                    _unseen(row.id, stack.stack_id, row.fence, now, now + random.random() * intervals[row.type])
+                    for row in found
+                ]
+                try:
+                    connection.execute(insert(OBSERVATION), rows)
+                except DBDuplicateEntry as error:
+                    raise Conflict(f'stack {stack.stack_id} is being enrolled by another transaction') from error
+            if len(found) < limit:
+                connection.execute(update(TRAVERSAL).where(seen_to).values(enrolled=True))
+            return len(found)
+
+        return self._store.write(write, self.enrol)
+
+    # --- for observers ----------------------------------------------------------------------------------------
+
+    def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
+        """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again.
+
+        Of what cannot be compared now (somebody works on it, it is suspended) nobody is told for a while.
+
+        :param holder: of this lease alone: a new one each time.
+        """
+        due = (
+            select(OBSERVATION.c.resource_id)
+            .where(OBSERVATION.c.due_at <= database_now())
+            .order_by(OBSERVATION.c.due_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+
+        def take(connection: Connection) -> list[Leased]:
+            keys = list(connection.execute(due).scalars())
+            if not keys:
+                return []
+            these = OBSERVATION.c.resource_id.in_(keys)
+            now = database_now()
+            connection.execute(
+                update(OBSERVATION).where(these).values(holder=holder, leased_at=now, due_at=now + for_s)
+            )
+            found = connection.execute(
+                select(*_COLUMNS, *_ROW_COLUMNS, *STACK_COLUMNS)
+                .select_from(OBSERVATION)
+                .join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id, isouter=True)
+                .join(STACK, STACK.c.id == OBSERVATION.c.stack_id, isouter=True)
+                .where(these)
+            ).all()
+            gone = [row[0] for row in found if row[len(_COLUMNS)] is None or row[-len(STACK_COLUMNS)] is None]
+            if gone:
+                connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(gone)))
+            return [_leased(row) for row in found if row[0] not in gone]
+
+        leased = self._store.write(take, self.lease)
+        return [each for each in leased if is_observable(each.stack, each.row)]
+
+    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+        """Keep what was seen under a lease; how much of it was taken.
+
+        What somebody else was given since, and what was seen of a row that was claimed since, is not. What somebody
+        has asked for meanwhile is due at once.
+        """
+        keys = [look.resource_id for look in looks]
+
+        def put(connection: Connection) -> int:
+            held = (
+                select(OBSERVATION.c.resource_id, RESOURCE.c.fence)
+                .join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
+                .where(OBSERVATION.c.resource_id.in_(keys), OBSERVATION.c.holder == holder)
+            )
+            fences = dict(connection.execute(held).all())
+            taken = [look for look in looks if fences.get(look.resource_id) == look.fence]
+            alike: dict[tuple[LookSource, float], list[str]] = defaultdict(list)
+            for look in taken:
+                if look.same:
+                    alike[look.source, look.pause_s].append(look.resource_id)
+                else:
+                    connection.execute(_keeping([look.resource_id], holder, look.source, look.pause_s, look))
+            for (source, pause_s), same in alike.items():
+                connection.execute(_keeping(same, holder, source, pause_s))
+            return len(taken)
+
+        return self._store.write(put, self.write) if looks else 0
+
+    def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
+        """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
+        held = and_(OBSERVATION.c.resource_id.in_(resource_ids), OBSERVATION.c.holder == holder)
+        later = update(OBSERVATION).where(held).values(due_at=database_now() + for_s, holder=None)
+        if resource_ids:
+            self._store.write(lambda connection: connection.execute(later).rowcount, self.put_off)
+
+    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
+        """Have objects looked at as soon as possible.
+
+        :param resource_ids: those of these rows alone; None: of all that are observed of the stacks.
+        :returns: the time. A look that begins later tells how things were after this.
+        """
+        present = and_(OBSERVATION.c.holder.is_not(None), OBSERVATION.c.due_at > database_now())
+
+        def ask(connection: Connection) -> float:
+            now: float = connection.execute(select(database_now())).scalar_one()
+            for some in chunks(list(stack_ids)):
+                mine = [OBSERVATION.c.stack_id.in_(some)]
+                if resource_ids is not None:
+                    mine.append(OBSERVATION.c.resource_id.in_(list(resource_ids)))
+                due_at = case((present, OBSERVATION.c.due_at), else_=now)
+                values = {'wanted_at': now, 'wanted_by': source, 'due_at': due_at}
+                connection.execute(update(OBSERVATION).where(*mine).values(**values))
+            return now
+
+        return self._store.write(ask, self.ask)
+
+    # --- what is known ----------------------------------------------------------------------------------------
+
+    def of_stacks(self, stack_ids: Sequence[str]) -> list[Observation]:
+        """What is known of the objects of some stacks, as they are now, and which of them nobody has seen yet."""
+        found: list[Observation] = []
+        with self._store.reading() as connection:
+            for some in chunks(list(stack_ids)):
+                mine = select(*_COLUMNS, RESOURCE.c.fence).join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
+                rows = connection.execute(mine.where(OBSERVATION.c.stack_id.in_(some)))
+                found += [_observation(row[:-1]).as_of(row[-1]) for row in rows]
+        return found
+
+
+def _unseen(resource_id: str, stack_id: str, fence: int, now: float, due_at: float) -> dict[str, Any]:
+    return {
+        'resource_id': resource_id,
+        'stack_id': stack_id,
+        'fence': fence,
+        'found': ObservedState.UNKNOWN,
+        'names': (),
+        'live': {},
+        'reason': '',
+        'since': now,
+        'alike': 0,
+        'source': LookSource.POLL,
+        'due_at': due_at,
+    }
+
+
+def _keeping(
+    keys: Sequence[str], holder: str, source: LookSource, pause_s: float, look: LookOutcome | None = None
+) -> Any:
+    """The statement that keeps what was seen of some objects: that nothing is new, or else `look`.
+
+    MariaDB sees what it has just assigned, so what others depend on comes last.
+    """
+    now, table = database_now(), OBSERVATION.c
+    values: list[tuple[Any, Any]] = [
+        (table.due_at, case((_WAS_WANTED_SINCE, now), else_=now + pause_s)),
+        (table.wanted_by, case((_WAS_WANTED_SINCE, table.wanted_by), else_=null())),
+        (table.wanted_at, case((_WAS_WANTED_SINCE, table.wanted_at), else_=null())),
+        (table.looked_at, table.leased_at),
+        (table.source, source),
+        (table.alike, table.alike + 1 if look is None else 1),
+        (table.holder, None),
+    ]
+    if look is not None:
+        sight = look.sight
+        values += [
+            (table.since, table.leased_at),
+            (table.fence, look.fence),
+            (table.found, sight.found),
+            (table.names, sight.names),
+            (table.live, dict(sight.live)),
+            (table.reason, sight.reason),
+        ]
+    return update(OBSERVATION).where(table.resource_id.in_(keys), table.holder == holder).ordered_values(*values)
+
+
+def _observation(values: Sequence[Any]) -> Observation:
+    return Observation(*({} if value is UNREADABLE else value for value in values))
+
+
+def _leased(row: Any) -> Leased:
+    start, end = len(_COLUMNS), len(_COLUMNS) + len(_NEEDED)
+    read = dict(zip(_NEEDED, row[start:end], strict=True))
+    damaged = tuple(name for name, value in read.items() if value is UNREADABLE)
+    read |= {name: None if name == 'definition' else {} for name in damaged}
+    return Leased(_observation(row[:start]), Resource(**read, damaged=damaged), Stack(*row[end:]))

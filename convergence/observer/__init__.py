@@ -1,0 +1,1 @@
+"""SEES: leases objects, asks their types what is really there, writes that down; decides and touches nothing."""

@@ -1,0 +1,62 @@
+"""The observer of one process: shows that it is alive, looks at objects, and ends in good order."""
+
+from __future__ import annotations
+
+import logging
+
+from convergence.db.ports import RosterPort
+from convergence.errors import ConvergenceError
+from convergence.heartbeat import Heartbeat, Presence
+from convergence.observer.budget import CallBudget
+from convergence.observer.observer import Observer, Pacing
+
+LOG = logging.getLogger(__name__)
+
+KIND = 'observer'
+"""What an observer is called among the processes."""
+
+
+class ObserverService:
+    """Looks for as long as it lives.
+
+    :param observer: made with `pacing` and `budget`.
+    """
+
+    def __init__(
+        self,
+        observer: Observer,
+        budget: CallBudget,
+        roster: RosterPort,
+        presence: Presence,
+        heartbeat_interval_s: float,
+        pacing: Pacing,
+    ) -> None:
+        self._observer = observer
+        self._budget = budget
+        self._roster = roster
+        self._timeout_s = pacing.timeout_s
+        self.heartbeat = Heartbeat(
+            roster,
+            presence,
+            heartbeat_interval_s,
+            on_beat=self._share,
+            load=lambda: {'threads': pacing.threads, 'busy': min(observer.busy, pacing.threads)},
+        )
+
+    def start(self) -> None:
+        """Become known, and begin to look."""
+        self.heartbeat.start()
+        self._observer.start()
+
+    def stop(self) -> bool:
+        """Look at nothing more; whether what was in hand has ended in time."""
+        ended = self._observer.stop(self._timeout_s)
+        self.heartbeat.stop()
+        return ended
+
+    def _share(self) -> None:
+        """The budget is that of all observers together."""
+        try:
+            self._budget.sharers = sum(each.kind == KIND and each.is_up for each in self._roster.services())
+        except ConvergenceError as error:
+            LOG.debug('How many observers there are is not known: %s', error)

@@ -1,0 +1,193 @@
+"""What every store does with observations: who looks at what, and what becomes of what was seen."""
+
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.effects import DeleteResource, UpdateResource, UpdateStack
+from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.observation import Comparison, LookOutcome, LookSource, ObservedState
+from convergence.db.queries.observations import Unenrolled
+from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, at_once
+
+REST = replace(STACK, status=Status.COMPLETE)
+OVER = replace(TRAVERSAL, status=TraversalStatus.COMPLETE)
+SOON = {'Type': 0.0}
+SECOND = replace(FREE, id='R2', name='r2')
+DIFFERS = Comparison(ObservedState.DIFFERS, ('p',), {'p': 2}, 'p changed')
+
+
+@pytest.fixture
+def rows(backend):
+    """A stack at rest with two objects, and an observer that is alive."""
+    backend.fill(stack=REST, traversal=OVER, resources=(FREE, SECOND))
+    backend.roster.register('O', 'observer', 'host', '1', 60.0)
+    return backend
+
+
+def enrol(backend, intervals=SOON, limit=10):
+    """Enrol what is to be; how many objects."""
+    return sum(backend.observations.enrol(each, intervals, limit) for each in backend.observations.unenrolled(10))
+
+
+def look(leased, sight=DIFFERS, pause_s=1000.0, **changes):
+    """What somebody has seen of what he has leased."""
+    known = leased.observation
+    made = LookOutcome(
+        known.resource_id, leased.row.fence, sight, LookSource.POLL, pause_s, known.says(sight, leased.row.fence)
+    )
+    return replace(made, **changes)
+
+
+def known(backend):
+    """What is known, by row."""
+    return {each.resource_id: each for each in backend.observations.of_stacks(['S'])}
+
+
+def test_objects_of_stacks_at_rest_are_enrolled_once_while_somebody_observes(rows):
+    rows.roster.leave('O')
+    assert rows.observations.unenrolled(10) == []
+    rows.roster.register('O', 'observer', 'host', '1', 60.0)
+    assert rows.observations.unenrolled(10) == [Unenrolled('S', 'V')]
+    assert enrol(rows, {'Other': 1.0}) == 0
+    assert rows.observations.unenrolled(10) == []
+    assert known(rows) == {}
+
+
+def test_of_many_objects_some_are_enrolled_at_a_time(rows):
+    assert [enrol(rows, limit=1) for _ in range(4)] == [1, 1, 0, 0]
+    assert set(known(rows)) == {'R', 'R2'}
+    assert {each.found for each in known(rows).values()} == {ObservedState.UNKNOWN}
+
+
+def test_what_was_never_made_or_was_replaced_is_not_observed(backend):
+    never = replace(FREE, id='I', action=Action.INIT)
+    nothing = replace(FREE, id='N', physical_id=None)
+    old = replace(FREE, id='X', replaced_by='R')
+    backend.fill(stack=REST, traversal=OVER, resources=(FREE, never, nothing, old))
+    backend.roster.register('O', 'observer', 'host', '1', 60.0)
+    assert enrol(backend) == 1
+
+
+def test_a_stack_at_work_is_enrolled_when_it_rests(backend):
+    backend.fill()
+    backend.roster.register('O', 'observer', 'host', '1', 60.0)
+    assert backend.observations.unenrolled(10) == []
+
+
+def test_each_object_is_handed_to_one_observer_until_its_lease_is_over(rows):
+    enrol(rows)
+    first = rows.observations.lease('A', 1, 1000.0)
+    second = rows.observations.lease('B', 10, 0.0)
+    assert {each.row.id for each in (*first, *second)} == {'R', 'R2'}
+    assert (first[0].row.properties, first[0].row.data, first[0].row.type) == ({'p': 1}, {'secret': 'x'}, 'Type')
+    assert first[0].stack == REST
+    again = rows.observations.lease('C', 10, 1000.0)
+    assert [each.row.id for each in again] == [second[0].row.id], 'the lease of B is over'
+    assert rows.observations.write('B', [look(second[0])]) == 0, 'and what it brings late is not taken'
+    assert rows.observations.write('C', [look(again[0])]) == 1
+
+
+def test_ten_who_lease_at_once_never_get_the_same(rows):
+    enrol(rows)
+    held = at_once(*(lambda name=str(each): rows.observations.lease(name, 1, 1000.0) for each in range(4)))
+    assert sorted(each.row.id for leased in held for each in leased) == ['R', 'R2']
+
+
+def test_what_was_seen_is_kept_and_counted_while_it_stays_so(rows):
+    enrol(rows)
+    leased = rows.observations.lease('A', 10, 1000.0)
+    assert rows.observations.write('A', [look(each, pause_s=0.0) for each in leased]) == 2
+    seen = known(rows)['R']
+    assert (seen.found, seen.names, seen.live, seen.reason) == (ObservedState.DIFFERS, ('p',), {'p': 2}, 'p changed')
+    assert (seen.alike, seen.fence, seen.holder, seen.source) == (1, FREE.fence, None, LookSource.POLL)
+    assert seen.since == seen.looked_at
+    leased = rows.observations.lease('B', 10, 1000.0)
+    assert rows.observations.write('B', [look(each) for each in leased]) == 2
+    again = known(rows)['R']
+    assert (again.alike, again.since, again.found) == (2, seen.since, ObservedState.DIFFERS)
+    assert again.looked_at >= seen.looked_at
+    assert rows.observations.lease('C', 10, 1000.0) == []
+
+
+def test_what_was_seen_of_a_row_that_was_claimed_since_is_not_taken_and_not_shown(rows):
+    enrol(rows)
+    leased = {each.row.id: each for each in rows.observations.lease('A', 10, 1000.0)}
+    rows.write(UpdateResource('R', None, FREE.fence, {'fence': 9}))
+    assert rows.observations.write('A', [look(each) for each in leased.values()]) == 1
+    assert {key: each.found for key, each in known(rows).items()} == {
+        'R': ObservedState.UNKNOWN,
+        'R2': ObservedState.DIFFERS,
+    }
+    rows.write(UpdateResource('R2', None, FREE.fence, {'fence': 9}))
+    forgotten = known(rows)['R2']
+    assert (forgotten.found, forgotten.names, forgotten.live, forgotten.looked_at) == (
+        ObservedState.UNKNOWN,
+        (),
+        {},
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [{'status': Status.IN_PROGRESS}, {'status': Status.FAILED}, {'action': Action.SUSPEND}, {'owner': 'W'}],
+)
+def test_what_cannot_be_compared_now_is_not_handed_out(rows, changes):
+    enrol(rows)
+    rows.write(UpdateResource('R', None, FREE.fence, changes))
+    assert [each.row.id for each in rows.observations.lease('A', 10, 1000.0)] == ['R2']
+
+
+def test_nothing_is_handed_out_of_a_stack_at_work(rows):
+    enrol(rows)
+    rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
+    assert rows.observations.lease('A', 10, 1000.0) == []
+
+
+def test_an_observation_goes_with_its_row(rows):
+    enrol(rows)
+    rows.write(DeleteResource('R', None, FREE.fence))
+    assert set(known(rows)) == {'R2'}
+    assert [each.row.id for each in rows.observations.lease('A', 10, 0.0)] == ['R2']
+    rows.write(DeleteResource('R2', None, FREE.fence))
+    rows.observations.enrol(Unenrolled('S', 'V'), SOON, 10)
+    assert rows.observations.lease('A', 10, 0.0) == []
+
+
+def test_who_asks_is_told_of_a_look_that_began_later(rows):
+    enrol(rows)
+    before = rows.observations.lease('A', 10, 1000.0)
+    asked_at = rows.observations.ask(['S'], LookSource.REQUEST, ['R'])
+    assert rows.observations.lease('B', 10, 1000.0) == [], 'somebody looks already'
+    assert rows.observations.write('A', [look(each) for each in before]) == 2
+    assert known(rows)['R'].looked_at <= asked_at
+    (again,) = rows.observations.lease('B', 10, 1000.0)
+    assert (again.row.id, again.observation.wanted_by) == ('R', LookSource.REQUEST)
+    assert rows.observations.write('B', [look(again, source=LookSource.REQUEST)]) == 1
+    seen = known(rows)['R']
+    assert seen.looked_at >= asked_at
+    assert (seen.source, seen.wanted_at, seen.wanted_by) == (LookSource.REQUEST, None, None)
+    assert rows.observations.lease('C', 10, 1000.0) == []
+
+
+def test_a_stack_that_is_asked_about_is_looked_at_as_a_whole(rows):
+    enrol(rows, {'Type': 1e9})
+    assert rows.observations.lease('A', 10, 1000.0) == [] or rows.kind == 'memory'
+    rows.observations.ask(['S'], LookSource.REQUEST)
+    assert {each.row.id for each in rows.observations.lease('B', 10, 1000.0)} == {'R', 'R2'} or rows.kind == 'memory'
+
+
+def test_what_nobody_could_look_at_is_put_off(rows):
+    enrol(rows)
+    leased = rows.observations.lease('A', 10, 1000.0)
+    rows.observations.put_off('A', ['R'], 0.0)
+    rows.observations.put_off('B', ['R2'], 0.0)
+    assert [each.row.id for each in rows.observations.lease('C', 10, 1000.0)] == ['R']
+    assert rows.observations.write('A', [look(each) for each in leased]) == 1
+
+
+def test_an_object_that_failed_to_be_made_is_no_concern(backend):
+    backend.fill(stack=REST, traversal=OVER, resources=(RESOURCE,))
+    backend.roster.register('O', 'observer', 'host', '1', 60.0)
+    assert enrol(backend) == 0

@@ -1,0 +1,69 @@
+"""An observer beside a harness: it looks when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from convergence.core.observation import LookSource, Observation
+from convergence.credentials.model import Credentials
+from convergence.engine.sweeper.enrolment import Enrolment
+from convergence.observer.budget import CallBudget
+from convergence.observer.looking import Looking
+from convergence.observer.observer import Observer, Pacing
+from convergence.resources.invocation import CallAccess
+from tests.harness import Harness
+
+EVERY_S = 80.0
+
+
+class Observing:
+    """Enrols what a harness has made, and looks at it.
+
+    :param intervals: by type; None: of all types that look.
+    :ivar acts_for: the stacks whose credentials were asked for.
+    """
+
+    def __init__(
+        self,
+        harness: Harness,
+        *,
+        intervals: Mapping[str, float] | None = None,
+        calls_per_minute: int | None = None,
+        timeout_s: float = 30.0,
+        batch: int = 100,
+    ) -> None:
+        self.harness, ports = harness, harness.ports
+        self.rows, self.acts_for = ports.observations, []
+        every = harness.registry.observed_every_s(EVERY_S, {}) if intervals is None else dict(intervals)
+        self.now = 0.0
+        self.budget = CallBudget(calls_per_minute, lambda: self.now)
+        access = CallAccess(ports.reader.signals, ports.software, self._credentials)
+        pacing = Pacing(every, batch=batch, threads=2, timeout_s=timeout_s)
+        looking = Looking(harness.registry, access)
+        self.observer = Observer(self.rows, looking, pacing, self.budget, harness.new_id, vary=lambda: 0.0)
+        self._enrolment = Enrolment(self.rows, dict.fromkeys(every, 0.0), 100)
+        harness.roster.register('observer', 'observer', 'host', '1', 1e6)
+
+    def _credentials(self, stack_id: str) -> Credentials:
+        self.acts_for.append(stack_id)
+        raise AssertionError('nobody needs any here')
+
+    def enrol(self) -> int:
+        """What engines do when a stack rests."""
+        return self._enrolment()
+
+    def look(self, *stack_ids: str) -> int:
+        """Look at everything that is observed of some stacks, or at what is due; how much that was."""
+        self.enrol()
+        if stack_ids:
+            self.rows.ask(stack_ids, LookSource.REQUEST)
+        looked = 0
+        while turn := self.observer.turn():
+            looked += turn
+        return looked
+
+    def known(self, stack_id: str) -> dict[str, Observation]:
+        """What is known of a stack's objects, by resource name."""
+        names: dict[str, Any] = {row.id: row.name for row in self.harness.reader.resources(stack_id)}
+        return {names[each.resource_id]: each for each in self.rows.of_stacks([stack_id])}
