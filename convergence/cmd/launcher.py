@@ -65,9 +65,14 @@ class LaunchedProcess:
         self.module = module.rpartition('.')[2]
         self.log = directory / f'{self.module}-{time.monotonic_ns()}.log'
         whole = module if '.' in module else f'convergence.cmd.{module}'
+        self.popen = self._begin(whole, arguments, directory, environment)
+
+    def _begin(
+        self, module: str, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         with self.log.open('wb') as output:
-            self.popen = subprocess.Popen(
-                [sys.executable, '-m', whole, *arguments],
+            return subprocess.Popen(
+                [sys.executable, '-m', module, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -133,7 +138,10 @@ class Launcher:
     :param environment: what the environment of the processes has besides that of this one.
     :param special: the module to run in place of engines and workers, with ``engine`` or ``worker`` as first argument.
     :ivar gone: processes that have ended, whoever wanted it.
+    :ivar process: how one of them is begun.
     """
+
+    process: type[LaunchedProcess] = LaunchedProcess
 
     def __init__(
         self, directory: Path, sections: Sections, environment: Mapping[str, str] | None = None, *, special: str = ''
@@ -155,8 +163,8 @@ class Launcher:
         """
         given = ['--config-file', str(configuration or self.configuration), *arguments]
         if not self.special or module not in KINDS:
-            return LaunchedProcess(module, given, self.directory, self.environment)
-        process = LaunchedProcess(self.special, [module, *given], self.directory, self.environment)
+            return self.process(module, given, self.directory, self.environment)
+        process = self.process(self.special, [module, *given], self.directory, self.environment)
         process.module = module
         return process
 

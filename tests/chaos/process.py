@@ -25,6 +25,11 @@ def open_parts(settings: Settings) -> Parts:
     return replace(parts, store=Store(parts.store.engine, around_commit=points.commit))
 
 
-if __name__ == '__main__':
+def main() -> int:
+    """Run it; the exit code."""
     kind, *arguments = sys.argv[1:]
-    sys.exit((engine if kind == 'engine' else worker).main(arguments, open_parts))
+    return (engine if kind == 'engine' else worker).main(arguments, open_parts)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

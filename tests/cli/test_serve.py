@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,6 +19,7 @@ from convergence.cli import local_token, notices
 from convergence.cmd.serve import PORT_FILE, open_port
 from convergence.errors import ConfigurationError
 from tests.api.installation import waiting
+from tests.preloaded import program
 
 COMMAND = (sys.executable, '-m', 'convergence.cmd.convergence')
 LONG_S = 120
@@ -31,30 +34,28 @@ def environment(tmp_path):
 
 
 def run(environment, directory, *arguments):
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=directory,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LONG_S,
-        check=False,
-    )
+    return program('convergence').run(*arguments, directory=directory, environment=environment)
+
+
+@contextmanager
+def serving(environment, directory, lines=1):
+    """A server, loaded before, and the first lines that it says."""
+    log = directory / f'said-{time.monotonic_ns()}'
+    arguments = ('serve', '--port', '0', *(['--insecure'] if lines > 1 else []))
+    begun = program('convergence').start(*arguments, directory=directory, environment=environment, log=log)
+    with begun as server:
+        while len(said := log.read_text().splitlines()) < lines and server.poll() is None:
+            time.sleep(0.02)
+        yield server, said
 
 
 @pytest.fixture
 def served(environment, tmp_path):
     """A server with its data in an own directory; it is told to end, and ends in good order."""
-    with subprocess.Popen(
-        [*COMMAND, 'serve', '--port', '0'], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
-    ) as server:
-        first = server.stdout.readline()
-        try:
-            yield server, first
-        finally:
-            if server.poll() is None:
-                server.send_signal(signal.SIGINT)
-            assert server.wait(LONG_S) == 0
+    with serving(environment, tmp_path) as (server, said):
+        yield server, said[0]
+        server.send_signal(signal.SIGINT)
+        assert server.wait(LONG_S) == 0
 
 
 def test_it_is_found_and_serves_its_data_alone(environment, tmp_path, served):
@@ -82,10 +83,8 @@ def test_a_directory_is_served_at_the_same_port_as_before_where_that_is_left_ope
     before = urlsplit(notices.alive(data).url).port
     server.send_signal(signal.SIGINT)
     assert server.wait(LONG_S) == 0
-    with subprocess.Popen(
-        [*COMMAND, 'serve', '--port', '0'], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
-    ) as again:
-        assert again.stdout.readline().rstrip().endswith(f':{before}')
+    with serving(environment, tmp_path) as (again, said):
+        assert said[0].endswith(f':{before}')
         again.send_signal(signal.SIGINT)
         assert again.wait(LONG_S) == 0
     assert open_port(data, '127.0.0.1', 8004) == before
@@ -158,14 +157,7 @@ def test_a_command_finds_the_token_of_the_server_that_it_is_told_to_use(environm
 
 
 def test_an_insecure_server_says_so_and_asks_for_nothing(environment, tmp_path):
-    with subprocess.Popen(
-        [*COMMAND, 'serve', '--port', '0', '--insecure'],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        said = [server.stdout.readline() for _ in range(4)]
+    with serving(environment, tmp_path, lines=4) as (server, said):
         try:
             url = notices.alive(tmp_path / 'convergence-data').url
             answer = subprocess.run(

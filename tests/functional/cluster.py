@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import connect
 from tests.functional.cloud import VARIABLE, Cloud, Line
 from tests.functional.cloud_types import TYPES
+from tests.preloaded import manage, program
 
 ROOT = Path(__file__).parents[2]
 LONG_S = 90.0
@@ -26,7 +28,7 @@ LONG_S = 90.0
 DEFAULTS = {
     'executor': 'threading',
     'park_after_s': 60,
-    'heartbeat_interval_s': 1,
+    'heartbeat_interval_s': 0.5,
     'lease_s': 4,
     'creation_settles_s': 60,
     'cancel_grace_s': 5,
@@ -61,11 +63,19 @@ def environment(directory: Path, cloud: Path) -> dict[str, str]:
     }
 
 
+class ForkedProcess(LaunchedProcess):
+    """A program that has been loaded before."""
+
+    def _begin(self, module, arguments, directory, environment):
+        return program(module).start(*arguments, directory=directory, environment=environment, log=self.log)
+
+
 class Cluster(Launcher):
-    """Engines and workers that share a database and a broker.
+    """Engines and workers that share a database and a broker. On system threads they have been loaded before.
 
     :param options: `database_url`, `rabbit_url`, `exchange`; optionally what stands in
-        `DEFAULTS`, `special` as for `Launcher`, and `call_timeout_s`: for how long a client waits for an answer.
+        `DEFAULTS`, `special` as for `Launcher`, `from_scratch`: whether
+        programs are started as an operator does it, and `call_timeout_s`: for how long a client waits for an answer.
     """
 
     def __init__(self, directory: Path, **options: Any) -> None:
@@ -80,6 +90,10 @@ class Cluster(Launcher):
             'worker': {name: given[name] for name in ('threads', 'park_after_s', 'cancel_grace_s')}
             | {'drain_timeout_s': 20},
         }
+        if given['executor'] == 'threading' and not options.get(
+            'from_scratch'
+        ):  # others are to be installed before anything is imported
+            self.process = ForkedProcess
         super().__init__(
             directory,
             merged(QUICK, sections),
@@ -97,6 +111,10 @@ class Cluster(Launcher):
     def worker(self, pid: int) -> LaunchedProcess:
         """The worker with a process id."""
         return next(each for each in self.workers if each.pid == pid)
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        given = ['--config-file', str(self.configuration), *arguments]
+        return manage().run(*given, directory=self.directory, environment=self.environment)
 
     def close(self) -> list[tuple[str, int]]:
         """End everything in good order; program and exit code of each process that ran until now."""

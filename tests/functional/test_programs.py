@@ -12,6 +12,7 @@ import pytest
 
 from tests.functional.cloud import template
 from tests.functional.cluster import LONG_S, ROOT, Cluster, eventually
+from tests.preloaded import program
 from tests.services import service, unique_name
 
 BROKEN = {
@@ -54,11 +55,21 @@ def configuration(directory, broken: str) -> str:
 
 
 def run(module: str, *arguments: str, directory) -> subprocess.CompletedProcess[str]:
-    """Run a program that is to end by itself."""
+    """Run a program that is to end by itself; it has been loaded before."""
+    return program(module).run(*arguments, directory=directory, environment=environment(directory))
+
+
+def environment(directory) -> dict[str, str]:
+    """Without what this user has configured."""
+    return os.environ | {'PYTHONPATH': str(ROOT), 'HOME': str(directory)}
+
+
+def run_from_scratch(module: str, *arguments: str, directory) -> subprocess.CompletedProcess[str]:
+    """Run a program that is to end by itself, as an operator does it."""
     return subprocess.run(
         [sys.executable, '-m', f'convergence.cmd.{module}', *arguments],
         cwd=directory,
-        env=os.environ | {'PYTHONPATH': str(ROOT), 'HOME': str(directory)},
+        env=environment(directory),
         capture_output=True,
         text=True,
         timeout=LONG_S,
@@ -77,7 +88,8 @@ def test_a_program_that_cannot_start_says_why_in_one_line(tmp_path, what, module
     path.write_text(configuration(tmp_path, broken))
     if what == 'unreachable broker':
         assert run('manage', '--config-file', str(path), 'db', 'sync', directory=tmp_path).returncode == 0
-    ended = run(module, '--config-file', str(path), directory=tmp_path)
+    begun = run_from_scratch if what == 'no schema' else run
+    ended = begun(module, '--config-file', str(path), directory=tmp_path)
     last = ended.stderr.strip().splitlines()[-1]
     assert ended.returncode == code, ended.stderr
     assert last.startswith(f'convergence-{module}: ')
@@ -101,7 +113,7 @@ def test_several_processes_that_cannot_start_end_together(tmp_path):
 def test_the_command_line_is_checked_and_explained(tmp_path, module, arguments, code):
     if module == 'manage' and code == 2:
         arguments = (*arguments, 'db', 'version')
-    ended = run(module, *arguments, directory=tmp_path)
+    ended = (run_from_scratch if '--help' in arguments else run)(module, *arguments, directory=tmp_path)
     assert ended.returncode == code, ended.stderr
     assert 'Traceback' not in ended.stderr
     if '--help' in arguments and module in ('engine', 'worker'):
@@ -117,12 +129,13 @@ def test_a_number_of_workers_that_is_none_is_refused(tmp_path, count):
 
 @pytest.fixture
 def small(tmp_path):
-    """A cluster on SQLite and the broker, with no process yet."""
+    """A cluster on SQLite and the broker, with no process yet; its programs are started as an operator does it."""
     cluster = Cluster(
         tmp_path,
         database_url=f'sqlite:///{tmp_path}/convergence.sqlite',
         rabbit_url=service('rabbit').url,
         exchange=unique_name(),
+        from_scratch=True,
     )
     yield cluster
     cluster.close()
@@ -175,7 +188,9 @@ def test_processes_whose_supervisor_was_killed_end_in_good_order(small):
 
 
 def test_everything_in_one_process_needs_no_configuration(tmp_path):
-    small = Cluster(tmp_path, database_url='unused', rabbit_url='memory:///unused', exchange='unused')
+    small = Cluster(
+        tmp_path, database_url='unused', rabbit_url='memory:///unused', exchange='unused', from_scratch=True
+    )
     small.configuration.write_text('[api]\nport = 0\n')  # the usual one may be taken on a machine that runs tests
     process = small.launch('all_in_one')
     process.ready()
