@@ -45,7 +45,12 @@ class Installation(Launcher):
             'trustee': {'auth_section': 'keystone_authtoken'},
             'credentials': {'method': 'trusts', 'delegated_roles': 'member'},
             # What a worker that was killed has asked for may still be on its way to a service for so long.
-            'engine': {'creation_settles_s': 3, 'lease_s': 3},
+            'engine': {
+                'creation_settles_s': 3,
+                'lease_s': 3,
+                'enable_stack_abandon': True,
+                'enable_stack_adopt': True,
+            },
             'worker': {'threads': 8, 'poll_interval_max_s': 2, 'park_after_s': 2},
         }
         environment = {'PYTHONPATH': str(ROOT), 'HOME': str(directory), 'PYTHONWARNINGS': 'ignore'}

@@ -86,6 +86,8 @@ _ASKS_MORE = frozenset(
         ('OS::Neutron::Net', 'segments'),
         ('OS::Neutron::Port', 'network'),
         ('OS::Neutron::Port', 'subnets'),
+        # Its ports, their networks and subnets, and all floating IPs; networks and first_address tell enough.
+        ('OS::Nova::Server', 'addresses'),
         ('OS::Nova::Server', 'console_urls'),
         ('OS::Nova::Server', 'tags'),
     }

@@ -11,7 +11,7 @@ from heat.engine.resource import PollDelay, Resource, UpdateReplace
 from typing_extensions import override
 
 from convergence.concurrency import Lock
-from convergence.core.model import Action, Json
+from convergence.core.model import Action, Json, RetryPolicy
 from convergence.resources.contract import (
     Answer,
     Call,
@@ -38,6 +38,25 @@ _LOOKED = '$looked'
 MOST_PAUSE_S = 300.0
 """The longest that a service is left alone because it says so."""
 
+FIRST_PAUSE_S = 1.0
+"""To the first question whether something is done. Services need as long for a volume, and for no server less."""
+
+PAUSES_GROW = 1.5
+"""How much longer each pause is than the one before: what is done is known after half as long again at the latest."""
+
+MOST_POLL_S = 30.0
+
+TAKE_TIME = frozenset(
+    {
+        ('OS::Nova::Server', Action.CREATE),
+        ('OS::Cinder::Volume', Action.CREATE),
+    }
+)
+"""What is never done when the service has just said that it begins; it is not asked at once."""
+
+PATIENCE = RetryPolicy(attempts=12, first_s=1, longest_s=30)
+"""For two to four minutes: services are restarted, and quotas are raised by people."""
+
 Handler = Callable[[Operation], Any]
 
 
@@ -51,6 +70,7 @@ class HeatType(ResourceType[Any]):
 
     plugin: ClassVar[type[Any]]
     name: ClassVar[str]
+    retry: ClassVar[RetryPolicy] = PATIENCE
 
     @override
     def create(self, call: Call[Any]) -> Answer:
@@ -83,6 +103,7 @@ class HeatType(ResourceType[Any]):
         if step == 'again':
             return self._again(call, action)
         properties = call.previous if action is Action.UPDATE else None
+        looks = int(str(progress.get('looks', 0))) + 1
         with self._at_work(call, action, properties) as at_work:
             if step == 'take':
                 return self._taken(at_work, str(call.physical_id))
@@ -94,7 +115,7 @@ class HeatType(ResourceType[Any]):
                 return self._remade(at_work, cookie)
             if step == 'removing':
                 return self._remade(at_work, restored(progress['cookie']))
-            return self._checked(at_work, action, restored(progress['cookie']), asks_anew=False)
+            return self._checked(at_work, action, restored(progress['cookie']), looks)
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
@@ -122,7 +143,7 @@ class HeatType(ResourceType[Any]):
     @override
     def reference_id(self, call: Call[Any]) -> str | None:
         """``get_reference_id``."""
-        with self._at_work(call, Action.CHECK) as at_work:
+        with operation(self._bridged, self.name, call, Action.CHECK, looks=True) as at_work:
             reference = at_work.one.get_reference_id()
             return None if reference is None else str(reference)
 
@@ -171,25 +192,27 @@ class HeatType(ResourceType[Any]):
         step: Callable[[Call[Any]], Answer] = getattr(self, action.value.lower())
         return step(call)
 
-    def _checked(self, at_work: Operation, action: Action, cookie: Any, *, asks_anew: bool = True) -> Answer:
+    def _checked(self, at_work: Operation, action: Action, cookie: Any, looks: int = 0) -> Answer:
         """Ask the class whether it is done.
 
-        :param asks_anew: a service that does not answer is asked by the next poll; otherwise that is a failure.
+        :param looks: how often it was asked before. The first time a service that does not answer is asked by the next
+            poll; later that is a failure.
         """
-        one, pause_s = at_work.one, None
+        one, pause_s = at_work.one, min(FIRST_PAUSE_S * PAUSES_GROW**looks, MOST_POLL_S)
         check = getattr(one, f'check_{action.value.lower()}_complete', None)
+        begins = looks == 0 and (self.name, action) in TAKE_TIME
         try:
-            complete = check(cookie) if callable(check) else True
+            complete = not begins and (check(cookie) if callable(check) else True)
         except PollDelay as delay:
             complete, pause_s = False, float(delay.period)
         except Exception as error:
             # The handler has done its part, and what it did must not be done again: the next poll asks.
-            if not (asks_anew and may_pass(error, one._default_client_plugin())):
+            if not (looks == 0 and may_pass(error, one._default_client_plugin())):
                 raise
             complete = False
         if complete:
             return Done(one.resource_id, one.changed_data())
-        progress = {'step': _BEGUN, 'cookie': carried(cookie, f'what {self.name} carries')}
+        progress = {'step': _BEGUN, 'cookie': carried(cookie, f'what {self.name} carries'), 'looks': looks}
         return InProgress(progress, one.resource_id, one.changed_data(), pause_s)
 
     def _valid(self, one: Any) -> None:

@@ -6,13 +6,14 @@ calls of one stack in one process and for a short time; never the state of an ob
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import requests
 
@@ -51,12 +52,14 @@ class KeptAnswers:
     """The answers that a process keeps, by question.
 
     :param now: seconds of a clock that never goes back.
+    :ivar objects: what answers are about.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._lock = Lock()
         self._kept: OrderedDict[Question, _Answer] = OrderedDict()
+        self.objects = SeenObjects(now)
 
     def get(self, question: Question) -> requests.Response | None:
         """An answer that is not too old."""
@@ -71,6 +74,54 @@ class KeptAnswers:
             self._kept.move_to_end(question)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
+
+
+class SeenObjects:
+    """The ids of objects that a service has just shown or made, so that nobody has to ask whether there is such an id.
+
+    :param now: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lock = Lock()
+        self._seen: OrderedDict[Question, float] = OrderedDict()
+
+    def see(self, scope: str, service: str, response: requests.Response) -> None:
+        """Note what an answer is about, if it is one object: a map with one key, below which there is an id."""
+        try:
+            ((kind, inside),) = response.json().items()
+            seen = (scope, service, f'{kind}s', str(inside['id']))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return
+        with self._lock:
+            self._seen[seen] = self._now()
+            self._seen.move_to_end(seen)
+            while len(self._seen) > MOST_KEPT:
+                self._seen.popitem(last=False)
+
+    def forget(self, object_id: str) -> None:
+        """The object may be gone."""
+        with self._lock:
+            for seen in [each for each in self._seen if each[-1] == object_id]:
+                del self._seen[seen]
+
+    def answer(self, question: Question) -> requests.Response | None:
+        """What the service would say to: which ids are this id?"""
+        scope, _, service, url, asked, _ = question
+        path, _, query = url.partition('?')
+        wanted = dict(parse_qsl(f'{query}&{asked}'))
+        plural = path.removesuffix('.json').rpartition('/')[2]
+        object_id = wanted.pop('id', '')
+        with self._lock:
+            at = self._seen.get((scope, service, plural, object_id))
+        if at is None or self._now() - at > KEPT_S or wanted != {'fields': 'id'}:
+            return None
+        made = requests.Response()
+        made.status_code, made.url = 200, url
+        made.headers['Content-Type'] = 'application/json'
+        made._content = json.dumps({plural: [{'id': object_id}]}).encode()
+        return made
 
 
 class Lookups:
@@ -98,13 +149,15 @@ class Lookups:
     def answer(self, question: Question) -> requests.Response | None:
         """What is known."""
         own = self._own.get(question) if self._all_reads else None
-        return own if own is not None else self._kept.get(question)
+        known = own if own is not None else self._kept.get(question)
+        return known if known is not None else self._kept.objects.answer(question)
 
     def keep(self, question: Question, response: requests.Response) -> None:
         """Keep an answer, if there is something in it: what is not there now may be made any moment."""
         if not response.ok:
             return
         self._own[question] = response
+        self._kept.objects.see(question[0], question[2], response)
         if self._is_lookup(question[3], question[4]) and not _finds_nothing(response):
             self._kept.put(question, response)
 
@@ -113,9 +166,14 @@ class Lookups:
         self._all_reads = True
         return self
 
-    def changed(self) -> None:
+    def changed(self, url: str, method: str, options: Mapping[str, Any], response: requests.Response) -> None:
         """The call has changed something: what it has read itself is no longer so."""
         self._own.clear()
+        if method.upper() == 'DELETE':
+            self._kept.objects.forget(url.partition('?')[0].removesuffix('.json').rpartition('/')[2])
+        elif response.ok:
+            scope, _, service, *_ = self.question(url, method, options)
+            self._kept.objects.see(scope, service, response)
 
     @staticmethod
     def _is_lookup(url: str, asked: str) -> bool:

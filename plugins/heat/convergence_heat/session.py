@@ -128,7 +128,7 @@ class CallSession(Session):
         if question is not None:
             self.lookups.keep(question, answer)
         elif method.upper() not in _READS:
-            self.lookups.changed()
+            self.lookups.changed(url, method, options, answer)
         return answer
 
     def _answered(self, status: int, headers: Mapping[str, str]) -> None:

@@ -55,6 +55,9 @@ class Cloud(BaseAdapter):
 
     :ivar things: all objects by sort and id.
     :ivar requests: what was asked, as (method, path), tokens and versions left out.
+    :ivar sent: how many requests there were, those for tokens and versions too.
+    :ivar clock_s: the time, which goes on when a test says so.
+    :ivar takes_s: how long it takes to make an object, by sort.
     :ivar refuses: the status, the headers and the text that the next requests that make something get.
     """
 
@@ -65,6 +68,9 @@ class Cloud(BaseAdapter):
         self.flavor = {'id': '1', 'name': 'm1.tiny', 'ram': 64, 'disk': 1, 'vcpus': 1}
         self.requests = []
         self.refuses = []
+        self.sent = 0
+        self.clock_s = 0.0
+        self.takes_s = {}
         self.tokens = 0
 
     def session(self):
@@ -87,6 +93,7 @@ class Cloud(BaseAdapter):
         self.things['subnets']['kept-subnets'] = subnet
         self.requests.clear()
         self.refuses.clear()
+        self.takes_s.clear()
 
     def made(self):
         """The names of all objects that users have made."""
@@ -115,6 +122,7 @@ class Cloud(BaseAdapter):
 
     def handle(self, request):
         """The status, headers and body of an answer."""
+        self.sent += 1
         parts = urlsplit(request.url)
         service = next(name for name, port in PORTS.items() if port == parts.port)
         path = parts.path.rstrip('/').removeprefix(PATHS[service])
@@ -213,7 +221,10 @@ class Cloud(BaseAdapter):
             return self._remove(sort, one)
         if method in ('PUT', 'PATCH'):
             things[one].update(body[kind])
-        return 200, {}, {kind: things[one]} if kind else things[one]
+        shown = things[one]
+        if shown.get('ready at', 0.0) > self.clock_s:
+            shown = shown | {'status': 'creating' if sort == 'volumes' else 'BUILD'}
+        return 200, {}, {kind: shown} if kind else shown
 
     def _make(self, sort, kind, body):
         given = body[kind]
@@ -224,6 +235,7 @@ class Cloud(BaseAdapter):
         if kind == 'port':
             thing['fixed_ips'] = [{'subnet_id': 'subnet', 'ip_address': '10.0.0.9'}]
         self.things[sort][thing['id']] = thing
+        thing['ready at'] = self.clock_s + self.takes_s.get(sort, 0.0)
         return 202 if kind == 'server' else 201, {}, {kind: thing}
 
     def _remove(self, sort, one):
