@@ -16,304 +16,54 @@ progress data that the last answer carried. Errors are raised:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic
 
 from convergence.core.model import Action, Json, RetryPolicy
 from convergence.core.observation import ObservedState
-from convergence.credentials.model import Credentials
+from convergence.resources.answers import (
+    Answer,
+    Done,
+    FinalFailure,
+    ForeignObject,
+    InProgress,
+    Item,
+    NotAsWanted,
+    ObjectNotFound,
+    Observed,
+    OutcomeUnknown,
+    PluginFailure,
+    ReplacementNeeded,
+    TransientFailure,
+)
+from convergence.resources.calls import Call, P, Recorder, Signal, Signals
 from convergence.resources.drift import sight
-from convergence.resources.nesting import NO_STACK, NestedStacks
-from convergence.resources.software import NO_SOFTWARE, ProjectSoftware
 from convergence.resources.support import SUPPORTED, SupportStatus
 
-P = TypeVar('P')
-
-
-class PluginFailure(Exception):
-    """Base of the errors that a resource type raises on purpose.
-
-    :param physical_id: the object that exists although the call failed, if the type knows it.
-    """
-
-    def __init__(self, message: str, *, physical_id: str | None = None) -> None:
-        super().__init__(message)
-        self.physical_id = physical_id
-
-
-class TransientFailure(PluginFailure):
-    """The call may succeed when it is repeated."""
-
-
-class FinalFailure(PluginFailure):
-    """Repeating the call will not help.
-
-    A text may begin with the name of an exception and a colon (``Error: no such image``), by which clients know what
-    has happened: the reason of the stack then has it before the path, ``Error: resources.server: no such image``.
-    """
-
-
-class ForeignObject(FinalFailure):
-    """There is such an object, and somebody else has made it: it is neither taken over nor ever deleted.
-
-    Raised by `find`, or by `create` where the service refuses a second object of the same name. The text names it.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-
-
-class NotAsWanted(FinalFailure):
-    """From `check`: the object may be of use, but is not known to be as it was made; an update can put it right.
-
-    The next update looks at the object and changes it in place. After any other failure of a check it is replaced.
-    """
-
-
-class OutcomeUnknown(PluginFailure):
-    """The call has failed, and perhaps it had its effect all the same: the answer was lost, for example.
-
-    Before a resource whose `create` has ended like this is deleted or made again, the engine finds out what it has
-    made. Any exception that is not of this module means the same.
-    """
-
-
-class ObjectNotFound(PluginFailure):
-    """The physical object does not exist (any more)."""
-
-
-class ReplacementNeeded(PluginFailure):
-    """Raised by `update`, or by `poll` of an update: only a new object can satisfy the new properties."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The action is complete.
-
-    :param physical_id: id of the physical object; None leaves it as it was.
-    :param data: private data of the type, kept with the resource and handed in again; None leaves it as it was.
-    :param kept: of a `snapshot`, what the type needs to restore it, or to delete it; None leaves it as it was.
-    """
-
-    physical_id: str | None = None
-    data: Mapping[str, Json] | None = None
-    kept: Mapping[str, Json] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InProgress:
-    """The action has begun and will take time.
-
-    :param progress: what `poll` needs to continue, in this or another process. JSON.
-    :param physical_id: as in `Done`; stored at once, before the next poll.
-    :param data: as in `Done`.
-    :param poll_after_s: how long the engine should wait before it polls; None leaves it to the engine.
-    :param kept: as in `Done`; stored at once, before the next poll.
-    :param is_told: whether the resource is told when there is something to poll for: then `poll_after_s` may be as
-        long as it likes.
-    """
-
-    progress: Mapping[str, Json] = field(default_factory=dict)
-    physical_id: str | None = None
-    data: Mapping[str, Json] | None = None
-    poll_after_s: float | None = None
-    kept: Mapping[str, Json] | None = None
-    is_told: bool = False
-
-
-Answer: TypeAlias = Done | InProgress
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What is really there.
-
-    :param healthy: False where the object exists but is of no use (it will be replaced).
-    :param properties: live values by property name, as far as they can be read; may be empty. Each is compared with the
-        one that was applied; what `canonical` gives one way of writing means the same.
-    """
-
-    healthy: bool = True
-    properties: Mapping[str, Json] = field(default_factory=dict)
-
-
-def never_cancelled() -> bool:
-    """The default of `Call.cancelled`."""
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """What somebody outside has told a resource.
-
-    :param details: what was said: whatever the type takes; None where nothing was.
-    :param at: when, in seconds since the epoch, by the clock of the engine's database.
-    :param resource_id: the row of the resource that was told: `Call.resource_id` of that resource.
-    """
-
-    details: Json
-    at: float
-    resource_id: str
-
-
-Signals: TypeAlias = Mapping[str, tuple[Signal, ...]]
-"""Signals by the name of the resource that received them, oldest first."""
-
-
-def no_signals() -> Signals:
-    """The default of `Call.signals`."""
-    return {}
-
-
-def none_yet() -> int:
-    """The default of `Call.signal_count`."""
-    return 0
-
-
-def no_time() -> float:
-    """The default of `Call.age_s`."""
-    return 0.0
-
-
-def no_credentials() -> Credentials:
-    """The default of `Call.credentials`.
-
-    :raises FinalFailure: there are none.
-    """
-    raise FinalFailure(
-        'This call acts for nobody: only the actions of a resource have credentials, in a deployment with Keystone.'
-    )
-
-
-def never_closed(close: Callable[[], object]) -> None:
-    """The default of `Call.on_cancel`: nobody ever cancels."""
-
-
-class Recorder(Protocol):
-    """Stores what an action has learned of its object before it answers."""
-
-    def __call__(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-        """Store it now, as `Done` would; whoever goes on with the action after a crash is handed it.
-
-        What it raises where the resource is somebody else's by now is no `Exception`: let it through.
-
-        :raises FinalFailure: it cannot be stored.
-        """
-
-
-def record_nothing(physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-    """The default of `Call.record`.
-
-    :raises FinalFailure: only the actions of a resource have something to record.
-    """
-    raise FinalFailure('Nothing can be recorded here: only in an action of a resource.')
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Generic[P]):
-    """Everything a method of a resource type is told.
-
-    :param token: idempotency token of this resource's creation: the same in every call for this row, different for
-        every other row. A service that enforces unique client tokens or names makes a repeated create harmless.
-    :param properties: the wanted properties, an instance of the type's own dataclass.
-    :param physical_id: id of the physical object, None while none is known.
-    :param data: private data returned by an earlier call.
-    :param previous: in `update` and `needs_replacement`, the properties as last applied.
-    :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is
-        brought back to that; None otherwise.
-    :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
-    :param on_cancel: has a function called, in another thread, when the engine wants the thread back before the call
-        has ended: one that closes the connection on which the call waits, so that it raises.
-    :param signals: reads the signals that this resource has received so far, and the resources that it requires.
-    :param signal_count: counts the signals that this resource has received itself, and reads none of them. For
-        `signal`, which is called with each of them.
-    :param revocation: what signal addresses of the resource sign since all earlier ones were revoked; see
-        `convergence.signing`.
-    :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
-    :param type_name: the name of the resource's type; empty where nobody needs it.
-    :param nested: the stack that is the object of a resource, for the types of `convergence.resources.nested`.
-    :param software: the software configurations and deployments of the project.
-    :param credentials: with which to act for the user of the stack in the cloud; for types that need them, when they
-        do. Raises `FinalFailure` where there are none: ask before anything is made.
-    :param asked: in actions, the attributes that the template asks of the resource, '' for all of them. What nobody
-        asks for need not be found out.
-    :param record: stores an id, or private data, in the middle of a call, for actions that make several things.
-    """
-
-    properties: P
-    name: str
-    stack_name: str
-    stack_id: str
-    project_id: str
-    resource_id: str
-    token: str
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    metadata: Json = field(default_factory=dict)
-    previous: P | None = None
-    restored_from: Mapping[str, Json] | None = None
-    cancelled: Callable[[], bool] = never_cancelled
-    on_cancel: Callable[[Callable[[], object]], None] = never_closed
-    signals: Callable[[], Signals] = no_signals
-    signal_count: Callable[[], int] = none_yet
-    age_s: Callable[[], float] = no_time
-    revocation: str = ''
-    type_name: str = ''
-    nested: NestedStacks = NO_STACK
-    software: ProjectSoftware = NO_SOFTWARE
-    credentials: Callable[[], Credentials] = no_credentials
-    record: Recorder = record_nothing
-    asked: tuple[str, ...] = ()
-
-
-class OptionalActions(Generic[P]):
-    """Actions for which a type that leaves them alone has nothing to do."""
-
-    def suspend(self, call: Call[P]) -> Answer:
-        """Put the object to rest."""
-        return Done()
-
-    def resume(self, call: Call[P]) -> Answer:
-        """Wake the object up."""
-        return Done()
-
-    def snapshot(self, call: Call[P], snapshot_id: str) -> Answer:
-        """Begin to keep what the object is now; `kept` of the answer says where. Write `delete_snapshot` as well.
-
-        After a crash it is called again with the same `snapshot_id`, which must then lead to the same thing. Also
-        called before an object is deleted whose deletion policy is Snapshot; what is kept then belongs to the user.
-        """
-        return Done()
-
-    def delete_snapshot(self, call: Call[P], snapshot_id: str, kept: Mapping[str, Json]) -> None:
-        """Remove what was kept under `snapshot_id`; that there is nothing is success.
-
-        The object itself may be gone, and `kept` empty where `snapshot` has begun and nobody heard its answer. Raise
-        `TransientFailure` as long as it is not done: it is called again.
-        """
-
-    def can_snapshot(self) -> bool:
-        """Whether the type keeps anything for snapshots: true where `snapshot` is written."""
-        return type(self).snapshot is not OptionalActions.snapshot
-
-    def can_be_kept(self) -> bool:
-        """Whether the deletion policy Snapshot can be followed: what was kept is of use without the object's row."""
-        return self.can_snapshot()
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One object that exists, as the service itself lists it.
-
-    :param token: the idempotency token that it carries, or the SHA-256 digest of it, hexadecimal; None where the
-        service shows none.
-    :param name: what people call it.
-    """
-
-    physical_id: str
-    token: str | None = None
-    name: str = ''
+__all__ = [
+    'Answer',
+    'Call',
+    'Done',
+    'FinalFailure',
+    'ForeignObject',
+    'FutureValue',
+    'InProgress',
+    'Item',
+    'NotAsWanted',
+    'ObjectNotFound',
+    'Observed',
+    'OutcomeUnknown',
+    'Outline',
+    'PluginFailure',
+    'Recorder',
+    'ReplacementNeeded',
+    'ResourceType',
+    'Signal',
+    'Signals',
+    'TransientFailure',
+]
+# What authors of types need they find here, wherever it stands.
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +94,7 @@ class Outline:
     properties: Mapping[str, Any]
 
 
-class ResourceType(OptionalActions[P]):
+class ResourceType(Generic[P]):
     """Base class of resource types. Only `create` must be written; everything else has a sensible default.
 
     Class attributes:
@@ -574,3 +324,34 @@ class ResourceType(OptionalActions[P]):
         if seen.found is ObservedState.DIFFERS:
             raise NotAsWanted(seen.reason)
         return Done()
+
+    def suspend(self, call: Call[P]) -> Answer:
+        """Put the object to rest."""
+        return Done()
+
+    def resume(self, call: Call[P]) -> Answer:
+        """Wake the object up."""
+        return Done()
+
+    def snapshot(self, call: Call[P], snapshot_id: str) -> Answer:
+        """Begin to keep what the object is now; `kept` of the answer says where. Write `delete_snapshot` as well.
+
+        After a crash it is called again with the same `snapshot_id`, which must then lead to the same thing. Also
+        called before an object is deleted whose deletion policy is Snapshot; what is kept then belongs to the user.
+        """
+        return Done()
+
+    def delete_snapshot(self, call: Call[P], snapshot_id: str, kept: Mapping[str, Json]) -> None:
+        """Remove what was kept under `snapshot_id`; that there is nothing is success.
+
+        The object itself may be gone, and `kept` empty where `snapshot` has begun and nobody heard its answer. Raise
+        `TransientFailure` as long as it is not done: it is called again.
+        """
+
+    def can_snapshot(self) -> bool:
+        """Whether the type keeps anything for snapshots: true where `snapshot` is written."""
+        return type(self).snapshot is not ResourceType.snapshot
+
+    def can_be_kept(self) -> bool:
+        """Whether the deletion policy Snapshot can be followed: what was kept is of use without the object's row."""
+        return self.can_snapshot()

@@ -12,7 +12,8 @@ from convergence.core.rows import Pending, ReceivedSignal, Resource, Stack
 from convergence.core.software import Holder, SoftwareRowsPort
 from convergence.credentials.model import Credentials
 from convergence.errors import StackValidationFailed
-from convergence.resources.contract import Call, ResourceType, Signal, Signals, never_cancelled, no_signals
+from convergence.resources.calls import never_cancelled, no_signals
+from convergence.resources.contract import Call, ResourceType, Signal, Signals
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
 from convergence.resources.software import ProjectSoftware

@@ -21,7 +21,7 @@ from convergence.core.model import Action, Json, RetryPolicy
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import AnyAttribute, describe_attributes
 from convergence.resources.constraints import CustomConstraint
-from convergence.resources.contract import Call, FinalFailure, OptionalActions, Outline, ResourceType
+from convergence.resources.contract import Call, FinalFailure, Outline, ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.declaring import attributes_class, properties_class, support_of
 from convergence.resources.plugins import load
@@ -51,8 +51,7 @@ _FLAGS = ('token_enforced', 'create_settles_s', 'takes_signals', 'keeps_signals'
 _ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata', 'implies', 'prepares')
 _METHODS = tuple(
     name
-    for base in (OptionalActions, ResourceType)
-    for name, value in vars(base).items()
+    for name, value in vars(ResourceType).items()
     if callable(value) and not name.startswith('_') and name not in (*_ABILITIES, 'can_cancel')
 )
 """The methods of the contract that a type may write and that are called on the type itself."""

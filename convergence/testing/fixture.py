@@ -13,7 +13,8 @@ from convergence.core.model import Json
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials
 from convergence.db.memory.software import MemorySoftware
-from convergence.resources.contract import ResourceType, Signal, no_credentials
+from convergence.resources.calls import no_credentials
+from convergence.resources.contract import ResourceType, Signal
 
 
 class Recovery(Enum):

@@ -12,7 +12,7 @@ from convergence.core.finish import Parked
 from convergence.core.rows import ReceivedSignal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials
-from convergence.resources.contract import no_credentials
+from convergence.resources.calls import no_credentials
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.storable import MOST_BYTES
 

@@ -39,7 +39,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/core/plan.py'): 'one decision from goal to graph, read downwards',
     ('large_classes', 'convergence/resources/contract.py ResourceType'): 'the whole contract, to be read in one place',
     ('large_classes', 'convergence/resources/nested.py NestedType'): 'the contract of resource types, method by method',
-    ('long_files', 'convergence/resources/contract.py'): 'the whole contract, to be read in one place',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',
     ('long_files', 'convergence/db/statements/apply.py'): 'one statement and one function for each kind of effect',

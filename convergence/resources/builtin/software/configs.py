@@ -18,6 +18,7 @@ from convergence.core.model import Json
 from convergence.core.software import DEFAULT_GROUP
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import short_token
+from convergence.resources.calls import P
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import (
     Answer,
@@ -26,7 +27,6 @@ from convergence.resources.contract import (
     FinalFailure,
     ObjectNotFound,
     Observed,
-    P,
     ResourceType,
 )
 from convergence.resources.schema import prop

@@ -52,6 +52,7 @@ from convergence.resources.builtin.software.given import (
     source_of,
 )
 from convergence.resources.builtin.software.reporting import STANDARD, reported
+from convergence.resources.calls import P
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import (
     Answer,
@@ -61,7 +62,6 @@ from convergence.resources.contract import (
     InProgress,
     ObjectNotFound,
     Observed,
-    P,
     ReplacementNeeded,
     ResourceType,
 )
