@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from convergence.core.observation import LookSource, Observation
 from convergence.credentials.model import Credentials
@@ -65,5 +64,4 @@ class Observing:
 
     def known(self, stack_id: str) -> dict[str, Observation]:
         """What is known of a stack's objects, by resource name."""
-        names: dict[str, Any] = {row.id: row.name for row in self.harness.reader.resources(stack_id)}
-        return {names[each.resource_id]: each for each in self.rows.of_stacks([stack_id])}
+        return {each.row.name: each.observation for each in self.rows.known([stack_id])}

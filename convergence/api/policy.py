@@ -39,7 +39,7 @@ _BASES = (
 
 _READ = {
     'stacks': (
-        'index detail lookup show template environment files list_outputs show_output explain graph traversals '
+        'index detail lookup show template environment files list_outputs show_output explain drift graph traversals '
         'list_snapshots show_snapshot validate_template list_resource_types resource_schema generate_template '
         'list_template_versions list_template_functions'
     ),
@@ -53,7 +53,7 @@ _READ = {
 _WRITE = {
     'stacks': (
         'create update update_patch delete abandon export preview preview_update preview_update_patch preview_rollback '
-        'snapshot delete_snapshot restore_snapshot'
+        'snapshot delete_snapshot restore_snapshot observe'
     ),
     'actions': 'action suspend resume check rollback cancel_update cancel_without_rollback',
     'resource': 'signal signal_url mark_unhealthy',

@@ -52,6 +52,7 @@ class PlannedResource:
     :param path: the names that lead to it, itself the last.
     :param certain: whether that is settled; otherwise it is what may happen at most.
     :param reason: why; empty where it goes without saying.
+    :param changed_outside: how its object is known to have changed outside of the stack; empty where it has not.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PlannedResource:
     reason: str = ''
     properties: tuple[PropertyChange, ...] = ()
     path: tuple[str, ...] = ()
+    changed_outside: str = ''
 
     def __post_init__(self) -> None:
         if not self.path:
@@ -186,7 +188,12 @@ def _changed(document: Document, fate: PlannedAction) -> PlannedResource:
         str(document.get('reason') or ''),
         tuple(properties),
         _path(document),
+        _outside(document.get('changed_outside') or {}),
     )
+
+
+def _outside(document: Document) -> str:
+    return f'{document["reason"] or document["state"]}, since {document["since"]}' if document else ''
 
 
 def _change_document(change: PlannedResource) -> dict[str, Any]:
@@ -252,7 +259,7 @@ def load(path: Path) -> Saved:
 def ordered(changes: Sequence[PlannedResource]) -> list[PlannedResource]:
     """The changes as they are shown: each behind the nested stack that it is in, and what is removed comes last there.
 
-    What stays is left out, unless something in it changes.
+    What stays is left out, unless something in it changes, or changed outside of the stack.
     """
     order = list(PlannedAction)
     below: dict[tuple[str, ...], list[PlannedResource]] = {}
@@ -265,7 +272,8 @@ def ordered(changes: Sequence[PlannedResource]) -> list[PlannedResource]:
             here = len(shown)
             shown.append(change)
             walk(change.path)
-            if change.fate is PlannedAction.UNCHANGED and len(shown) == here + 1:
+            is_still = change.fate is PlannedAction.UNCHANGED and not change.changed_outside
+            if is_still and len(shown) == here + 1:
                 shown.pop()
 
     walk(())

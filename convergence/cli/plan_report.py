@@ -54,6 +54,9 @@ def _show(console: Console, change: PlannedResource) -> None:
     if change.reason:
         line.append(f': {harmless(change.reason)}', 'dim')
     console.print(line, soft_wrap=True)
+    if change.changed_outside:
+        told = f'    changed outside: {harmless(change.changed_outside)}'
+        console.print(Text.assemble(lead, (told, 'yellow')), soft_wrap=True)
     for each in change.properties:
         for text in _property(change, each):
             console.print(Text.assemble(lead, text), soft_wrap=True)

@@ -10,6 +10,7 @@ import click
 from convergence.cli import (
     stack_actions,
     stack_changes,
+    stack_drift,
     stack_hooks,
     stack_parts,
     stack_signals,
@@ -46,7 +47,7 @@ def stack() -> None:
     """
 
 
-for _commands in (stack_changes, stack_actions, stack_parts, stack_signals, stack_transfers):
+for _commands in (stack_changes, stack_actions, stack_drift, stack_parts, stack_signals, stack_transfers):
     for _command in _commands.COMMANDS:
         stack.add_command(_command)
 stack.add_command(stack_hooks.hook)
@@ -186,6 +187,8 @@ def explain(api: Api, output: ResultPrinter, name: str, nested_depth: int | None
         return
     click.echo(harmless(found['summary']))
     show_cause(console(), found)
+    for each in (found.get('drift') or {}).get('resources') or ():
+        click.echo(harmless(f'Changed outside of the stack since {each["since"]}: {each["reason"]}'))
     for each in found.get('nested') or ():
         click.echo(harmless(f'{each["path"]}: {each["summary"]}'))
     frontier = waiting_in(found)

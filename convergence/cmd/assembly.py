@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -36,6 +37,7 @@ from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.software import Software
 from convergence.engine.preview.preview import Previews
 from convergence.engine.reads.answers import (
+    DriftReads,
     ExplainReads,
     HistoryReads,
     InstallationReads,
@@ -158,6 +160,11 @@ class Parts:
         return service_id if in_process else self.settings.host
 
 
+def observed_types(parts: Parts) -> dict[str, float]:
+    """The longest pause in seconds between two looks at an object, for each type at whose objects anybody looks."""
+    return parts.types.observed_every_s(parts.settings.observer.interval_s, parts.settings.observer.intervals)
+
+
 def _on_behalf(project_id: str, request_id: str) -> CallerContext:
     """Who asks an engine for something about a nested stack."""
     return CallerContext(request_id=request_id or None, project_id=project_id)
@@ -249,15 +256,16 @@ class WorkerProcess:
 
 def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
-    reader, roster, goals = StackReader(parts.store), ports.roster, engine.goals
+    reader, roster, goals, objects = StackReader(parts.store), ports.roster, engine.goals, ports.observations
     return (
-        StackReads(reader, goals, parts.settings.engine.hidden_stack_tags),
-        ResourceReads(reader, goals, ports.software),
-        ExplainReads(reader, goals),
+        StackReads(reader, goals, parts.settings.engine.hidden_stack_tags, objects),
+        ResourceReads(reader, goals, ports.software, objects),
+        ExplainReads(reader, goals, objects),
+        DriftReads(reader, goals, objects, roster, observed_types(parts)),
         HistoryReads(reader, goals),
         ProgressReads(Overview(parts.store), roster),
         InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds),
-        Previews(reader, parts.types, engine.stacks),
+        Previews(reader, parts.types, engine.stacks, objects),
         Presences(roster),
     )
 
@@ -268,7 +276,7 @@ def _kept(limits: LimitSettings) -> Keep:
     return Keep(limits.max_events_per_stack, limits.max_operations_per_stack, None if days is None else days * DAY_S)
 
 
-def _options(settings: Settings, types: Registry) -> EngineOptions:
+def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions:
     """How an engine is configured to work."""
     engine, limits = settings.engine, settings.limits
     most = limits.max_resources_per_stack
@@ -297,7 +305,7 @@ def _options(settings: Settings, types: Registry) -> EngineOptions:
         max_snapshots=limits.max_snapshots_per_stack,
         may_abandon=engine.enable_stack_abandon,
         nesting=NestingLimits(limits.max_nested_stack_depth, most),
-        observed=types.observed_every_s(settings.observer.interval_s, settings.observer.intervals),
+        observed=observed,
     )
 
 
@@ -323,7 +331,7 @@ class EngineProcess:
         ports, database = Ports.of(parts.store, _kept(parts.settings.limits)), parts.store.engine
         myself = _myself(parts, engine_id)
         engine = wire_engine(
-            ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, parts.types), myself
+            ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, observed_types(parts)), myself
         )
         presence = Presence(engine_id, 'engine', parts.settings.host, __version__, settings.lease_s)
         heartbeat = Heartbeat(

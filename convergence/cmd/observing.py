@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts, new_id
+from convergence.cmd.assembly import Parts, new_id, observed_types
 from convergence.db.ports import Ports
 from convergence.db.queries.witness import Witness
 from convergence.heartbeat import Presence
@@ -32,7 +32,7 @@ class ObserverProcess:
             ports.credentials, parts.keystone, settings.credentials.region, settings.credentials.interface
         )
         pacing = Pacing(
-            parts.types.observed_every_s(observer.interval_s, observer.intervals),
+            observed_types(parts),
             threads=observer.threads,
             timeout_s=observer.timeout_s,
         )

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from convergence.core.model import PERFORMED, Action, Status, TraversalStatus
-from convergence.core.rows import Stack, Traversal
+from convergence.core.observation import DriftSummary, Observation, ObservedState
+from convergence.core.rows import Resource, Stack, Traversal
+
+UNSEEN = DriftSummary()
+"""What is known where nobody looks."""
 
 
 class ConditionType(StrEnum):
@@ -18,10 +22,12 @@ class ConditionType(StrEnum):
 
     * `READY`: whether everything wanted is up. Leftovers may still be there.
     * `PROGRESSING`: whether an operation is getting on.
+    * `DRIFTED`: whether objects are known to be otherwise than they were made. Not answered while nobody has looked.
     """
 
     READY = 'Ready'
     PROGRESSING = 'Progressing'
+    DRIFTED = 'Drifted'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +48,50 @@ class Condition:
     traversal_id: str
 
 
-def conditions(stack: Stack, traversal: Traversal | None) -> tuple[Condition, ...]:
+def conditions(stack: Stack, traversal: Traversal | None, drift: DriftSummary = UNSEEN) -> tuple[Condition, ...]:
     """How a stack is.
 
     :param traversal: its current one.
+    :param drift: what is known of its objects.
     """
-    return (_ready(stack, traversal), _progressing(stack, traversal)) if traversal is not None else ()
+    if traversal is None:
+        return ()
+    return (_ready(stack, traversal), _progressing(stack, traversal), *_drifted(drift, traversal.id))
+
+
+def conditions_of(row: Resource, observation: Observation | None) -> tuple[Condition, ...]:
+    """How a resource is.
+
+    :param observation: what is known of its object; None: nothing.
+    """
+    since = row.updated_at or row.created_at
+    state = f'{row.action.title()}{"".join(part.title() for part in row.status.split("_"))}'
+    is_up = row.status is Status.COMPLETE and row.action not in (Action.INIT, Action.DELETE, Action.SUSPEND)
+
+    def told(kind: ConditionType, holds: bool) -> Condition:
+        return Condition(kind, holds, state, row.status_reason, since, row.traversal_id or '')
+
+    own = (
+        told(ConditionType.READY, is_up),
+        told(ConditionType.PROGRESSING, row.status is Status.IN_PROGRESS),
+    )
+    if observation is None or observation.looked_at is None or observation.found is ObservedState.UNKNOWN:
+        return own
+    reason, traversal_id = observation.found.title(), row.traversal_id or ''
+    drifted = Condition(
+        ConditionType.DRIFTED, observation.found.is_drift, reason, observation.reason, observation.since, traversal_id
+    )
+    return (*own, drifted)
+
+
+def _drifted(drift: DriftSummary, traversal_id: str) -> tuple[Condition, ...]:
+    if not drift.seen:
+        return ()
+    if not drift.drifted:
+        message = f'{drift.seen} of {drift.observed} observed objects were looked at; all are as they were made.'
+        return (Condition(ConditionType.DRIFTED, False, 'AsMade', message, None, traversal_id),)
+    message = f'{drift.drifted} of {drift.observed} observed objects changed outside of the stack.'
+    return (Condition(ConditionType.DRIFTED, True, 'ChangedOutside', message, drift.since, traversal_id),)
 
 
 def _ready(stack: Stack, traversal: Traversal) -> Condition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -109,6 +109,37 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftSummary:
+    """What is known of the objects of a stack. Times are seconds since the epoch.
+
+    :param observed: how many are observed; `seen` of them somebody has looked at as they are now.
+    :param drifted: how many of these are known to be otherwise than they were made.
+    :param since: the first of those; None where there are none.
+    :param looked_at: when somebody last looked at any.
+    """
+
+    observed: int = 0
+    seen: int = 0
+    drifted: int = 0
+    since: float | None = None
+    looked_at: float | None = None
+
+    @classmethod
+    def of(cls, observations: Iterable[Observation]) -> DriftSummary:
+        """That of some objects."""
+        every = list(observations)
+        seen = [each for each in every if each.looked_at is not None]
+        drifted = [each for each in seen if each.found.is_drift]
+        return cls(
+            len(every),
+            len(seen),
+            len(drifted),
+            min((each.since for each in drifted), default=None),
+            max((each.looked_at for each in seen if each.looked_at is not None), default=None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LookOutcome:
     """What somebody who had leased it has seen of an object.
 
@@ -126,10 +157,21 @@ class LookOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownObject:
+    """An object, and what is known of it.
+
+    :param row: of the resource; its output, and what is pending, are not read.
+    """
+
+    observation: Observation
+    row: Resource
+
+
+@dataclass(frozen=True, slots=True)
 class Leased:
     """What somebody is to look at.
 
-    :param row: of the resource; its output, and what is pending, are not read.
+    :param row: as in `KnownObject`.
     """
 
     observation: Observation

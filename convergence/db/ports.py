@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from convergence.core.model import DISPATCH_WINDOW, Json
-from convergence.core.observation import Leased, LookOutcome, LookSource, Observation
+from convergence.core.observation import DriftSummary, KnownObject, Leased, LookOutcome, LookSource, Observation
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
@@ -215,8 +215,49 @@ class ObservationsPort(Protocol):
     def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
         """Have objects looked at as soon as possible; the time."""
 
-    def of_stacks(self, stack_ids: Sequence[str]) -> list[Observation]:
-        """What is known of the objects of some stacks as they are now."""
+    def of_row(self, row: Resource) -> Observation | None:
+        """What is known of the object of one row as that is now; None: it is not observed."""
+
+    def summary(self, stack_id: str) -> DriftSummary:
+        """How many objects of a stack are observed, and how many are known to be otherwise than they were made."""
+
+    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
+        """What is known of the objects of some stacks as they are now, or of those that have `drifted`, by name."""
+
+    def waiting(self, stack_ids: Sequence[str]) -> int:
+        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+
+
+class KnownObjectsPort(Protocol):
+    """What is known of the objects of stacks: the part of `ObservationsPort` that shows it."""
+
+    def of_row(self, row: Resource) -> Observation | None:
+        """As there."""
+
+    def summary(self, stack_id: str) -> DriftSummary:
+        """As there."""
+
+    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
+        """As there."""
+
+
+class NothingObserved:
+    """Nobody looks at anything."""
+
+    def of_row(self, row: Resource) -> Observation | None:
+        """Nothing is known."""
+        return None
+
+    def summary(self, stack_id: str) -> DriftSummary:
+        """Nothing is known."""
+        return DriftSummary()
+
+    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
+        """Nothing is known."""
+        return []
+
+
+NOTHING_OBSERVED = NothingObserved()
 
 
 class CredentialsPort(Protocol):

@@ -267,6 +267,22 @@ class EngineApi:
         """Why a stack is as it is, and what it is waiting for."""
 
     @operation
+    def stack_drift(
+        self,
+        context: RequestContext,
+        stack_identity: Identity,
+        nested_depth: int | None = None,
+        with_healthy: bool | None = None,
+    ) -> Document:
+        """What of a stack is known to be otherwise than it was made."""
+
+    @operation
+    def observe_stack(
+        self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
+    ) -> Document:
+        """Have the objects of a stack looked at as soon as possible."""
+
+    @operation
     def stack_graph(
         self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
     ) -> Document:

@@ -6,7 +6,7 @@ import pytest
 
 from convergence.core.effects import DeleteResource, UpdateResource, UpdateStack
 from convergence.core.model import Action, Status, TraversalStatus
-from convergence.core.observation import Comparison, LookOutcome, LookSource, ObservedState
+from convergence.core.observation import Comparison, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.db.queries.observations import Unenrolled
 from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, at_once
 
@@ -41,7 +41,7 @@ def look(leased, sight=DIFFERS, pause_s=1000.0, **changes):
 
 def known(backend):
     """What is known, by row."""
-    return {each.resource_id: each for each in backend.observations.of_stacks(['S'])}
+    return {each.row.id: each.observation for each in backend.observations.known(['S'])}
 
 
 def test_objects_of_stacks_at_rest_are_enrolled_once_while_somebody_observes(rows):
@@ -191,3 +191,36 @@ def test_an_object_that_failed_to_be_made_is_no_concern(backend):
     backend.fill(stack=REST, traversal=OVER, resources=(RESOURCE,))
     backend.roster.register('O', 'observer', 'host', '1', 60.0)
     assert enrol(backend) == 0
+
+
+def test_what_is_known_is_counted_and_shown_with_its_rows(rows):
+    observations = rows.observations
+    assert observations.summary('S') == DriftSummary()
+    enrol(rows)
+    assert observations.summary('S') == DriftSummary(observed=2)
+    first, second = observations.lease('A', 10, 1000.0)
+    observations.write('A', [look(first), look(second, Comparison(ObservedState.HEALTHY))])
+    summary = observations.summary('S')
+    assert (summary.observed, summary.seen, summary.drifted) == (2, 2, 1)
+    seen = known(rows)[first.row.id]
+    assert (summary.since, summary.looked_at) == (seen.since, max(each.looked_at for each in known(rows).values()))
+    (drifted,) = observations.known(['S'], drifted=True)
+    assert (drifted.row.name, drifted.row.properties) == (first.row.name, {'p': 1})
+    assert [each.row.name for each in observations.known(['S', 'T'])] == ['r', 'r2']
+    assert [each.row.name for each in observations.known(['S'], limit=1)] == ['r']
+    rows.write(UpdateResource(first.row.id, None, FREE.fence, {'fence': 9}))
+    later = observations.summary('S')
+    assert (later.observed, later.seen, later.drifted, later.since) == (2, 1, 0, None)
+    assert observations.known(['S'], drifted=True) == []
+
+
+def test_who_waits_for_looks_knows_how_many_are_left(rows):
+    enrol(rows)
+    assert rows.observations.waiting(['S']) == 0
+    rows.observations.ask(['S'], LookSource.REQUEST)
+    assert rows.observations.waiting(['S', 'T']) == 2
+    leased = rows.observations.lease('A', 1, 1000.0)
+    rows.observations.write('A', [look(each) for each in leased])
+    assert rows.observations.waiting(['S']) == 1
+    rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
+    assert rows.observations.waiting(['S']) == 0, 'nobody can look now'

@@ -4,9 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.model import Action, Status
-from convergence.core.observation import Comparison, LookSource, Observation, ObservedState, is_observable, pause_s
-from convergence.core.rows import Resource, Stack
+from convergence.core.conditions import conditions, conditions_of
+from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.observation import (
+    Comparison,
+    DriftSummary,
+    LookSource,
+    Observation,
+    ObservedState,
+    is_observable,
+    pause_s,
+)
+from convergence.core.rows import Resource, Stack, Traversal
 
 STACK = Stack('S', 's', 'p', Action.UPDATE, Status.COMPLETE, '', 'T', 'T', 'V', 60, False, 1.0)
 ROW = Resource('R', 'S', 'r', 'Type', Action.CREATE, Status.COMPLETE, 1.0, physical_id='x', fence=3)
@@ -69,3 +78,51 @@ def test_what_is_not_as_it_was_made_is_drift():
         ObservedState.UNHEALTHY,
         ObservedState.GONE,
     ]
+
+
+def drifted_of(found):
+    """The conditions of a resource, and `Drifted` among them."""
+    return {each.type.value: each for each in conditions_of(ROW, found)}.get('Drifted')
+
+
+def test_a_resource_is_known_to_differ_only_when_somebody_has_looked():
+    assert drifted_of(None) is None
+    assert drifted_of(SEEN.as_of(9)) is None
+    differs = drifted_of(SEEN)
+    assert (differs.holds, differs.reason, differs.message, differs.since) == (True, 'Differs', 'why', 5.0)
+    healthy = drifted_of(replace(SEEN, found=ObservedState.HEALTHY, names=(), reason=''))
+    assert (healthy.holds, healthy.reason) == (False, 'Healthy')
+
+
+@pytest.mark.parametrize(
+    ('changes', 'ready', 'progressing', 'reason'),
+    [
+        ({}, True, False, 'CreateComplete'),
+        ({'status': Status.IN_PROGRESS}, False, True, 'CreateInProgress'),
+        ({'status': Status.FAILED, 'action': Action.UPDATE}, False, False, 'UpdateFailed'),
+        ({'action': Action.SUSPEND}, False, False, 'SuspendComplete'),
+    ],
+)
+def test_a_resource_is_ready_or_getting_on(changes, ready, progressing, reason):
+    first, second = conditions_of(replace(ROW, **changes), None)
+    assert (first.holds, second.holds, first.reason) == (ready, progressing, reason)
+
+
+def test_what_is_known_of_objects_is_counted():
+    healthy = replace(SEEN, resource_id='H', found=ObservedState.HEALTHY, looked_at=11.0)
+    assert DriftSummary.of([]) == DriftSummary()
+    assert DriftSummary.of([SEEN, healthy, SEEN.as_of(9)]) == DriftSummary(3, 2, 1, 5.0, 11.0)
+
+
+def test_a_stack_has_drifted_when_one_object_has():
+    traversal = Traversal('V', 'S', Action.UPDATE, TraversalStatus.COMPLETE, 'T', False, 1.0, 2.0, in_service_at=1.5)
+
+    def told(summary):
+        return {each.type.value: each for each in conditions(STACK, traversal, summary)}.get('Drifted')
+
+    assert told(DriftSummary()) is None
+    assert told(DriftSummary(3, 0, 0)) is None
+    assert (told(DriftSummary(3, 2, 0)).holds, told(DriftSummary(3, 2, 0)).reason) == (False, 'AsMade')
+    drifted = told(DriftSummary(3, 2, 1, 5.0, 9.0))
+    assert (drifted.holds, drifted.since, drifted.traversal_id) == (True, 5.0, 'V')
+    assert drifted.message == '1 of 3 observed objects changed outside of the stack.'

@@ -107,10 +107,12 @@ def test_details_come_from_what_was_stored(harness, reads):
     assert a['attributes'] == {'value': 'one', 'other': 'one'} and a['metadata'] == {'for': 'nobody'}
     assert (a['description'], b['description']) == ('the first', '')
     assert b['attributes'].keys() == {'value', 'other'} and b['metadata'] == {'of': a['physical_resource_id']}
-    assert reads.describe_stack_resource(harness.context, identity, 'b') == b
+    alone = reads.describe_stack_resource(harness.context, identity, 'b')
+    assert [each['type'] for each in alone.pop('conditions')] == ['Ready', 'Progressing']
+    assert alone == b
     with_attr = reads.describe_stack_resource(harness.context, identity, 'a', with_attr=['nothing'])
     assert with_attr['attributes'] == {'value': 'one', 'other': 'one', 'nothing': None}
-    assert reads.describe_stack_resource(harness.context, identity, 'a', with_attr=True) == a
+    assert reads.describe_stack_resource(harness.context, identity, 'a', with_attr=True).items() >= a.items()
     assert dict(harness.reality.calls) == calls, 'reading called a resource type'
 
 

@@ -29,6 +29,23 @@ def _explanation(base: str, document: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def drift(call: ApiCall) -> ApiAnswer:
+    """What of a stack is known to be otherwise than it was made."""
+    document = call.about_stack(
+        EngineApi.stack_drift,
+        nested_depth=call.query.number('nested_depth'),
+        with_healthy=call.query.flag('with_healthy'),
+    )
+    return ApiAnswer({'drift': document})
+
+
+def look(call: ApiCall) -> ApiAnswer:
+    """Have the objects of a stack looked at as soon as possible; the answer does not wait for it."""
+    return ApiAnswer(
+        {'drift': call.about_stack(EngineApi.observe_stack, nested_depth=call.query.number('nested_depth'))}
+    )
+
+
 def graph(call: ApiCall) -> ApiAnswer:
     """The resources of a stack with their states, and what needs what: as JSON, or drawn."""
     form = call.query.text('format') or 'json'

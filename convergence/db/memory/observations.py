@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from convergence.core.model import UNDER_WAY, Action, Status
-from convergence.core.observation import Leased, LookOutcome, LookSource, Observation, ObservedState, is_observable
+from convergence.core.observation import (
+    DriftSummary,
+    KnownObject,
+    Leased,
+    LookOutcome,
+    LookSource,
+    Observation,
+    ObservedState,
+    is_observable,
+)
+from convergence.core.rows import Resource
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.observations import Unenrolled
@@ -134,8 +144,28 @@ class MemoryObservations:
                 self._rows[key] = replace(known, wanted_at=now, wanted_by=source, due_at=due_at)
         return now
 
-    def of_stacks(self, stack_ids: Sequence[str]) -> list[Observation]:
-        """What is known of the objects of some stacks, as they are now, and which of them nobody has seen yet."""
+    def of_row(self, row: Resource) -> Observation | None:
+        """What is known of the object of one row as that is now; None: it is not observed."""
+        known = self._rows.get(row.id)
+        return known.as_of(row.fence) if known is not None else None
+
+    def summary(self, stack_id: str) -> DriftSummary:
+        """How many objects of a stack are observed, and how many are known to be otherwise than they were made."""
+        return DriftSummary.of(each.observation for each in self.known([stack_id]))
+
+    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
+        """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet."""
         rows = self._memory.seen().resource
-        mine = [each for each in self._rows.values() if each.stack_id in stack_ids and each.resource_id in rows]
-        return [each.as_of(rows[each.resource_id].fence) for each in mine]
+        every = [
+            KnownObject(each.as_of(rows[each.resource_id].fence), rows[each.resource_id])
+            for each in self._rows.values()
+            if each.stack_id in stack_ids and each.resource_id in rows
+        ]
+        found = [each for each in every if not drifted or each.observation.found.is_drift]
+        return sorted(found, key=lambda each: (each.row.name, each.row.id))[:limit]
+
+    def waiting(self, stack_ids: Sequence[str]) -> int:
+        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+        stacks = self._memory.seen().stack
+        wanted = [each for each in self.known(stack_ids) if each.observation.wanted_at is not None]
+        return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)

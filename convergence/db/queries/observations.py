@@ -9,11 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import and_, case, delete, insert, null, or_, select, update
+from sqlalchemy import and_, case, delete, func, insert, null, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import UNDER_WAY, Action, Status
-from convergence.core.observation import Leased, LookOutcome, LookSource, Observation, ObservedState, is_observable
+from convergence.core.observation import (
+    DriftSummary,
+    KnownObject,
+    Leased,
+    LookOutcome,
+    LookSource,
+    Observation,
+    ObservedState,
+    is_observable,
+)
 from convergence.core.rows import Resource, Stack
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
@@ -29,6 +38,9 @@ _NEEDED = (
     *('data', 'requires', 'replaced_by', 'owner', 'fence', 'token', 'revocation', 'template_id'),
 )
 _ROW_COLUMNS = [RESOURCE.c[name] for name in _NEEDED]
+_WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
+_IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.looked_at.is_not(None))
+_DRIFT = tuple(each for each in ObservedState if each.is_drift)
 _WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
 _SOMEBODY_LOOKS = (
     select(SERVICE.c.id)
@@ -219,15 +231,63 @@ class Observations:
 
     # --- what is known ----------------------------------------------------------------------------------------
 
-    def of_stacks(self, stack_ids: Sequence[str]) -> list[Observation]:
-        """What is known of the objects of some stacks, as they are now, and which of them nobody has seen yet."""
-        found: list[Observation] = []
+    def of_row(self, row: Resource) -> Observation | None:
+        """What is known of the object of one row as that is now; None: it is not observed."""
+        mine = select(*_COLUMNS).where(OBSERVATION.c.resource_id == row.id)
+        with self._store.reading() as connection:
+            found = connection.execute(mine).first()
+        return _observation(found).as_of(row.fence) if found is not None else None
+
+    def summary(self, stack_id: str) -> DriftSummary:
+        """How many objects of a stack are observed, and how many are known to be otherwise than they were made."""
+        drifted = and_(_IS_SEEN, OBSERVATION.c.found.in_(_DRIFT))
+        figures = (
+            func.count(),
+            func.coalesce(func.sum(case((_IS_SEEN, 1), else_=0)), 0),
+            func.coalesce(func.sum(case((drifted, 1), else_=0)), 0),
+            func.min(case((drifted, OBSERVATION.c.since))),
+            func.max(case((_IS_SEEN, OBSERVATION.c.looked_at))),
+        )
+        of_stack = select(*figures).select_from(_WITH_ROW).where(OBSERVATION.c.stack_id == stack_id)
+        with self._store.reading() as connection:
+            observed, seen, drifting, since, looked_at = connection.execute(of_stack).one()
+        return DriftSummary(int(observed), int(seen), int(drifting), since, looked_at)
+
+    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
+        """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet.
+
+        :param drifted: only of those that are known to be otherwise than they were made.
+        """
+        found: list[KnownObject] = []
         with self._store.reading() as connection:
             for some in chunks(list(stack_ids)):
-                mine = select(*_COLUMNS, RESOURCE.c.fence).join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
-                rows = connection.execute(mine.where(OBSERVATION.c.stack_id.in_(some)))
-                found += [_observation(row[:-1]).as_of(row[-1]) for row in rows]
-        return found
+                mine = select(*_COLUMNS, *_ROW_COLUMNS).select_from(_WITH_ROW).where(OBSERVATION.c.stack_id.in_(some))
+                if drifted:
+                    mine = mine.where(_IS_SEEN, OBSERVATION.c.found.in_(_DRIFT))
+                rows = connection.execute(mine.order_by(RESOURCE.c.name, RESOURCE.c.id).limit(limit))
+                found += [_known(row) for row in rows]
+        return found[:limit]
+
+    def waiting(self, stack_ids: Sequence[str]) -> int:
+        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+        waiting = 0
+        with self._store.reading() as connection:
+            for some in chunks(list(stack_ids)):
+                mine = (
+                    select(func.count())
+                    .select_from(_WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id))
+                    .where(
+                        OBSERVATION.c.stack_id.in_(some),
+                        OBSERVATION.c.wanted_at.is_not(None),
+                        STACK.c.status != Status.IN_PROGRESS,
+                        STACK.c.action.not_in(_NEVER_UP),
+                        RESOURCE.c.status == Status.COMPLETE,
+                        RESOURCE.c.action.not_in(_NEVER_UP),
+                        RESOURCE.c.owner.is_(None),
+                    )
+                )
+                waiting += connection.execute(mine).scalar_one()
+        return waiting
 
 
 def _unseen(resource_id: str, stack_id: str, fence: int, now: float, due_at: float) -> dict[str, Any]:
@@ -280,9 +340,15 @@ def _observation(values: Sequence[Any]) -> Observation:
     return Observation(*({} if value is UNREADABLE else value for value in values))
 
 
-def _leased(row: Any) -> Leased:
+def _known(row: Any) -> KnownObject:
     start, end = len(_COLUMNS), len(_COLUMNS) + len(_NEEDED)
     read = dict(zip(_NEEDED, row[start:end], strict=True))
     damaged = tuple(name for name, value in read.items() if value is UNREADABLE)
     read |= {name: None if name == 'definition' else {} for name in damaged}
-    return Leased(_observation(row[:start]), Resource(**read, damaged=damaged), Stack(*row[end:]))
+    read_row = Resource(**read, damaged=damaged)
+    return KnownObject(_observation(row[:start]).as_of(read_row.fence), read_row)
+
+
+def _leased(row: Any) -> Leased:
+    known = _known(row)
+    return Leased(_observation(row[: len(_COLUMNS)]), known.row, Stack(*row[len(_COLUMNS) + len(_NEEDED) :]))

@@ -9,9 +9,9 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.decide import was_never_made
 from convergence.core.failure import way_back
-from convergence.core.model import Action, Definition, DeletionPolicy, Json, Path, Status
+from convergence.core.model import Action, Definition, DeletionPolicy, Json, Status
 from convergence.core.rows import Resource, Stack
-from convergence.db.ports import ReaderPort
+from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort, ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.caller import Caller
@@ -21,6 +21,8 @@ from convergence.engine.operations.refusals import may_go_back
 from convergence.engine.operations.rollbacks import earlier, is_taken_back
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.submission import Submission
+from convergence.engine.preview.concealment import Concealment
+from convergence.engine.preview.drifted import mark_drifted
 from convergence.engine.preview.planned_changes import (
     PlannedChange,
     PlannedChanges,
@@ -32,19 +34,8 @@ from convergence.engine.reads import formats
 from convergence.engine.reads.members import ShownMember
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
-from convergence.resources.secrets import (
-    concealed_texts,
-    known_secrets,
-    secret_places,
-    secret_properties,
-    shown_properties,
-)
-from convergence.secrecy import MASK, masked_at, without
+from convergence.secrecy import MASK
 from convergence.template.parameters import StackIdentity
-from convergence.template.secrets import PROPERTIES, within
-
-UNKNOWN_TEXT = '(known after apply)'
-"""Shown for a value that cannot be known before the update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +53,22 @@ class _Goal:
 
 
 class Previews:
-    """Offers the preview as an operation."""
+    """Offers the preview as an operation.
 
-    def __init__(self, reader: ReaderPort, registry: Registry, stacks: Stacks) -> None:
+    :param objects: what is known of objects.
+    """
+
+    def __init__(
+        self,
+        reader: ReaderPort,
+        registry: Registry,
+        stacks: Stacks,
+        objects: KnownObjectsPort = NOTHING_OBSERVED,
+    ) -> None:
         self._reader = reader
         self._registry = registry
         self._stacks = stacks
+        self._objects = objects
 
     def preview_stack(
         self,
@@ -105,12 +106,17 @@ class Previews:
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """What an update with the same arguments would do; see `preview_update`."""
+        """What an update with the same arguments would do; see `preview_update`.
+
+        A resource of the stack whose object is known to have changed outside of it has `changed_outside`: why, and
+        `since` when. Whether the update puts that right is another matter.
+        """
         options, given = StackOptions.of(args), (template, params, files, environment_files)
         stack, submission, compiled = self._stacks.proposed(context, stack_identity, options, *given)
         rows = self._reader.resources(stack.id)
         secrets = self._earlier_secrets(stack, rows)
         lists = preview_update(stack, rows, compiled, self._registry, secrets, observes=options.converge)
+        mark_drifted(lists, self._objects.known([stack.id], drifted=True))
         if options.show_nested:
             self._add_nested(lists, _Goal(stack, rows, compiled, submission))
         return lists
@@ -241,7 +247,7 @@ def preview_update(
     for name, planned in found.items():
         definition = compiled.goal.definitions[name]
         row = planned_changes.chosen.get(name)
-        concealment = _Concealment(registry, compiled.secrets, definition, row, planned.wanted)
+        concealment = Concealment(registry, compiled.secrets, definition, row, planned.wanted)
         document = {
             **_summary(stack, row or _not_made(stack, definition), above, needed_by.get(name, ())),
             **({} if row else {'creation_time': None, 'updated_time': None}),
@@ -322,48 +328,11 @@ def _verdict(planned: PlannedChange) -> Document:
     }
 
 
-class _Concealment:
-    """Shows the properties of one resource without what nobody may see of them."""
-
-    def __init__(
-        self, registry: Registry, secrets: frozenset[str], definition: Definition, row: Resource | None, wanted: Any
-    ) -> None:
-        self._registry = registry
-        self._definition = definition
-        self._row = row
-        self._wanted = _known(wanted)
-        self._secrets = secrets | _secret_properties(registry, definition, row, wanted)
-
-    def wanted(self) -> Any:
-        """The wanted properties; what is not known yet says so."""
-        return without(masked_at(self._wanted, self._places(self._definition, self._wanted)), self._secrets)
-
-    def before(self, properties: Mapping[str, Json], earlier: frozenset[str]) -> Any:
-        """The properties as last applied.
-
-        :param earlier: hidden values of the goal that they came from.
-        """
-        shown = shown_properties(properties, self._row, self._registry) if self._row else dict(properties)
-        return without(shown, self._secrets | earlier)
-
-    def hides(self, name: str) -> bool:
-        """Whether anything within a wanted property is not shown."""
-        wanted = self._wanted.get(name) if isinstance(self._wanted, dict) else None
-        shown = self.wanted()
-        return any(path[:1] in ((), (name,)) for path in self._places(self._definition, self._wanted)) or (
-            isinstance(shown, dict) and shown.get(name) != wanted
-        )
-
-    def _places(self, definition: Definition, properties: Any) -> tuple[Path, ...]:
-        declared = secret_places(self._registry, definition.type, properties) if isinstance(properties, dict) else ()
-        return (*within(definition.concealed, PROPERTIES), *declared)
-
-
 def _changes(
     planned: PlannedChange,
     row: Resource | None,
     registry: Registry,
-    concealment: _Concealment,
+    concealment: Concealment,
     earlier: frozenset[str] | None,
 ) -> list[Document]:
     """Each property that changes, or may change, with its value before and after."""
@@ -380,21 +349,3 @@ def _changes(
         change = {'property': name, 'before': before, 'after': after}
         changes.append({**change, 'needs_new_object': needs_new_object(schema, name)})
     return changes
-
-
-def _secret_properties(registry: Registry, definition: Definition, row: Resource | None, wanted: Any) -> frozenset[str]:
-    """What is secret of a resource as texts: of what there is and of what is wanted."""
-    found = known_secrets(row, registry) if row is not None else frozenset()
-    known = wanted if isinstance(wanted, dict) else {}
-    return found | secret_properties(registry, definition.type, known) | concealed_texts(definition, known)
-
-
-def _known(value: Any) -> Any:
-    """A value in which that is said of what is not known yet."""
-    if value is template.UNKNOWN:
-        return UNKNOWN_TEXT
-    if isinstance(value, dict):
-        return {key: _known(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_known(inner) for inner in value]
-    return value

@@ -9,10 +9,12 @@ from typing import Any
 from convergence.core.failure import cancelling
 from convergence.core.model import UNDER_WAY, Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
+from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.caller import Caller
+from convergence.engine.operations.goals import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
@@ -24,8 +26,19 @@ FRONTIER = 100
 """Nodes shown. Who has more than that to wait for needs the counts, not a longer list."""
 
 
+DRIFTED = 20
+"""Resources named whose objects changed outside of the stack."""
+
+
 class ExplainReads(Reading[StackReader]):
-    """Explains the current traversal of a stack."""
+    """Explains the current traversal of a stack.
+
+    :param objects: what is known of objects.
+    """
+
+    def __init__(self, reader: StackReader, goals: Goals, objects: KnownObjectsPort = NOTHING_OBSERVED) -> None:
+        super().__init__(reader, goals)
+        self._objects = objects
 
     def stack_explain(
         self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
@@ -38,6 +51,7 @@ class ExplainReads(Reading[StackReader]):
             the resource that failed first, null where none did; `following`, resources that failed after it, or were
             not begun because of it; with `nested_depth` also `nested`: the same of each nested stack that is at work
             or has failed, with the `path` that leads to it, and `nested_left_off`, how many of these are not shown.
+            `drift`: how many objects are `observed`, `seen` as they are now, and `drifted`, and some of the latter.
             `path` of the root cause leads to what failed first of all, on whatever level.
         """
         stack = self._stack(context, stack_identity)
@@ -63,6 +77,7 @@ class ExplainReads(Reading[StackReader]):
             'frontier_left_off': 0,
             'root_cause': None,
             'following': [],
+            'drift': self._drift(stack),
         }
         if traversal is None:
             return {**document, 'summary': f'Stack {stack.name} has no operation.'}
@@ -80,6 +95,23 @@ class ExplainReads(Reading[StackReader]):
             'frontier_left_off': max(0, ready - len(nodes)) if traversal.status is TraversalStatus.RUNNING else 0,
             'summary': self._cancelling(stack, traversal) or _summary(stack, traversal, counts, nodes, now),
             **self._failure(stack, traversal),
+        }
+
+    def _drift(self, stack: Stack) -> Document:
+        """What is known to have changed outside of the stack."""
+        summary = self._objects.summary(stack.id)
+        drifted = self._objects.known([stack.id], drifted=True, limit=DRIFTED) if summary.drifted else ()
+        return {
+            **formats.drift_summary(summary),
+            'resources': [
+                {
+                    'resource_name': each.row.name,
+                    'state': each.observation.found.value,
+                    'reason': each.observation.reason,
+                    'since': formats.moment(each.observation.since),
+                }
+                for each in drifted
+            ],
         }
 
     def _cancelling(self, stack: Stack, traversal: Traversal) -> str:

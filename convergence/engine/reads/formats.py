@@ -10,6 +10,7 @@ from typing import Any
 from convergence import template
 from convergence.core.conditions import Condition
 from convergence.core.model import Action, Json
+from convergence.core.observation import DriftSummary
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.queries.roster import Service
 from convergence.documents import Document
@@ -101,6 +102,17 @@ def condition(found: Condition) -> Document:
         'message': found.message,
         'since': moment(found.since),
         'traversal_id': found.traversal_id,
+    }
+
+
+def drift_summary(summary: DriftSummary) -> Document:
+    """What is known of the objects of a stack, in figures."""
+    return {
+        'observed': summary.observed,
+        'seen': summary.seen,
+        'drifted': summary.drifted,
+        'since': moment(summary.since),
+        'looked_at': moment(summary.looked_at),
     }
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, template
+from convergence.core.conditions import conditions_of
 from convergence.core.model import Action, Definition, Json, Output, Status
 from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
+from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.queries.inspection import EventPage
 from convergence.db.queries.stacks import StackReader
 from convergence.documents import Document
@@ -36,11 +38,19 @@ class ResourceReads(Reading[StackReader]):
     """Questions about single resources and about events.
 
     :param software: where software configurations and deployments are kept.
+    :param objects: what is known of objects.
     """
 
-    def __init__(self, reader: StackReader, goals: Goals, software: SoftwareRowsPort | None = None) -> None:
+    def __init__(
+        self,
+        reader: StackReader,
+        goals: Goals,
+        software: SoftwareRowsPort | None = None,
+        objects: KnownObjectsPort = NOTHING_OBSERVED,
+    ) -> None:
         super().__init__(reader, goals)
         self._software = software
+        self._objects = objects
 
     def list_stack_resources(
         self,
@@ -97,6 +107,8 @@ class ResourceReads(Reading[StackReader]):
         metadata = with_signals(stack, row, document['metadata'], self._reader, types, self._software)
         document['metadata'] = without(metadata, self._goals.secrets_of(row))
         document['attributes'] |= self._attributes(row, wanted)
+        seen = self._objects.of_row(row)
+        document['conditions'] = [formats.condition(each) for each in conditions_of(row, seen)]
         return document
 
     def list_events(

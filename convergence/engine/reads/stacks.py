@@ -8,6 +8,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
+from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.queries.stacks import StackFilter, StackReader
 from convergence.documents import Document
 from convergence.engine.caller import Caller
@@ -27,11 +28,19 @@ class StackReads(Reading[StackReader]):
     """Questions about whole stacks.
 
     :param hidden_tags: stacks with one of these tags are listed only for whoever asks for hidden ones.
+    :param objects: what is known of objects.
     """
 
-    def __init__(self, reader: StackReader, goals: Goals, hidden_tags: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        reader: StackReader,
+        goals: Goals,
+        hidden_tags: Collection[str] = (),
+        objects: KnownObjectsPort = NOTHING_OBSERVED,
+    ) -> None:
         super().__init__(reader, goals)
         self._hidden_tags = tuple(hidden_tags)
+        self._objects = objects
 
     def identify_stack(self, context: Caller, stack_name: str) -> Document:
         """The identity of the living stack with that name, or of the stack, deleted or not, with that id.
@@ -72,7 +81,8 @@ class StackReads(Reading[StackReader]):
         stack = self._stack(context, stack_identity)
         document = formats.stack_details(stack, self._reader.summary(stack.template_id) if stack.template_id else None)
         current = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
-        document['conditions'] = [formats.condition(each) for each in conditions(stack, current)]
+        drift = self._objects.summary(stack.id)
+        document['conditions'] = [formats.condition(each) for each in conditions(stack, current, drift)]
         if resolve_outputs and stack.deleted_at is None:
             compiled = self._compiled(stack)
             document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])

@@ -1,0 +1,172 @@
+"""What of a stack is known to be otherwise than it was made: the goal, what was applied last, what is there now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from convergence import errors, template
+from convergence.core.model import Definition, Json, Output
+from convergence.core.observation import DriftSummary, KnownObject, LookSource, ObservedState
+from convergence.core.rows import Resource, Stack
+from convergence.db.ports import ObservationsPort, RosterPort
+from convergence.db.queries.observations import Unenrolled
+from convergence.db.queries.stacks import StackReader
+from convergence.documents import Document
+from convergence.engine.caller import Caller
+from convergence.engine.operations.goals import Goals
+from convergence.engine.reads import formats
+from convergence.engine.reads.below import stacks_below
+from convergence.engine.reads.reading import Reading
+from convergence.expressions import evaluator
+from convergence.resources.secrets import made_from, secret_places
+from convergence.secrecy import MASK, masked_at, without
+from convergence.template.secrets import PROPERTIES, within
+
+ENROLLED = 1000
+"""Most objects of a stack that are enrolled because somebody asks for a look."""
+
+
+class DriftReads(Reading[StackReader]):
+    """Shows what observers have seen, and has them look.
+
+    :param intervals: longest pause in seconds between two looks, by type; others are not observed.
+    """
+
+    def __init__(
+        self,
+        reader: StackReader,
+        goals: Goals,
+        objects: ObservationsPort,
+        roster: RosterPort,
+        intervals: Mapping[str, float],
+    ) -> None:
+        super().__init__(reader, goals)
+        self._objects = objects
+        self._roster = roster
+        self._intervals = intervals
+
+    def stack_drift(
+        self,
+        context: Caller,
+        stack_identity: Mapping[str, Any],
+        nested_depth: int | None = None,
+        with_healthy: bool = False,
+    ) -> Document:
+        """What of a stack is known to be otherwise than it was made.
+
+        :param nested_depth: how many levels of nested stacks to go down; None: none.
+        :param with_healthy: also what is as it was made.
+        :returns: `observed` objects, how many of them somebody has `seen` as they are now, how many are `drifted`;
+            `since` when, and when somebody last looked at any (`looked_at`); how many are `waiting` for a look that
+            somebody has asked for; how many `observers` run; and `resources`, each with its `path`, `resource_type`,
+            `physical_resource_id`, `state`, `reason`, `since`, `looked_at`, the `source` of the look, and
+            `properties`: of those that differ `name`, and the values `wanted`, `applied` and `live`.
+        """
+        stacks = self._tree(context, stack_identity, nested_depth)
+        paths = {stack.id: path for path, stack in stacks.items()}
+        known = self._objects.known(list(paths))
+        shown = [each for each in known if with_healthy or each.observation.found is not ObservedState.HEALTHY]
+        of: dict[str, list[KnownObject]] = defaultdict(list)
+        for each in shown:
+            of[each.row.stack_id].append(each)
+        resources = [
+            self._shown_object(path, each, goal)
+            for path, stack in stacks.items()
+            for each, goal in self._with_goals(stack, of[stack.id])
+        ]
+        return {
+            **formats.drift_summary(DriftSummary.of(each.observation for each in known)),
+            'waiting': self._objects.waiting(list(paths)),
+            'observers': self._observers(),
+            'resources': resources,
+        }
+
+    def observe_stack(
+        self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
+    ) -> Document:
+        """Have the objects of a stack looked at as soon as possible; returns before that.
+
+        :param nested_depth: as for `stack_drift`.
+        :returns: how many objects are `waiting` for a look, and how many `observers` run.
+        """
+        stacks = list(self._tree(context, stack_identity, nested_depth).values())
+        for stack in stacks:
+            if stack.traversal_id is not None and stack.deleted_at is None:
+                self._objects.enrol(Unenrolled(stack.id, stack.traversal_id), self._intervals, ENROLLED)
+        keys = [stack.id for stack in stacks]
+        self._objects.ask(keys, LookSource.REQUEST)
+        return {'waiting': self._objects.waiting(keys), 'observers': self._observers()}
+
+    def _observers(self) -> int:
+        return sum(each.kind == 'observer' and each.is_up for each in self._roster.services())
+
+    def _tree(self, context: Caller, identity: Mapping[str, Any], depth: int | None) -> dict[str, Stack]:
+        """The stack, and those nested in it, by their paths."""
+        stack = self._stack(context, identity)
+        return {'': stack, **stacks_below(self._reader, stack, depth or 0)}
+
+    def _with_goals(self, stack: Stack, known: Sequence[KnownObject]) -> list[tuple[KnownObject, Mapping[str, Json]]]:
+        """Each object with the properties that the goal of its stack wants, as far as they are known, masked."""
+        differing = [each for each in known if each.observation.names]
+        compiled = self._compiled(stack) if differing else None
+        wanted = compiled.goal.definitions if compiled is not None else {}
+        definitions = [wanted[each.row.name] for each in differing if each.row.name in wanted]
+        outputs = self._outputs_of(stack, [each.properties for each in definitions])
+        goals = {each.name: self._wanted(each, outputs) for each in definitions}
+        return [(each, goals.get(each.row.name, {})) for each in known]
+
+    def _wanted(self, definition: Definition, outputs: Mapping[str, Output]) -> Mapping[str, Json]:
+        hidden = within(definition.concealed, PROPERTIES)
+        try:
+            resolved = template.resolve(definition.properties, outputs, evaluator(), None, hidden)
+        except errors.ConvergenceError:
+            return {}
+        if not isinstance(resolved, dict):
+            return {}
+        shown = masked_at(resolved, [*hidden, *secret_places(self._goals.types, definition.type, resolved)])
+        masked: Mapping[str, Json] = without(shown, definition.secrets)
+        return masked
+
+    def _shown_object(self, path: str, each: KnownObject, goal: Mapping[str, Json]) -> Document:
+        row, seen = each.row, each.observation
+        secrets = self._goals.secrets_of(row)
+        hides = self._hidden_names(row)
+
+        def shown(name: str, value: Json) -> Json:
+            # A live value may have another shape than the applied one, so all of it is hidden with a part of that.
+            return MASK if value is not None and (name in hides or None in hides) else without(value, secrets)
+
+        return {
+            'resource_name': row.name,
+            'path': f'{path}/{row.name}' if path else row.name,
+            'resource_type': row.shown_type,
+            'physical_resource_id': row.physical_id or '',
+            'state': seen.found.value,
+            'reason': without(seen.reason, secrets),
+            'since': formats.moment(seen.since) if seen.looked_at is not None else None,
+            'looked_at': formats.moment(seen.looked_at),
+            'source': seen.source.value if seen.looked_at is not None else None,
+            'properties': [
+                {
+                    'name': name,
+                    'wanted': goal.get(name),
+                    'applied': shown(name, row.properties.get(name)),
+                    'live': shown(name, seen.live.get(name)),
+                }
+                for name in seen.names
+            ],
+        }
+
+    def _hidden_names(self, row: Resource) -> set[Any]:
+        """The properties of which something is not to be shown; None among them: any."""
+        places = [
+            place
+            for definition in made_from(row)
+            for place in (
+                *within(definition.concealed, PROPERTIES),
+                *secret_places(self._goals.types, row.type, row.properties),
+            )
+        ]
+        return {place[0] if place else None for place in places}
