@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 
 from convergence.concurrency import (
-    Event,
     Executor,
     Group,
     GroupStopped,
@@ -18,6 +17,7 @@ from convergence.concurrency import (
     Task,
     TaskKilled,
     TaskOutcome,
+    ThreadEvent,
     install,
     installed,
     sleep,
@@ -84,7 +84,7 @@ def test_stop_asks_every_task_and_a_stopped_group_takes_no_more():
 
 
 def test_wait_names_the_tasks_that_did_not_end():
-    group, release = Group('stack'), Event()
+    group, release = Group('stack'), ThreadEvent()
 
     def stuck(task: Task) -> None:
         release.wait(LONG_S)
@@ -115,7 +115,7 @@ def test_an_error_in_the_current_thread_passes_through():
 
 
 def test_no_killable_part_begins_once_the_grace_period_is_over():
-    group, over, reached = Group('stack'), Event(), []
+    group, over, reached = Group('stack'), ThreadEvent(), []
 
     def work(task: Task) -> None:
         over.wait(LONG_S)
@@ -134,7 +134,7 @@ def test_no_killable_part_begins_once_the_grace_period_is_over():
 
 @green
 def test_a_task_in_a_plugin_is_killed_after_the_grace_period():
-    group, inside = Group('stack'), Event()
+    group, inside = Group('stack'), ThreadEvent()
 
     def work(task: Task) -> None:
         with task.killable():
@@ -149,7 +149,7 @@ def test_a_task_in_a_plugin_is_killed_after_the_grace_period():
 
 
 def test_what_a_call_waits_for_is_closed_when_it_is_cancelled():
-    group, closed, waiting, seen = Group('stack'), Event(), Event(), []
+    group, closed, waiting, seen = Group('stack'), ThreadEvent(), ThreadEvent(), []
 
     def work(task: Task) -> None:
         with task.killable():
@@ -170,7 +170,7 @@ def test_what_a_call_waits_for_is_closed_when_it_is_cancelled():
 
 @green
 def test_a_call_that_stores_something_is_killed_when_that_is_stored():
-    group, release, storing, stored = Group('stack'), Event(), Event(), []
+    group, release, storing, stored = Group('stack'), ThreadEvent(), ThreadEvent(), []
 
     def work(task: Task) -> None:
         with task.killable():
@@ -190,7 +190,7 @@ def test_a_call_that_stores_something_is_killed_when_that_is_stored():
 
 @green
 def test_the_current_green_thread_is_killed_and_goes_on_behind_the_block():
-    group, after, inside = Group('stack'), Event(), Event()
+    group, after, inside = Group('stack'), ThreadEvent(), ThreadEvent()
 
     def serve() -> None:
         with group.enter('check') as task, task.killable():
@@ -206,7 +206,7 @@ def test_the_current_green_thread_is_killed_and_goes_on_behind_the_block():
 
 @green
 def test_a_task_outside_a_killable_part_is_not_killed():
-    group, release, outside, committed = Group('stack'), Event(), Event(), []
+    group, release, outside, committed = Group('stack'), ThreadEvent(), ThreadEvent(), []
 
     def work(task: Task) -> None:
         with task.killable():
@@ -226,7 +226,7 @@ def test_a_task_outside_a_killable_part_is_not_killed():
 
 @native
 def test_a_stuck_native_thread_is_replaced_and_counted():
-    pool, release, inside = Pool(1, 'workers'), Event(), Event()
+    pool, release, inside = Pool(1, 'workers'), ThreadEvent(), ThreadEvent()
     group = Group('stack', pool)
 
     def stuck(task: Task) -> None:
@@ -237,7 +237,7 @@ def test_a_stuck_native_thread_is_replaced_and_counted():
     assert inside.wait(LONG_S)
     assert pool.idle == 0
     group.stop(grace_s=0)
-    done = Event()
+    done = ThreadEvent()
     pool.submit(done.set)
     assert done.wait(LONG_S), 'the pool has no thread for new work'
     assert pool.lost == 1
@@ -248,8 +248,8 @@ def test_a_stuck_native_thread_is_replaced_and_counted():
 
 @native
 def test_what_becomes_of_one_stuck_task_does_not_keep_the_others_waiting(caplog):
-    pool, release, inside, seen = Pool(2, 'workers'), Event(), threading.Barrier(3), []
-    both = Event()
+    pool, release, inside, seen = Pool(2, 'workers'), ThreadEvent(), threading.Barrier(3), []
+    both = ThreadEvent()
 
     def see_to(task: Task) -> None:
         assert pool.lost == 2, 'each has lost its thread before anybody is told'
@@ -291,7 +291,7 @@ def test_a_pool_runs_no_more_than_its_threads_at_a_time():
 
 
 def test_a_pool_counts_idle_threads_and_survives_errors(caplog):
-    pool, release, inside = Pool(2, 'workers'), Event(), Event()
+    pool, release, inside = Pool(2, 'workers'), ThreadEvent(), ThreadEvent()
     assert pool.idle == 2
 
     def hold() -> None:
@@ -301,7 +301,7 @@ def test_a_pool_counts_idle_threads_and_survives_errors(caplog):
     pool.submit(hold)
     assert inside.wait(LONG_S)
     assert pool.idle == 1
-    broken = Event()
+    broken = ThreadEvent()
 
     def fail() -> None:
         broken.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -37,6 +38,9 @@ def install(executor: Executor) -> None:
     warnings.filterwarnings('ignore', r'\s*Eventlet is deprecated|eventletutils module is deprecated')
     if executor is Executor.EVENTLET and _installed is None:
         _patch()
+    if executor is Executor.THREADING:
+        # oslo.messaging imports eventlet in any case; its resolver of names is a seventh of what a program imports.
+        os.environ.setdefault('EVENTLET_NO_GREENDNS', 'yes')
     _installed = executor
 
 
