@@ -35,6 +35,7 @@ class NoticeKind(StrEnum):
     PROGRESS = 'progress'
     END = 'end'
     ERROR = 'error'
+    SUPPRESSED = 'suppressed'
 
     @classmethod
     def of(cls, status: Status, *, begins: bool) -> NoticeKind:
@@ -47,6 +48,13 @@ class NoticeKind(StrEnum):
         return cls.END if status is Status.COMPLETE else cls.ERROR
 
 
+class NoticeSubject(StrEnum):
+    """What a notice is about. The value stands in its event type."""
+
+    STACK = 'stack'
+    AUTOSCALING = 'autoscaling'
+
+
 @dataclass(frozen=True, slots=True)
 class StackNotice:
     """Something that happened to a stack as a whole, and the stack as it was then.
@@ -56,6 +64,8 @@ class StackNotice:
     :param at: seconds since the epoch, and so are `created_at` and `updated_at`.
     :param description: of its template; None: it cannot be read.
     :param user_id: for whom the stack acts after a request; None: for nobody.
+    :param about: the operation of the stack, or a group in it that gets other members.
+    :param details: what is told besides, under keys of its own.
     """
 
     event_id: str
@@ -73,12 +83,15 @@ class StackNotice:
     tags: Sequence[str]
     description: str | None
     user_id: str | None
+    about: NoticeSubject = NoticeSubject.STACK
+    details: Mapping[str, Any] | None = None
     sequence: int = field(default=0, compare=False)
 
     @property
     def event_type(self) -> str:
         """Of the notification and of the CloudEvent."""
-        return f'{SERVICE}.stack.{self.action.lower()}.{self.kind}'
+        what = f'stack.{self.action.lower()}' if self.about is NoticeSubject.STACK else self.about
+        return f'{SERVICE}.{what}.{self.kind}'
 
     def payload(self) -> dict[str, Any]:
         """What is told, under the field's keys."""
@@ -94,6 +107,7 @@ class StackNotice:
             'updated_at': None if self.updated_at is None else instant(self.updated_at),
             'tags': list(self.tags),
             'description': self.description,
+            **(self.details or {}),
         }
 
     def cloud_event(self) -> dict[str, Any]:

@@ -51,6 +51,11 @@ _STACK: dict[str, Schema] = {
     'timeout_mins': MINUTES,
     'tags': {'type': ['string', 'array', 'null'], 'items': STRING},
     'converge': FLAG,
+    'notification_topics': {
+        'type': ['array', 'null'],
+        'maxItems': 0,
+        'description': 'No topic is told of anything; give the stack a webhook instead (POST /webhooks).',
+    },
     # Sent by some clients, and without meaning: the URL says which stack is meant.
     'stack_name': TEXT_OR_NULL,
 }
@@ -119,6 +124,8 @@ def check(value: Any, schema: Schema, name: str = '') -> None:
     if isinstance(value, dict):
         _check_map(value, schema, name)
     elif isinstance(value, list):
+        if len(value) > schema.get('maxItems', len(value)):
+            raise bad_request(f'{what} may have {schema["maxItems"]} items. {schema.get("description", "")}'.rstrip())
         for index, item in enumerate(value):
             check(item, schema.get('items', ANYTHING), f'{name}[{index}]')
     elif isinstance(value, int) and not isinstance(value, bool) and abs(value) > schema.get('maximum', abs(value)):

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from convergence.config import Settings
 from convergence.db.ports import Ports
 from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.telling import TellingRows
 from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.statements.outbox import Audience
@@ -47,7 +48,9 @@ class ToldOutside:
             configured.timeout_s, networks(configured.allowed_networks), NameResolution(configured.timeout_s)
         )
         self._bus = NotificationBus.configured(cfg.CONF, settings.transport.url, settings.host)
-        progress = ProgressReports(TellingRows(store), store, ports.reader, new_id, settings.engine.progress_interval_s)
+        progress = ProgressReports(
+            TellingRows(store), store, StackReader(store), new_id, settings.engine.progress_interval_s
+        )
         self._relay = Relay(
             RelayPorts(ports.sweeps, Outbox(store), self._rows, progress, self._sender, self._bus),
             engine_id,

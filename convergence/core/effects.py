@@ -7,11 +7,12 @@ raises `convergence.errors.Conflict`: the transaction is undone, everything is r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 from convergence.core.changes import ResourceChange, StackChange
-from convergence.core.model import DISPATCH_WINDOW, Hook, Output, Phase, TraversalStatus
+from convergence.core.model import DISPATCH_WINDOW, Hook, Json, Output, Phase, TraversalStatus
 from convergence.core.rows import (
     Event,
     Node,
@@ -23,6 +24,7 @@ from convergence.core.rows import (
     Template,
     Traversal,
 )
+from convergence.core.scaling import Scaling
 
 V = TypeVar('V')
 
@@ -288,9 +290,15 @@ class AppendCleanup:
 
 @dataclass(frozen=True, slots=True)
 class InsertEvents:
-    """Events, in order."""
+    """Events, in order.
+
+    :param details: what those outside are told of the events of a stack besides what these say.
+    :param suppressed: a change of a group's members that was asked for, and is not made: those outside are told.
+    """
 
     events: tuple[Event, ...]
+    details: Mapping[str, Json] | None = None
+    suppressed: Scaling | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from convergence.core.model import (
     TraversalStatus,
 )
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView
 
 _NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
@@ -79,6 +80,7 @@ class Request:
     :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
     :param for_parent: see `Traversal.for_parent`.
     :param observes: see `Traversal.observes`; then every node is visited.
+    :param scaling: see `Traversal.scaling`.
     """
 
     action: Action
@@ -99,6 +101,7 @@ class Request:
     deadline: float | None = None
     for_parent: bool = False
     observes: bool = False
+    scaling: Scaling | None = None
 
     @property
     def performs(self) -> bool:
@@ -152,8 +155,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     finished = _finished_already(request, chosen, planner)
     whole = _whole(view, chosen, request)
     whole.remove(_visited_already(whole, chosen, finished))
-    if not whole:
-        request = replace(request, template=_alike(request, chosen.values()))
+    request = request if whole else replace(request, template=_alike(request, chosen.values()))
     graph.close(whole)
     nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), planner.window)
     traversal = Traversal(
@@ -175,6 +177,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         left_rows=left_rows,
         for_parent=request.for_parent,
         observes=request.observes,
+        scaling=request.scaling,
     )
     effects = [
         *_stack_effects(view, stack, traversal, request),

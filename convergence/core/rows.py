@@ -19,6 +19,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
+from convergence.core.scaling import Scaling
 
 NOT_STORED = {'stored': False}
 """Metadata of a field that has no column."""
@@ -124,6 +125,7 @@ class Traversal:
     :param for_parent: whether a nested stack does this on behalf of the resource whose object it is.
     :param in_service_at: when everything wanted was up; None while it is not. Leftovers may go afterwards.
     :param observes: whether objects are compared with reality, also those of resources that nobody has changed.
+    :param scaling: the change of a group's members for which its nested stack does this; None: for another reason.
     """
 
     id: str
@@ -150,6 +152,7 @@ class Traversal:
     for_parent: bool = False
     in_service_at: float | None = None
     observes: bool = False
+    scaling: Scaling | None = None
 
     @property
     def in_service_number(self) -> int:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from convergence.core.effects import Decision, InsertEvents, StallTraversal, UpdateStack
-from convergence.core.model import Status, TraversalStatus
+from convergence.core.model import Json, Status, TraversalStatus
 from convergence.core.rows import Event
 from convergence.core.views import PlanView
 
+Details: TypeAlias = Mapping[str, Json]
 
-def stalled(view: PlanView, traversal_id: str, since: float, text: str, new_id: Callable[[], str]) -> Decision[bool]:
+
+def stalled(
+    view: PlanView, traversal_id: str, since: float, text: str, details: Details, new_id: Callable[[], str]
+) -> Decision[bool]:
     """Report that a traversal makes no progress, once for each time.
 
     :param since: when it last did.
-    :param text: since when, and what it waits for.
+    :param text: since when, and what it waits for; `details` tell that to those outside.
     :returns: as the verdict, whether it is reported now.
     """
     traversal = view.traversal
     if traversal is None or traversal.stalled_at is not None:
         return Decision(False)
-    return _tell(view, traversal_id, since, text, new_id)
+    return _tell(view, traversal_id, since, text, new_id, details)
 
 
 def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Decision[bool]:
@@ -34,20 +39,28 @@ def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Deci
     return _tell(view, traversal_id, None, '', new_id)
 
 
-def progressed(view: PlanView, traversal_id: str, text: str, new_id: Callable[[], str]) -> Decision[bool]:
+def progressed(
+    view: PlanView, traversal_id: str, text: str, details: Details, new_id: Callable[[], str]
+) -> Decision[bool]:
     """Tell how far a traversal is.
 
+    :param details: the same for those outside.
     :returns: as the verdict, whether it is told: not so where it has ended meanwhile.
     """
     stack, traversal = view.stack, view.traversal
     if stack is None or traversal is None or traversal.id != traversal_id or stack.status is not Status.IN_PROGRESS:
         return Decision(False)
     event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, text, view.now)
-    return Decision(True, (InsertEvents((event,)),))
+    return Decision(True, (InsertEvents((event,), details),))
 
 
 def _tell(
-    view: PlanView, traversal_id: str, since: float | None, text: str, new_id: Callable[[], str]
+    view: PlanView,
+    traversal_id: str,
+    since: float | None,
+    text: str,
+    new_id: Callable[[], str],
+    details: Details | None = None,
 ) -> Decision[bool]:
     stack, traversal = view.stack, view.traversal
     assert traversal is not None
@@ -63,6 +76,6 @@ def _tell(
         (
             UpdateStack(stack.id, traversal.id, {'status_reason': reason}),
             StallTraversal(traversal.id, since),
-            InsertEvents((event,)),
+            InsertEvents((event,), details),
         ),
     )

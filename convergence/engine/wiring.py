@@ -12,7 +12,7 @@ from convergence.core.plan import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
 from convergence.engine.nesting.operations import Nesting, NestingLimits
-from convergence.engine.nesting.scaling import Scaling
+from convergence.engine.nesting.scaling import GroupScaling
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.goals import Goals
@@ -90,7 +90,7 @@ def wire_engine(
     traversals = Traversals(store, reader, goals, dispatcher, Planner(new_id, options.window, options.visit_unchanged))
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
-    scaling = Scaling(store, reader, nesting, types, new_id)
+    scaling = GroupScaling(store, reader, nesting, types, new_id)
     enrolment = Enrolment(ports.observations, options.observed, options.sweep.limit)
     tasks = tasks_of(
         store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting, enrolment

@@ -102,7 +102,10 @@ def _refuse_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
         if not isinstance(type_, str):
             document.problem('An event sink must be a map with at least the key type.', ('event_sinks', index))
         else:
-            message = f'Event sinks of the type "{type_}" are not offered by this installation; remove the sink.'
+            message = (
+                f'Event sinks of the type "{type_}" are not offered; remove the sink. A webhook tells what happens to '
+                'a stack: convergence webhook create URL --stack STACK.'
+            )
             document.problem(message, ('event_sinks', index))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convergence.config import NotificationSettings
-from tests.api.installation import installed, verified
+from tests.api.installation import TEMPLATE, installed, verified
 
 
 @pytest.fixture(scope='module')
@@ -94,3 +94,17 @@ def test_an_installation_without_webhooks_says_so(tmp_path):
         assert refused.status_code == 501
         assert '[notifications] webhooks' in refused.text
         assert made.ask('GET', 'webhooks').json == {'webhooks': []}
+
+
+def test_what_the_field_calls_topics_and_sinks_is_refused_with_what_takes_their_place(inside):
+    """Accepted, they would be a promise that nobody keeps."""
+    sinks = {'event_sinks': [{'type': 'zaqar-queue', 'target': 'q', 'ttl': 60}]}
+    refused = inside.ask('POST', 'stacks', json={'stack_name': 'sinks', 'template': TEMPLATE, 'environment': sinks})
+    assert (refused.status_code, 'webhook create' in refused.text) == (400, True)
+    body = {'stack_name': 'topics', 'template': TEMPLATE, 'notification_topics': ['arn:aws:sns:topic']}
+    refused = inside.ask('POST', 'stacks', json=body)
+    assert (refused.status_code, 'notification_topics' in refused.text) == (400, True)
+    group = {'type': 'AWS::AutoScaling::AutoScalingGroup', 'properties': {'NotificationConfigurations': []}}
+    template = {'heat_template_version': '2018-08-31', 'resources': {'group': group}}
+    refused = inside.ask('POST', 'stacks', json={'stack_name': 'group', 'template': template})
+    assert (refused.status_code, 'NotificationConfigurations' in refused.text) == (400, True)

@@ -16,6 +16,7 @@ from sqlalchemy import func, select, update
 from convergence import errors
 from convergence.concurrency import start_thread
 from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.sweeps import Standing
 from convergence.db.queries.telling import TellingRows
 from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.schema.columns import database_now
@@ -27,9 +28,14 @@ from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender, NotDelivered
 from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
+from convergence.engine.reads.formats import moment
+from convergence.engine.sweeper.stall_reports import StallReports
 from convergence.notices import pause_s
+from convergence.resources.contract import FinalFailure
 from tests.contract.rows import at_once
+from tests.engine.test_scaling import created, group, policy, signal
 from tests.harness import Crash, Harness, things
+from tests.reality import fails
 from tests.receiver import receiving
 
 PUBLIC = '93.184.215.14'
@@ -43,7 +49,7 @@ class Receiver:
     allowed = ()
 
     def __init__(self):
-        self.told, self.failing = [], False
+        self.told, self.events, self.failing = [], [], False
 
     @staticmethod
     def resolve(host, port):
@@ -53,6 +59,7 @@ class Receiver:
         if self.failing:
             raise NotDelivered('it is away')
         self.told.append((url, event['id'], event['type']))
+        self.events.append(event)
         return 204
 
 
@@ -285,12 +292,79 @@ def test_progress_is_told_at_growing_intervals_while_an_operation_lasts(telling)
     assert at(61, None) == 1
     assert reports.report() == 0
     said = [each.reason for each in telling.harness.reader.events(stack_id)][-1]
-    assert said.startswith('Progress: 1 of 2 steps done, waiting for b')
+    assert said.startswith('Progress: 1 of 4 steps done, waiting for b')
     assert (at(7200, 100), at(7200, 700)) == (0, 1)
     telling.relay().turn()
     assert types(telling.receiver.told).count('orchestration.stack.create.progress') == 2
+    (told, _) = (each for each in telling.receiver.events if each['type'].endswith('.progress'))
+    progress = told['data']['progress']
+    assert (progress['steps_done'], progress['steps_total'], progress['stalled_since']) == (1, 4, None)
+    assert 'CREATE of stack s: 1 of 4 steps are done' in progress['summary']
+    (waited,) = progress['waiting_for']
+    assert (waited['resource_name'], waited['phase'], waited['error']) == ('b', 'UPDATE', '')
+    assert waited['since'] <= told['time']
     telling.harness.run()
     assert at(7200, 700) == 0
+
+
+def test_that_nothing_gets_on_is_told_with_what_is_waited_for(telling):
+    telling.add()
+    stack_id = telling.harness.create(things(['a']))
+    reader = telling.harness.reader
+    stack = reader.stack(stack_id)
+    still = Standing(stack_id, stack.traversal_id, None, reader.now() - 90.0, None, None, reader.now())
+    StallReports(telling.store, reader, telling.harness.new_id).report(still)
+    telling.relay().turn()
+    told = telling.receiver.events[-1]
+    assert told['type'] == 'orchestration.stack.create.progress'
+    progress = told['data']['progress']
+    assert [each['resource_name'] for each in progress['waiting_for']] == ['a']
+    assert progress['stalled_since'] == moment(still.progressed_at)
+    assert progress['summary'].startswith('No progress since')
+
+
+def test_a_group_that_is_scaled_is_told_of_as_the_field_does(engine):
+    """Start, end and error carry what the policy asks for; a signal that changes nothing says so."""
+    telling = Telling(engine, Audience.EVERYBODY)
+    harness = telling.harness
+    webhook = telling.add()
+    stack_id = created(harness, {'web': group(2, most=4), 'up': policy(1), 'down': policy(-1)})
+    telling.webhooks.delete_webhook(harness.context, webhook['id'])
+    telling.add(stack_identity={'stack_id': stack_id})
+    signal(harness, stack_id)
+    signal(harness, stack_id)
+    harness.run()
+    signal(harness, stack_id, details={'state': 'ok'})
+    signal(harness, stack_id)
+    group_stack = harness.row(stack_id, 'web').physical_id
+    new = next(row.name for row in harness.rows(group_stack) if row.physical_id is None)
+    harness.reality.always['create', new] = fails(FinalFailure('no room'))
+    harness.run()
+    telling.relay(bus=telling.bus).turn()
+    told = [each for each in telling.receiver.events if '.autoscaling.' in each['type']]
+    assert [(each['type'].rpartition('.')[2], each['data']['capacity']) for each in told] == [
+        ('start', 2),
+        ('suppressed', None),
+        ('end', 3),
+        ('start', 3),
+        ('error', 3),
+    ]
+    assert {each['type'].rpartition('.')[0] for each in told} == {'orchestration.autoscaling'}
+    about = {
+        name: told[0]['data'][name] for name in ('adjustment', 'adjustment_type', 'stack_name', 'tenant_id', 'state')
+    }
+    assert about == {
+        'adjustment': 1,
+        'adjustment_type': 'change_in_capacity',
+        'stack_name': 's',
+        'tenant_id': 'p',
+        'state': 'CREATE_COMPLETE',
+    }
+    assert {each['data']['groupname'] for each in told} == {harness.row(stack_id, 'web').physical_id}
+    assert told[0]['data']['message'] == 'group web is scaled from 2 to 3 (change_in_capacity : 1)'
+    assert [each['data']['stack_identity'] for each in told] == [stack_id] * 5
+    assert len({each['id'] for each in telling.receiver.events}) == len(telling.receiver.events)
+    assert sorted(each[0] for each in telling.bus.told if '.autoscaling.' in each[0]) == sorted(e['type'] for e in told)
 
 
 def test_a_project_has_no_more_webhooks_than_it_may_and_sees_none_of_others(telling):

@@ -118,13 +118,14 @@ def test_a_stall_is_told_once_and_keeps_the_cause_whatever_words_it_has():
     cause = 'resources.a: said "; no progress since Monday"'
     traversal = replace(TRAVERSAL, action=Action.ROLLBACK, cause=cause)
     view = plan_view(stack=RUNNING, traversal=traversal)
-    decision = stall.stalled(view, 'V1', 950.0, 'noon, waiting for a', ids())
+    decision = stall.stalled(view, 'V1', 950.0, 'noon, waiting for a', {'progress': 1}, ids())
+    assert only(decision, InsertEvents).details == {'progress': 1}
     assert only(decision, StallTraversal) == StallTraversal('V1', 950.0)
     reason = only(decision, UpdateStack).changes['status_reason']
     assert reason == f'Stack ROLLBACK started; {cause}; no progress since noon, waiting for a'
     assert told(decision) == [(Action.ROLLBACK, Status.IN_PROGRESS, 'No progress since noon, waiting for a')]
     again = plan_view(stack=RUNNING, traversal=replace(traversal, stalled_at=950.0))
-    assert stall.stalled(again, 'V1', 960.0, 'later', ids()).effects == ()
+    assert stall.stalled(again, 'V1', 960.0, 'later', {}, ids()).effects == ()
     moves = stall.moving(again, 'V1', ids())
     assert only(moves, UpdateStack).changes['status_reason'] == f'Stack ROLLBACK started; {cause}'
     assert told(moves) == [(Action.ROLLBACK, Status.IN_PROGRESS, 'Progress again')]
@@ -142,7 +143,7 @@ def test_a_stall_is_told_once_and_keeps_the_cause_whatever_words_it_has():
     ids=['no traversal', 'no stack', 'superseded', 'over', 'failed'],
 )
 def test_what_is_over_does_not_stall(view):
-    assert stall.stalled(view, 'V1', 950.0, 'noon', ids()).effects == ()
+    assert stall.stalled(view, 'V1', 950.0, 'noon', {}, ids()).effects == ()
     assert stall.moving(view, 'V1', ids()).effects == ()
 
 

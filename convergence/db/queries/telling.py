@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import and_, case, func, select, update
+from sqlalchemy import and_, func, select, update
 
-from convergence.core.model import UNDER_WAY, NodeStatus
+from convergence.core.model import UNDER_WAY
 from convergence.db.queries.nested import CURRENT_IN_PROGRESS
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.schema.models import STACK, TRAVERSAL
 from convergence.db.statements.store import Store
-from convergence.db.transaction import LAST
 
 GROWTH = 10.0
 """The pause is a tenth of the time so far, if that is longer than the interval: so a day has some sixty of them."""
@@ -24,14 +23,11 @@ class Underway:
     """The current operation of a stack.
 
     :param stalled_at: since when it is reported to make no progress; None: it does.
-    :param done: nodes of resources that are done, of `total`.
     """
 
     stack_id: str
     traversal_id: str
     stalled_at: float | None
-    done: int = 0
-    total: int = 0
 
 
 class TellingRows:
@@ -59,13 +55,4 @@ class TellingRows:
             mine = taking.where(TRAVERSAL.c.id == traversal_id, due)
             return self._store.write(lambda connection: connection.execute(mine).rowcount == 1, self.take_due)
 
-        return [self._counted(each) for each in found if take(each.traversal_id)]
-
-    def _counted(self, underway: Underway) -> Underway:
-        is_done = case((SYNC_POINT.c.status == NodeStatus.DONE, 1), else_=0)
-        statement = select(func.count(), func.coalesce(func.sum(is_done), 0)).where(
-            SYNC_POINT.c.traversal_id == underway.traversal_id, SYNC_POINT.c.phase.not_in(LAST)
-        )
-        with self._store.reading() as connection:
-            total, done = connection.execute(statement).one()
-        return Underway(underway.stack_id, underway.traversal_id, underway.stalled_at, int(done), int(total))
+        return [each for each in found if take(each.traversal_id)]

@@ -13,9 +13,10 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, Meta
 from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.observation import LookSource, ObservedState
 from convergence.core.rows import Pending, Retry
+from convergence.core.scaling import Scaling
 from convergence.credentials.model import CredentialsStatus, Method
 from convergence.db.schema.columns import LONG_TEXT, Figures, JsonText, Series, Valued, Word
-from convergence.notices import NoticeKind
+from convergence.notices import NoticeKind, NoticeSubject
 
 METADATA = MetaData(
     naming_convention={
@@ -108,6 +109,7 @@ TRAVERSAL = Table(
     Column('for_parent', Boolean, nullable=False),
     Column('in_service_at', Double),
     Column('observes', Boolean, nullable=False),
+    Column('scaling', Valued(Scaling, lenient=True)),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Column('told_at', Double),  # when its progress was last told
     Column('enrolled', Boolean, nullable=False, default=False),  # whether what it has left is observed
@@ -345,6 +347,8 @@ OUTBOX = Table(
     Column('tags', Series, nullable=False),
     Column('description', JsonText(lenient=True)),
     Column('user_id', NAME),
+    Column('about', Word(NoticeSubject), nullable=False),
+    Column('details', JsonText(lenient=True)),
     Column('fanned', Boolean, nullable=False),
     Index('ix_outbox_fanned_sequence', 'fanned', 'sequence'),
     **OPTIONS,

@@ -7,15 +7,20 @@ as a whole are told: those of resources, which come by the thousand, write nothi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy import Select, bindparam, func, insert, or_, select
 from sqlalchemy.engine import Connection
 
 from convergence.core.effects import Effect, InsertEvents, InsertTraversal
-from convergence.db.schema.models import CREDENTIALS, OUTBOX, STACK, TEMPLATE, WEBHOOK
-from convergence.notices import NoticeKind
+from convergence.core.model import Action, Json, Status
+from convergence.core.rows import Event
+from convergence.core.scaling import Scaling
+from convergence.db.schema.models import CREDENTIALS, OUTBOX, RESOURCE, STACK, TEMPLATE, TRAVERSAL, WEBHOOK
+from convergence.notices import NoticeKind, NoticeSubject
 
 
 class Audience(StrEnum):
@@ -36,21 +41,36 @@ _USER = select(CREDENTIALS.c.user_id).where(CREDENTIALS.c.id == STACK.c.credenti
 _STACK: Select[Any] = (
     select(
         ROOT_ID.label('root_id'),
+        STACK.c.id.label('stack_id'),
         STACK.c.project_id,
         STACK.c.name.label('stack_name'),
         STACK.c.created_at,
         STACK.c.updated_at,
         STACK.c.tags,
         _USER.label('user_id'),
+        STACK.c.action,
+        STACK.c.status,
+        STACK.c.status_reason.label('reason'),
         TEMPLATE.c.summary,
+        TRAVERSAL.c.scaling,
     )
-    .select_from(STACK.outerjoin(TEMPLATE, TEMPLATE.c.id == STACK.c.template_id))
+    .select_from(
+        STACK.outerjoin(TEMPLATE, TEMPLATE.c.id == STACK.c.template_id).outerjoin(
+            TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id
+        )
+    )
     .where(STACK.c.id == bindparam('stack'))
 )
 _HAS_WEBHOOK = (
     select(WEBHOOK.c.id)
     .where(WEBHOOK.c.project_id == STACK.c.project_id, or_(WEBHOOK.c.stack_id.is_(None), WEBHOOK.c.stack_id == ROOT_ID))
     .exists()
+)
+_MEMBERS = select(func.count()).where(
+    RESOURCE.c.stack_id == bindparam('stack'),
+    RESOURCE.c.status == Status.COMPLETE,
+    RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
+    RESOURCE.c.replaced_by.is_(None),
 )
 _WANTED = {Audience.EVERYBODY: _STACK, Audience.WEBHOOKS: _STACK.where(_HAS_WEBHOOK)}
 
@@ -59,20 +79,56 @@ def write_down(connection: Connection, decided: Sequence[Effect], audience: Audi
     """Write down what is to be told of the events of stacks among some effects, which have been carried out."""
     if audience is Audience.NOBODY:
         return
-    stored = [effect.events for effect in decided if isinstance(effect, InsertEvents)]
-    events = [event for some in stored for event in some if event.resource_name is None]
+    stored = [effect for effect in decided if isinstance(effect, InsertEvents)]
     begun = {effect.traversal.stack_id for effect in decided if isinstance(effect, InsertTraversal)}
-    for event in events:
-        stack = connection.execute(_WANTED[audience], {'stack': event.stack_id}).first()
-        if stack is None:
-            continue
-        told = {
-            'event_id': event.id,
-            'kind': NoticeKind.of(event.status, begins=event.stack_id in begun),
-            **{name: getattr(event, name) for name in ('stack_id', 'action', 'status', 'reason', 'at')},
-            'fanned': False,
-        }
-        values = dict(stack._mapping)
-        summary = values.pop('summary')
-        described = summary.get('description') if isinstance(summary, Mapping) else None
-        connection.execute(insert(OUTBOX), {**values, **told, 'description': described})
+    for effect in stored:
+        for event in effect.events:
+            if event.resource_name is None:
+                kind = NoticeKind.of(event.status, begins=event.stack_id in begun)
+                _tell_of_stack(connection, event, kind, effect.details, audience)
+            elif effect.suppressed is not None:
+                _tell_of_scaling(connection, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
+
+
+def _tell_of_stack(
+    connection: Connection, event: Event, kind: NoticeKind, details: Mapping[str, Json] | None, audience: Audience
+) -> None:
+    stack = connection.execute(_WANTED[audience], {'stack': event.stack_id}).first()
+    if stack is None:
+        return
+    said = {name: getattr(event, name) for name in ('action', 'status', 'reason')}
+    _insert(connection, stack, event, {**said, 'kind': kind, 'about': NoticeSubject.STACK, 'details': details})
+    if isinstance(stack.scaling, Scaling) and kind is not NoticeKind.PROGRESS:
+        _tell_of_scaling(connection, event, kind, stack.scaling, audience)
+
+
+def _tell_of_scaling(
+    connection: Connection, event: Event, kind: NoticeKind, scaling: Scaling, audience: Audience
+) -> None:
+    """Tell of a group that gets other members; the payload is about the stack that the group is in."""
+    stack = connection.execute(_WANTED[audience], {'stack': scaling.stack_id}).first()
+    if stack is None:
+        return
+    capacity, message = scaling.before, scaling.message
+    if kind is NoticeKind.END:
+        capacity, message = scaling.after, f'The group {scaling.group} has {scaling.after} members'
+    if kind is NoticeKind.ERROR:
+        capacity, message = connection.execute(_MEMBERS, {'stack': event.stack_id}).scalar_one(), event.reason
+    details = {
+        'adjustment': scaling.amount,
+        'adjustment_type': scaling.type,
+        'capacity': capacity,
+        'groupname': scaling.group,
+        'message': message,
+    }
+    told = {'kind': kind, 'about': NoticeSubject.AUTOSCALING, 'details': details}
+    # Of an id of its own: receivers pass over what they have seen.
+    _insert(connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
+
+
+def _insert(connection: Connection, stack: Any, event: Event, told: Mapping[str, Any]) -> None:
+    values = dict(stack._mapping)
+    summary, _ = values.pop('summary'), values.pop('scaling')
+    described = summary.get('description') if isinstance(summary, Mapping) else None
+    row = {**values, 'event_id': event.id, 'at': event.at, 'description': described, 'fanned': False, **told}
+    connection.execute(insert(OUTBOX), row)

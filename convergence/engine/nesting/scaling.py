@@ -22,6 +22,7 @@ from convergence.core.effects import Decision, Effect, InsertEvents, UpdateResou
 from convergence.core.model import Action, Goal, Json, Status, TraversalStatus
 from convergence.core.plan import Request
 from convergence.core.rows import Event, Resource, Stack, Traversal
+from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView, SignalView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
@@ -77,10 +78,17 @@ class _Group:
 
 
 class NoAction(Exception):
-    """A signal is understood, and nothing is done; the text says why."""
+    """A signal is understood, and nothing is done; the text says why.
+
+    :param size: how many members the group has, where they were counted.
+    """
+
+    def __init__(self, why: str, size: int | None = None) -> None:
+        super().__init__(why)
+        self.size = size
 
 
-class Scaling:
+class GroupScaling:
     """Gives groups more or fewer members when their policies are signalled."""
 
     def __init__(
@@ -104,13 +112,14 @@ class Scaling:
         policy = _Policy(stack, row, kind.group(call), kind.adjustment(call), told_by(details))
         may(self._reader.resource(row.id) or row)
         try:
-            if alarm_state(details) != ALARM:
-                raise NoAction(f'state {alarm_state(details)}')
-            return self._scale(policy)
+            if alarm_state(details) == ALARM:
+                return self._scale(policy)
+            told, suppressed = f'state {alarm_state(details)}', None
         except NoAction as no:
-            told = f'Signal: {policy.said}; no action required: {no}'
-            self._tell(policy, told)
-            return told
+            told, suppressed = str(no), _asked(policy, no.size, no.size, str(no))
+        told = f'Signal: {policy.said}; no action required: {told}'
+        self._tell(policy, told, suppressed)
+        return told
 
     def _scale(self, policy: _Policy) -> str:
         for _ in range(ROUNDS):
@@ -149,7 +158,7 @@ class Scaling:
             found = [row for row in every if is_referred(row, policy.group)]
         return found[0] if found else None
 
-    def _require_no_cooldown(self, group: _Group, cooldowns: Mapping[str, float], default_s: float) -> None:
+    def _require_no_cooldown(self, group: _Group, size: int, cooldowns: Mapping[str, float], default_s: float) -> None:
         """That the group is not left alone for a while.
 
         :raises NoAction: it is.
@@ -157,7 +166,7 @@ class Scaling:
         history = self._reader.traversals(group.stack.id, newest=REMEMBERED)
         until, cooldown_s = cooldown_end(history, cooldowns, default_s)
         if until > self._reader.now():
-            raise NoAction(f'due to cooldown, cooldown {cooldown_s:g}')
+            raise NoAction(f'due to cooldown, cooldown {cooldown_s:g}', size)
 
     # --- doing ------------------------------------------------------------------------------------------------
 
@@ -166,9 +175,9 @@ class Scaling:
         bounds, size = group.kind.bounds(resting.call), resting.size()
         wanted = adjusted(size, policy.adjustment, bounds)
         if wanted == size:
-            raise NoAction(f'there is no change in capacity, the group {group.row.name} has {size}')
+            raise NoAction(f'there is no change in capacity, the group {group.row.name} has {size}', size)
         cooldowns = resting.cooldowns()
-        self._require_no_cooldown(group, cooldowns, bounds.cooldown_s)
+        self._require_no_cooldown(group, size, cooldowns, bounds.cooldown_s)
         traversal_id = self._new_id()
         if policy.adjustment.cooldown_s is not None:
             cooldowns[traversal_id] = policy.adjustment.cooldown_s
@@ -187,6 +196,7 @@ class Scaling:
                 beside=lambda view: self._beside(view, policy, group, told),
                 traversal_id=traversal_id,
                 cause=f'{policy.row.name}: {policy.adjustment.told()}',
+                scaling=_asked(policy, size, wanted, told),
             ),
             group.row.id,
         )
@@ -212,15 +222,23 @@ class Scaling:
             InsertEvents((self._event(policy, f'Signal: {policy.said}; {told}', view.now),)),
         )
 
-    def _tell(self, policy: _Policy, told: str) -> None:
+    def _tell(self, policy: _Policy, told: str, suppressed: Scaling | None) -> None:
         def decide(view: SignalView) -> Decision[None]:
-            return Decision(None, (InsertEvents((self._event(policy, told, view.now),)),))
+            event = self._event(policy, told, view.now)
+            return Decision(None, (InsertEvents((event,), suppressed=suppressed),))
 
         self._store.transact(SignalledResource(policy.stack.id, policy.row.id), decide)
         LOG.info('%s: %s', policy.row.name, told)
 
     def _event(self, policy: _Policy, told: str, at: float) -> Event:
         return Event.of_resource(self._new_id(), policy.row, Action.SIGNAL, policy.row.status, told, at)
+
+
+def _asked(policy: _Policy, before: int | None, after: int | None, message: str) -> Scaling:
+    """What those outside are told of what a policy asks for."""
+    wanted, amount = policy.adjustment, policy.adjustment.amount
+    exact = int(amount) if float(amount).is_integer() else amount
+    return Scaling(policy.stack.id, policy.group, exact, wanted.written or wanted.type, before, after, message)
 
 
 def _is_at_rest(row: Resource) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from convergence.core.stall import progressed
-from convergence.db.ports import ReaderPort
+from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.telling import TellingRows, Underway
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
 from convergence.engine.reads.formats import moment
+from convergence.engine.reads.progress import progress_of
 from convergence.engine.sweeper.stall_reports import waiting_for
 
 LIMIT = 100
@@ -26,7 +27,7 @@ class ProgressReports:
         self,
         rows: TellingRows,
         store: Transactions,
-        reader: ReaderPort,
+        reader: StackReader,
         new_id: Callable[[], str],
         interval_s: float | None,
     ) -> None:
@@ -43,10 +44,14 @@ class ProgressReports:
         return sum(self._tell(each) for each in self._rows.take_due(self._interval_s, LIMIT))
 
     def _tell(self, underway: Underway) -> bool:
-        stalled = f'; no progress since {moment(underway.stalled_at)}' if underway.stalled_at is not None else ''
+        progress = progress_of(self._reader, underway.stack_id, underway.stalled_at)
+        if progress is None:
+            return False
         waits = waiting_for(self._reader, underway.traversal_id)
-        text = f'Progress: {underway.done} of {underway.total} steps done, {waits}{stalled}'
-        told = self._store.transact(
-            StackAlone(underway.stack_id), lambda view: progressed(view, underway.traversal_id, text, self._new_id)
+        stalled = f'; no progress since {moment(underway.stalled_at)}' if underway.stalled_at is not None else ''
+        text = f'Progress: {progress.done} of {progress.total} steps done, {waits}{stalled}'
+        committed = self._store.transact(
+            StackAlone(underway.stack_id),
+            lambda view: progressed(view, underway.traversal_id, text, progress.details, self._new_id),
         )
-        return told is not None and told.verdict
+        return committed is not None and committed.verdict

@@ -23,7 +23,7 @@ from convergence.db.scopes import SignalledResource
 from convergence.dispatch import Dispatcher
 from convergence.documents import Document
 from convergence.engine.caller import Caller
-from convergence.engine.nesting.scaling import Scaling
+from convergence.engine.nesting.scaling import GroupScaling
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call, heard_by
@@ -66,7 +66,7 @@ class SignalOperations:
         stacks: Finder,
         types: Registry,
         dispatcher: Dispatcher,
-        scaling: Scaling,
+        scaling: GroupScaling,
         new_id: Callable[[], str],
         *,
         most_bytes: int = MOST_BYTES,

@@ -65,37 +65,7 @@ class ExplainReads(Reading[StackReader]):
         return {**document, 'nested': nested, 'nested_left_off': len(telling) - len(shown)}
 
     def _explained(self, stack: Stack) -> Document:
-        traversal = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
-        document: Document = {
-            'stack_identity': formats.identity(stack),
-            'stack_action': stack.action.value,
-            'stack_status': stack.status.value,
-            'stack_status_reason': stack.status_reason,
-            'traversal': None,
-            'counts': {},
-            'frontier': [],
-            'frontier_left_off': 0,
-            'root_cause': None,
-            'following': [],
-            'drift': self._drift(stack),
-        }
-        if traversal is None:
-            return {**document, 'summary': f'Stack {stack.name} has no operation.'}
-        counts = self._counts(traversal)
-        nodes = self._reader.frontier(traversal.id, FRONTIER) if traversal.status in UNDER_WAY else []
-        if traversal.status is TraversalStatus.CANCELLING:
-            nodes = [node for node in nodes if node.status is Status.IN_PROGRESS]
-        ready = counts['ready'] + counts['claimed'] + counts['parked']
-        now = self._reader.now()
-        return {
-            **document,
-            'traversal': traversal_document(traversal, now),
-            'counts': counts,
-            'frontier': [_node(node) for node in nodes],
-            'frontier_left_off': max(0, ready - len(nodes)) if traversal.status is TraversalStatus.RUNNING else 0,
-            'summary': self._cancelling(stack, traversal) or _summary(stack, traversal, counts, nodes, now),
-            **self._failure(stack, traversal),
-        }
+        return {**Explanation(self._reader).of(stack, FRONTIER), 'drift': self._drift(stack)}
 
     def _drift(self, stack: Stack) -> Document:
         """What is known to have changed outside of the stack."""
@@ -112,6 +82,49 @@ class ExplainReads(Reading[StackReader]):
                 }
                 for each in drifted
             ],
+        }
+
+
+class Explanation:
+    """Says why one stack is as it is."""
+
+    def __init__(self, reader: StackReader) -> None:
+        self._reader = reader
+
+    def of(self, stack: Stack, limit: int) -> Document:
+        """See `ExplainReads.stack_explain`.
+
+        :param limit: most nodes of the frontier that are named.
+        """
+        traversal = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
+        document: Document = {
+            'stack_identity': formats.identity(stack),
+            'stack_action': stack.action.value,
+            'stack_status': stack.status.value,
+            'stack_status_reason': stack.status_reason,
+            'traversal': None,
+            'counts': {},
+            'frontier': [],
+            'frontier_left_off': 0,
+            'root_cause': None,
+            'following': [],
+        }
+        if traversal is None:
+            return {**document, 'summary': f'Stack {stack.name} has no operation.'}
+        counts = self._counts(traversal)
+        nodes = self._reader.frontier(traversal.id, limit) if traversal.status in UNDER_WAY else []
+        if traversal.status is TraversalStatus.CANCELLING:
+            nodes = [node for node in nodes if node.status is Status.IN_PROGRESS]
+        ready = counts['ready'] + counts['claimed'] + counts['parked']
+        now = self._reader.now()
+        return {
+            **document,
+            'traversal': traversal_document(traversal, now),
+            'counts': counts,
+            'frontier': [frontier_document(node) for node in nodes],
+            'frontier_left_off': max(0, ready - len(nodes)) if traversal.status is TraversalStatus.RUNNING else 0,
+            'summary': self._cancelling(stack, traversal) or _summary(stack, traversal, counts, nodes, now),
+            **self._failure(stack, traversal),
         }
 
     def _cancelling(self, stack: Stack, traversal: Traversal) -> str:
@@ -197,7 +210,8 @@ def traversal_document(traversal: Traversal, now: float) -> Document:
     }
 
 
-def _node(node: FrontierNode) -> Document:
+def frontier_document(node: FrontierNode) -> Document:
+    """A node that may be worked on now, and what it waits for."""
     # A retry without any attempt only says that nothing was called yet.
     retry = node.retry if node.retry is not None and node.retry.attempts else None
     waits = 'paused' if node.hook else 'backing off' if retry else 'parked' if node.is_parked else 'ready'

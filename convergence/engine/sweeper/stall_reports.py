@@ -12,6 +12,7 @@ from convergence.db.queries.sweeps import Standing
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
 from convergence.engine.reads.formats import moment
+from convergence.engine.reads.progress import stall_of
 
 LOG = logging.getLogger(__name__)
 
@@ -32,8 +33,10 @@ class StallReports:
         since = still.progressed_at
         if still.stalled_at is None:
             text = f'{moment(since)}, {waiting_for(self._reader, still.traversal_id)}'
+            details = stall_of(self._reader, still.traversal_id, since, f'No progress since {text}')
             committed = self._store.transact(
-                StackAlone(still.stack_id), lambda view: stalled(view, still.traversal_id, since, text, self._new_id)
+                StackAlone(still.stack_id),
+                lambda view: stalled(view, still.traversal_id, since, text, details, self._new_id),
             )
             if committed is not None and committed.verdict:
                 LOG.warning('The stack makes no progress since %s', text)
