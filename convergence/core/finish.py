@@ -111,14 +111,27 @@ class NotBegun:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
-Result: TypeAlias = Succeeded | Failed | Parked | Postponed | NeedsReplacement | NotBegun
+@dataclass(frozen=True, slots=True)
+class ParkedAlready:
+    """The action goes on by itself, and the row was parked by whoever has begun it: there is nothing to write.
+
+    :param after_s: see `Parked`.
+    """
+
+    after_s: float
+    physical_id: str | None = None
+
+
+Result: TypeAlias = Succeeded | Failed | Parked | ParkedAlready | Postponed | NeedsReplacement | NotBegun
 
 
 def may_have_made(claim: Claim, result: Result) -> bool:
     """Whether there may be an object that a creation, of which this is the result, has made."""
     if claim.action is not Action.CREATE or claim.resource.token is None:
         return False
-    return isinstance(result, Succeeded | Parked) or (isinstance(result, Failed) and not result.nothing_made)
+    return isinstance(result, Succeeded | Parked | ParkedAlready) or (
+        isinstance(result, Failed) and not result.nothing_made
+    )
 
 
 class End(StrEnum):
@@ -154,7 +167,7 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
     if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
         return Decision(End.FENCED)
     decision = _finished(view, resource, claim, result, worker)
-    if view.is_being_cancelled and not isinstance(result, Parked | Postponed | NotBegun):
+    if view.is_being_cancelled and not isinstance(result, Parked | ParkedAlready | Postponed | NotBegun):
         return replace(decision, verdict=End.OVER)
     return decision
 
@@ -169,6 +182,8 @@ def _finished(view: FinishView, resource: Resource, claim: Claim, result: Result
             return _parked(view, resource, claim, result)
         case NotBegun():
             return _not_begun(view, resource, claim, result)
+        case ParkedAlready():
+            return Decision(End.RELEASED)
         case NeedsReplacement() if _may_not_replace(resource, claim, result):
             reason = restricted(Restriction.REPLACE, result.reason)
             return _failed(view, resource, claim, Failed(reason, result.physical_id, result.data), worker)

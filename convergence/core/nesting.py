@@ -8,11 +8,13 @@ the message is lost the sweeper finds the node, because there is an event that t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from convergence.core.effects import DoubtParents, Effect, TellParent
-from convergence.core.model import Status
+from convergence.core.changes import ResourceChange
+from convergence.core.effects import DoubtParents, Effect, NotifyNode, TellParent, UpdateResource
+from convergence.core.model import Json, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
+from convergence.core.views import PlanView
 
 
 def parent_told(stack: Stack) -> tuple[Effect, ...]:
@@ -45,6 +47,33 @@ def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:
     if parent is None or parent.fence != fence or parent.owner is None:
         return False
     return parent.token == stack_id and parent.status is Status.IN_PROGRESS
+
+
+def parked(view: PlanView, progress: Mapping[str, Json], after_s: float) -> tuple[Effect, ...]:
+    """What lets go of the row of a nested stack in the same step in which the stack gets something to do.
+
+    Nothing, where somebody waits for the row for another reason: whoever holds it lets go of it then. What has happened
+    to the row before does not matter: what it is told of from now on is the end of what the stack begins here.
+
+    :param after_s: after how many seconds it is looked at though nobody has told it to.
+    """
+    around = view.around
+    row, node = (around.resource, around.node) if around is not None else (None, None)
+    if around is None or row is None or node is None or not around.is_running or node.status is not NodeStatus.READY:
+        return ()
+    at = view.now + after_s
+    changes: ResourceChange = {
+        'owner': None,
+        'progress': progress,
+        'wake_at': at if row.deadline is None else min(at, row.deadline),
+        'polled_event_count': row.event_count,
+        'crash_count': 0,
+        'retry': None,
+    }
+    let_go = UpdateResource(row.id, row.owner, row.fence, changes)
+    if node.next_in_backlog is None:
+        return (let_go,)
+    return (let_go, NotifyNode(node.traversal_id, node.next_in_backlog))
 
 
 def nested_snapshot(snapshot_id: str, stack_id: str) -> str:

@@ -131,12 +131,14 @@ class Planned:
     :param ready: the nodes that are to be attended to now.
     :param superseded: the traversal that this one took over from while it was running.
     :param row_ids: the row chosen, or made, for each wanted name.
+    :param beside: what else becomes true with it; see `Request.beside`.
     """
 
     traversal: Traversal
     ready: tuple[Node, ...]
     superseded: str | None
     row_ids: Mapping[str, str]
+    beside: tuple[Effect, ...] = ()
 
 
 def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:
@@ -188,7 +190,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         *beside,
     ]
     row_ids = {name: row.id for name, row in rows.items()}
-    return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids), tuple(effects))
+    return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids, beside), tuple(effects))
 
 
 def _deadline(view: PlanView, stack: Stack, request: Request) -> float:

@@ -20,6 +20,7 @@ class PlanView:
     :param traversal: the stack's current traversal.
     :param stack_count: live stacks of the project that are in no other; only counted for a new one that is in none.
     :param parent: for a nested stack, where the scope names it: the row whose object the stack is, locked.
+    :param around: where the scope names the node that the row is held for: that, and what belongs to it.
     """
 
     now: float
@@ -28,6 +29,7 @@ class PlanView:
     resources: tuple[Resource, ...] = ()
     stack_count: int = 0
     parent: Resource | None = None
+    around: FinishView | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,12 @@ class NewStack(Scope[PlanView]):
     """A stack that is about to be stored: the row of its project is locked, and its living stacks are counted.
 
     :param parent_resource_id: for a nested stack, the row whose object it is: that is locked, and nothing is counted.
+    :param held_for: the node that the row is held for, by traversal and number, where it may be let go of.
     """
 
     project_id: str
     parent_resource_id: str | None = None
+    held_for: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,12 @@ class WholeStack(Scope[PlanView]):
     """A stack and all of its resources, locked.
 
     :param parent_resource_id: the row whose object a nested stack is, where that has a say: it is locked last.
+    :param held_for: as in `NewStack`.
     """
 
     stack_id: str
     parent_resource_id: str | None = None
+    held_for: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     ResourceType,
 )
-from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.nesting import ForeseenTemplate, NestedStep, NestingContext, StackWanted
 from convergence.resources.schema import remaining
 
 P = TypeVar('P')
@@ -147,11 +147,7 @@ class NestedType(ResourceType[P]):
             if action in (Action.CREATE, Action.UPDATE):
                 raise ReplacementNeeded('the nested stack was deleted')
             raise FinalFailure('the nested stack was deleted')
-        progress: dict[str, Json] = {'traversal': begun.traversal_id, 'step': step}
-        if begun.is_silent:
-            progress[SILENT] = True
-        if begun.more:
-            progress['pause_s'] = begun.pause_s
+        progress = progress_of(begun, step)
         if begun.traversal_id:
             return InProgress(progress, poll_after_s=self.untold_s, is_told=True)
         return self._after(call, action, progress)
@@ -209,6 +205,24 @@ class NestedType(ResourceType[P]):
         if name not in values.outputs:
             raise FinalFailure(f'The nested stack has no output {name}')
         return values.outputs[name]
+
+
+def progress_of(begun: NestedStep, step: int) -> dict[str, Json]:
+    """What is kept of an action while the stack is at work."""
+    progress: dict[str, Json] = {'traversal': begun.traversal_id, 'step': step}
+    if begun.is_silent:
+        progress[SILENT] = True
+    if begun.more:
+        progress['pause_s'] = begun.pause_s
+    return progress
+
+
+def begun_of(progress: Mapping[str, Json]) -> NestedStep | None:
+    """What was begun, from what is kept of it; None where the stack is not at work."""
+    if not progress.get('traversal'):
+        return None
+    pause_s = float(str(progress.get('pause_s', 0.0)))
+    return NestedStep(str(progress['traversal']), 'pause_s' in progress, pause_s, is_silent=bool(progress.get(SILENT)))
 
 
 def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:

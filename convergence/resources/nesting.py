@@ -140,6 +140,7 @@ class NestedStep:
     :param more: see `StackWanted`, as is `pause_s`.
     :param is_gone: there is no such stack any more.
     :param is_silent: the template of the stack is known to have no outputs.
+    :param is_parked: the row of the resource was let go of with it.
     """
 
     traversal_id: str = ''
@@ -147,6 +148,7 @@ class NestedStep:
     pause_s: float = 0.0
     is_gone: bool = False
     is_silent: bool = False
+    is_parked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,12 @@ class NestedValues:
 
 
 class NestedStacks(Protocol):
-    """The nested stack of one resource. Every method may raise `TransientFailure`."""
+    """The nested stack of one resource. Every method may raise `TransientFailure`.
+
+    :ivar is_parked: whether the row of the resource was let go of when the stack got something to do.
+    """
+
+    is_parked: bool
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the resource's row says is under way. To repeat it does no harm."""
@@ -193,6 +200,8 @@ class NestedStacks(Protocol):
 
 class NoNestedStack:
     """What a type gets whose objects are no stacks."""
+
+    is_parked = False
 
     def act(self, step: int = 0) -> NestedStep:
         """Refuse, as all of them."""

@@ -552,7 +552,9 @@ class EngineApi:
         """Tell a webhook now that this is a test; how that went."""
 
     @operation
-    def act_on_nested_stack(self, context: RequestContext, resource_id: str, fence: int, step: int = 0) -> Document:
+    def act_on_nested_stack(
+        self, context: RequestContext, resource_id: str, fence: int, step: int = 0, node: int | None = None
+    ) -> Document:
         """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
 
     @operation

@@ -367,6 +367,9 @@ class OneTenant(Invariant):
         owners = {*step.stacks, *step.beside}
         # Of the stacks around this one what is told, or doubted, is written upwards.
         told = {effect.resource_id for effect in step.of_kind(effects.TellParent)}
+        let_go = step.let_go_above()
+        told |= {row.id for row in let_go}
+        woken = {(effect.traversal_id, effect.number) for effect in step.of_kind(effects.NotifyNode) if let_go}
         new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
         own = new if step.of_kind(effects.DoubtParents) else {*step.resources} - told
         rows = [each.after or each.before for key, each in step.resources.items() if key in own]
@@ -374,7 +377,7 @@ class OneTenant(Invariant):
         owners.update(row.stack_id for row in (*rows, *ended) if row is not None)
         owners.update(event.stack_id for event in step.events)
         owners.update(row.stack_id for row in step.templates)
-        owners.update(step.tables.traversal[traversal_id].stack_id for traversal_id, _ in step.nodes)
+        owners.update(step.tables.traversal[key[0]].stack_id for key in step.nodes if key not in woken)
         if len(owners) > 1:
             yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
         elif owners and next(iter(owners)) not in step.tables.stack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from convergence.core import effects
@@ -50,6 +50,30 @@ class Transition:
     def of_kind(self, kind: type[RowT]) -> list[RowT]:
         """The effects of one kind."""
         return [effect for effect in self.decision.effects if isinstance(effect, kind)]
+
+    def let_go_above(self) -> list[Resource]:
+        """The rows that are let go of because the stacks that are their objects have begun something in this commit.
+
+        Nothing else of them is written.
+        """
+        begun = {effect.traversal.stack_id for effect in self.of_kind(effects.InsertTraversal)}
+        found = []
+        for change in self.resources.values():
+            before, after = change.before, change.after
+            if before is None or after is None or before.owner is None or after.token not in begun:
+                continue
+            parked = replace(
+                before,
+                owner=None,
+                progress=after.progress,
+                wake_at=after.wake_at,
+                polled_event_count=after.polled_event_count,
+                crash_count=0,
+                retry=None,
+            )
+            if parked == after:
+                found.append(after)
+        return found
 
     def current(self, stack_id: str) -> Traversal | None:
         """The current traversal of a stack, after the commit."""

@@ -54,10 +54,12 @@ class SimulatedEngines:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def act_on_nested_stack(self, context: Any, resource_id: str, fence: int, step: int = 0) -> dict[str, Any]:
+    def act_on_nested_stack(
+        self, context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None
+    ) -> dict[str, Any]:
         """See `convergence.engine.nesting.operations`."""
         engine = self._asked()
-        answer: dict[str, Any] = engine.parts.nesting.act_on_nested_stack(context, resource_id, fence, step)
+        answer: dict[str, Any] = engine.parts.nesting.act_on_nested_stack(context, resource_id, fence, step, node)
         self._answered()
         return answer
 

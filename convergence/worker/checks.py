@@ -13,7 +13,7 @@ from weakref import WeakSet
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import ACTING, Claim, Step
-from convergence.core.finish import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
+from convergence.core.finish import End, NeedsReplacement, Parked, ParkedAlready, Postponed, Result, may_have_made
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.db.queries.sweeps import HeldRow
@@ -222,6 +222,9 @@ class NodeChecks:
                 answered = claim.action is Action.CREATE and claim.resource.token is not None
                 self._keep_track(claim, fenced.physical_id, answered)
                 return None
+            if isinstance(result, ParkedAlready):
+                self._parked(claim, result)
+                return None
             end = self._finish(claim, result, claim.at + self._clock() - begun)
             LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
             if end is not End.FENCED:
@@ -234,6 +237,15 @@ class NodeChecks:
         if committed is not None:
             self.stored(claim, physical_id, perhaps_made)
             self._dispatcher.attend(committed)
+
+    def _parked(self, claim: Claim, result: ParkedAlready) -> None:
+        """The row was let go of by an engine, together with what it has begun: what is left is to tell of it."""
+        LOG.info('%s parked', claim.step)
+        self.stored(claim, result.physical_id, may_have_made(claim, result))
+        node = claim.node
+        if node.next_in_backlog is not None:
+            self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
+        self._later(result.after_s, node.traversal_id, node.number)
 
     def _finish(self, claim: Claim, result: Result, now: float) -> End:
         committed = self._steps.finish(claim, result, now)

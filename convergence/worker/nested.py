@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from convergence.core.adoption import ADOPTED
 from convergence.core.claim import Claim
-from convergence.core.model import Status
+from convergence.core.interrupt import NO_NODE
+from convergence.core.model import Action, Status
 from convergence.core.rows import Stack, Traversal
 from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
 from convergence.resources.contract import FinalFailure, TransientFailure
@@ -19,7 +21,9 @@ T = TypeVar('T')
 class NestingEngine(Protocol):
     """The operations of an engine that are about nested stacks; see `convergence.engine.nesting.operations`."""
 
-    def act_on_nested_stack(self, context: Any, resource_id: str, fence: int, step: int = 0) -> dict[str, Any]:
+    def act_on_nested_stack(
+        self, context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None
+    ) -> dict[str, Any]:
         """Begin what the row of a resource says is under way."""
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
@@ -58,6 +62,8 @@ class EngineNesting:
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
         stack.is_silent = bool((row.progress or {}).get(SILENT))
+        if _is_plain(claim):
+            stack.held_for = claim.node.number
         return stack
 
     def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
@@ -70,6 +76,8 @@ class OneNestedStack:
 
     :param held: key of the row whose object it is, and the fence under which that is held; ('', 0): it is not.
     :ivar is_silent: what it has done last is known to have been for a template without outputs.
+    :ivar held_for: the node for which the row is held, where the row may be let go of as soon as the stack is at work.
+    :ivar is_parked: whether it was.
     """
 
     def __init__(
@@ -82,12 +90,16 @@ class OneNestedStack:
         self._held = held
         self._values: NestedValues | None = None
         self.is_silent = False
+        self.held_for: int | None = None
+        self.is_parked = False
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
-        begun = _asked(lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step))
+        begun = _asked(
+            lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=self.held_for)
+        )
         self._values, step_begun = None, NestedStep(**begun)
-        self.is_silent = step_begun.is_silent
+        self.is_silent, self.is_parked = step_begun.is_silent, step_begun.is_parked
         return step_begun
 
     def cancel(self) -> None:
@@ -128,6 +140,12 @@ class OneNestedStack:
     def output_names(self) -> tuple[str, ...]:
         """The names of its outputs. Where it is known that there are none nobody is asked."""
         return () if self.is_silent else tuple(self.values().outputs)
+
+
+def _is_plain(claim: Claim) -> bool:
+    """Whether nothing of what an action leads to has to be stored when it begins, but that it has."""
+    takes_over = claim.resource.data.get(ADOPTED) is not None
+    return claim.action is not Action.SNAPSHOT and not takes_over and claim.node.number != NO_NODE
 
 
 def _asked(ask: Callable[[], T]) -> T:

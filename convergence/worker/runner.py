@@ -13,7 +13,16 @@ from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
-from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Result, Succeeded
+from convergence.core.finish import (
+    Failed,
+    NeedsReplacement,
+    NotBegun,
+    Parked,
+    ParkedAlready,
+    Postponed,
+    Result,
+    Succeeded,
+)
 from convergence.core.model import PERFORMED, Action, Json
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import (
@@ -262,6 +271,8 @@ class Runner:
         while isinstance(answer, InProgress):
             news = attempt.learn(answer) or attempt.progress is None
             attempt.progress = answer.progress
+            if attempt.call.nested.is_parked:
+                return ParkedAlready(poll_interval_s(attempt, answer, self._pace), attempt.physical_id)
             if attempt.left_s <= 0:
                 return self._let_go(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)

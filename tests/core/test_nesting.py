@@ -11,7 +11,7 @@ from convergence.core.check import begin
 from convergence.core.claim import Step
 from convergence.core.complete import conclude
 from convergence.core.decide import Disposition, ResourceGoal, decide, difference
-from convergence.core.effects import DoubtParents, InsertTraversal, TellParent, UpdateResource
+from convergence.core.effects import DoubtParents, InsertTraversal, NotifyNode, TellParent, UpdateResource
 from convergence.core.failure import cancel_stack
 from convergence.core.leftover import keep_track
 from convergence.core.model import (
@@ -27,6 +27,7 @@ from convergence.core.model import (
 )
 from convergence.core.plan import plan
 from convergence.core.rows import Node
+from convergence.core.views import FinishView, PlanView
 from tests.core.build import (
     CLEANUP,
     DEFINITION,
@@ -47,6 +48,7 @@ from tests.core.build import (
     planner,
     request,
     row,
+    superseded,
     wants,
     worker,
 )
@@ -171,6 +173,47 @@ def test_nobody_acts_for_a_resource_that_he_does_not_hold():
     assert not nesting.may_act(parent, 'another', parent.fence)
     assert not nesting.may_act(replace(parent, owner=None), 'token', parent.fence)
     assert not nesting.may_act(replace(parent, status=Status.FAILED), 'token', parent.fence)
+
+
+HELD = held(under_way(Action.CREATE), event_count=3)
+AROUND = FinishView(50.0, HELD, NODE, TRAVERSAL, RUNNING)
+
+
+@pytest.mark.parametrize(('deadline', 'wake_at'), [(None, 650.0), (900.0, 650.0), (90.0, 90.0)])
+def test_the_row_is_let_go_of_when_its_stack_gets_something_to_do(deadline, wake_at):
+    row = replace(HELD, deadline=deadline)
+    view = PlanView(50.0, None, around=replace(AROUND, resource=row))
+    (let_go,) = nesting.parked(view, {'traversal': 'N'}, 600.0)
+    assert (let_go.resource_id, let_go.owner, let_go.fence) == (row.id, 'W', row.fence)
+    assert let_go.changes == {
+        'owner': None,
+        'progress': {'traversal': 'N'},
+        'wake_at': wake_at,
+        'polled_event_count': 3,
+        'crash_count': 0,
+        'retry': None,
+    }
+
+
+def test_the_one_behind_the_window_is_told_when_the_row_is_let_go_of():
+    view = PlanView(50.0, None, around=replace(AROUND, node=replace(NODE, next_in_backlog=9)))
+    let_go, told = nesting.parked(view, {}, 600.0)
+    assert (let_go.resource_id, told) == (HELD.id, NotifyNode(NODE.traversal_id, 9))
+
+
+@pytest.mark.parametrize(
+    'around',
+    [
+        None,
+        superseded(AROUND, ('V2', 1)),
+        replace(AROUND, traversal=replace(TRAVERSAL, status=TraversalStatus.FAILED)),
+        replace(AROUND, node=replace(NODE, status=NodeStatus.DONE)),
+        replace(AROUND, node=None),
+        replace(AROUND, resource=None),
+    ],
+)
+def test_where_somebody_else_waits_for_the_row_whoever_holds_it_lets_go_of_it(around):
+    assert nesting.parked(PlanView(50.0, None, around=around), {}, 600.0) == ()
 
 
 def test_what_nobody_waits_for_is_not_wanted():

@@ -11,6 +11,7 @@ from convergence import errors
 from convergence.concurrency import Task
 from convergence.core.model import Status
 from convergence.core.rows import Stack
+from convergence.db.scopes import NewStack
 from convergence.resources.contract import FinalFailure, InProgress
 from tests.harness import Harness, hot
 from tests.reality import fails
@@ -107,6 +108,33 @@ def test_nobody_asks_for_the_outputs_of_a_template_that_has_none(harness, monkey
     update(harness, stack_id, {'silent': {'type': 'silent.yaml'}}, telling)
     harness.run()
     assert harness.row(stack_id, 'silent').output.shown == {'told': 1}
+
+
+def test_a_row_that_another_update_waits_for_is_not_left_parked_for_the_one_before(harness):
+    """The stack is updated just before the nested one is planned: no wake-up is lost, and no sweep needed."""
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})
+    goal = {'child': {'type': CHILD, 'value': 'b'}}
+    harness.store.before(NewStack, lambda: update(harness, stack_id, goal, {CHILD: nested()}))
+    harness.run()
+    assert states(harness, harness.stack(stack_id)).startswith('UPDATE_COMPLETE')
+    assert harness.reality.values() == {'thing0': 'b'}
+
+
+def test_an_engine_whose_answer_is_lost_says_again_what_it_has_begun(harness):
+    act, told = harness.nesting.act_on_nested_stack, []
+
+    def asked_twice(*arguments: Any) -> Any:
+        told.extend((act(*arguments), act(*arguments)))
+        return told[-1]
+
+    harness.nesting.act_on_nested_stack = asked_twice
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})
+    harness.run()
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+    first, again = told
+    assert first == again
+    assert first['is_parked']
+    assert len(harness.reader.traversals(child_of(harness, stack_id).id)) == 1
 
 
 def test_an_update_goes_down_and_what_does_not_change_is_not_touched(harness):
@@ -261,7 +289,7 @@ def test_a_request_that_comes_late_makes_nothing(harness):
     late = []
     act = harness.nesting.act_on_nested_stack
 
-    def hold(context: Any, resource_id: str, fence: int, step: int = 0) -> Any:
+    def hold(context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None) -> Any:
         late.append((resource_id, fence))
         raise errors.NoAnswer('no answer in time')
 

@@ -53,7 +53,8 @@ def _lock_parent(look: Look, resource_id: str | None) -> Resource | None:
 
 def _new_stack(look: Look, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
-        return PlanView(look.now(), None, parent=_lock_parent(look, scope.parent_resource_id))
+        parent = _lock_parent(look, scope.parent_resource_id)
+        return PlanView(look.now(), None, parent=parent, around=_around(look, parent, scope.held_for))
     look.lock_project(scope.project_id)
     look.over()
     living = [row for row in look.tables.stack.values() if row.deleted_at is None and row.parent_id is None]
@@ -82,7 +83,8 @@ def _whole_stack(look: Look, scope: WholeStack) -> PlanView:
     assert alone.stack is not None
     traversal = look.tables.traversal.get(alone.stack.traversal_id or '')
     resources = tuple(look.tables.resources_of(scope.stack_id))
-    return replace(alone, traversal=traversal, resources=resources, parent=parent)
+    around = _around(look, parent, scope.held_for)
+    return replace(alone, traversal=traversal, resources=resources, parent=parent, around=around)
 
 
 def _one_node(look: Look, scope: OneNode) -> NodeView:
@@ -142,11 +144,19 @@ def _held_resource(look: Look, scope: HeldResource) -> FinishView:
     resource = held_row(partial(_lock_row, look), scope)
     if resource is None:
         return FinishView(look.now(), None, None, None, None)
+    return _held_for(look, resource, scope.traversal_id, scope.number)
+
+
+def _around(look: Look, parent: Resource | None, held_for: tuple[str, int] | None) -> FinishView | None:
+    return None if parent is None or held_for is None else _held_for(look, parent, *held_for)
+
+
+def _held_for(look: Look, resource: Resource, traversal_id: str | None, held_number: int | None) -> FinishView:
     stack = look.tables.stack[resource.stack_id]
-    traversal = look.tables.traversal.get(scope.traversal_id or '')
-    node = look.nodes(scope.traversal_id or '').get(-1 if scope.number is None else scope.number)
+    traversal = look.tables.traversal.get(traversal_id or '')
+    node = look.nodes(traversal_id or '').get(-1 if held_number is None else held_number)
     waiting: tuple[tuple[str, int], ...] = ()
-    if stack.traversal_id is not None and stack.traversal_id != scope.traversal_id:
+    if stack.traversal_id is not None and stack.traversal_id != traversal_id:
         waiting = tuple(
             (other.traversal_id, number)
             for number, other in sorted(look.nodes(stack.traversal_id).items())

@@ -325,7 +325,16 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
     resource = held_row(partial(_lock_row, connection), scope)
     if resource is None:
         return FinishView(0.0, None, None, None, None)
-    key = {'traversal': scope.traversal_id, 'node': scope.number, 'stack': resource.stack_id}
+    return _held_for(connection, resource, scope.traversal_id, scope.number)
+
+
+def _around(connection: Connection, parent: Resource | None, held_for: tuple[str, int] | None) -> FinishView | None:
+    return None if parent is None or held_for is None else _held_for(connection, parent, *held_for)
+
+
+def _held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
+    """A locked row, and what belongs to the node that it is held for."""
+    key = {'traversal': traversal_id, 'node': number, 'stack': resource.stack_id}
     row = connection.execute(READ_HELD, key).first()
     if row is None:
         raise Missing
@@ -333,7 +342,7 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
     traversal = Traversal(*row[_AT:_AT_STACK]) if row[_AT] is not None else None
     stack = Stack(*row[_AT_STACK:_AT_NOW])
     waiting: tuple[tuple[str, int], ...] = ()
-    if stack.traversal_id is not None and stack.traversal_id != scope.traversal_id:
+    if stack.traversal_id is not None and stack.traversal_id != traversal_id:
         found = connection.execute(READ_WAITING, {'traversal': stack.traversal_id, 'resource': resource.id})
         waiting = tuple((traversal_id, number) for traversal_id, number in found)
     return FinishView(row[_AT_NOW], resource, node, traversal, stack, waiting)
@@ -418,7 +427,8 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
     assert alone.stack is not None
     row = connection.execute(READ_TRAVERSAL, {'traversal': alone.stack.traversal_id}).first()
     parent = _lock_parent(connection, scope.parent_resource_id)
-    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources, parent=parent)
+    around = _around(connection, parent, scope.held_for)
+    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources, parent=parent, around=around)
 
 
 def lock_project(connection: Connection, project_id: str) -> None:
@@ -434,7 +444,9 @@ def lock_project(connection: Connection, project_id: str) -> None:
 def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
         parent = _lock_parent(connection, scope.parent_resource_id)
-        return PlanView(connection.execute(READ_NOW).scalar_one(), None, parent=parent)
+        around = _around(connection, parent, scope.held_for)
+        now = connection.execute(READ_NOW).scalar_one() if around is None else around.now
+        return PlanView(now, None, parent=parent, around=around)
     lock_project(connection, scope.project_id)
     now = connection.execute(READ_NOW).scalar_one()
     count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()

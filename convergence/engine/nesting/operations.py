@@ -20,7 +20,7 @@ from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
 from convergence.documents import Document
 from convergence.engine.caller import Caller
-from convergence.engine.nesting.beginnings import Beginnings
+from convergence.engine.nesting.beginnings import Beginnings, begun_before
 from convergence.engine.nesting.content import name_of
 from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
@@ -79,24 +79,27 @@ class Nesting:
         self._new_id = new_id
         self.release = Releases(ports, types, traversals).release
         self._present = Present(reader, goals)
-        self._beginnings = Beginnings(traversals)
+        self._beginnings = Beginnings(traversals, types, new_id)
         plans = SnapshotPlans(reader, goals, ports.snapshots)
         self.snapshots = NestedSnapshots(plans, ports.snapshots, traversals, self._beginnings)
 
     # --- operations -------------------------------------------------------------------------------------------
 
-    def act_on_nested_stack(self, context: Caller, resource_id: str, fence: int, step: int = 0) -> Document:
+    def act_on_nested_stack(
+        self, context: Caller, resource_id: str, fence: int, step: int = 0, node: int | None = None
+    ) -> Document:
         """Begin what the row of a resource says is under way. Once more, it changes nothing.
 
         :param fence: the one under which the caller holds the row.
         :param step: how many steps of the action have been taken before.
+        :param node: number of the node that the row is held for, if it is let go of as soon as something has begun.
         :returns: the fields of `NestedStep`.
         :raises Conflict: the caller does not hold the row any more.
         """
         for _ in range(ROUNDS):
-            held = self._held(resource_id, fence)
+            held = replace(self._held(resource_id, fence), step=step, node=node)
             try:
-                return asdict(self._act(held, fence, step))
+                return asdict(begun_before(held) or self._act(held, fence))
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 continue
         raise errors.Conflict(f'the nested stack {resource_id} keeps changing')
@@ -132,7 +135,7 @@ class Nesting:
             raise errors.Conflict(f'resource {resource_id} is held by somebody else by now')
         return NestingResource(found.row, found.stack, found.traversal, found.nested)
 
-    def _act(self, held: NestingResource, fence: int, step: int) -> NestedStep:
+    def _act(self, held: NestingResource, fence: int) -> NestedStep:
         action, present = held.row.action, held.present
         if present is not None and present.deleted_at is not None:
             return NestedStep(is_gone=True)
@@ -140,7 +143,7 @@ class Nesting:
             return self._remove(held, fence, present)
         if action in PERFORMED:
             return self._perform(held, fence, present)
-        return self._converge(held, fence, present, step)
+        return self._converge(held, fence, present)
 
     def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
         if present is None:
@@ -165,7 +168,7 @@ class Nesting:
                 beside=self.snapshots.going(held, present),
             ),
         )
-        return NestedStep(self._beginnings.start(present, held, request))
+        return self._beginnings.start(present, held, request)
 
     def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
         action = held.row.action
@@ -189,18 +192,17 @@ class Nesting:
                 raise Overtaken(f'stack {present.name} has moved on')
 
         request = self._beginnings.request(held, fence, Request(action, goal, template=row), still)
-        return NestedStep(self._beginnings.start(present, held, request))
+        return self._beginnings.start(present, held, request)
 
-    def _converge(self, held: NestingResource, fence: int, present: Stack | None, step: int) -> NestedStep:
+    def _converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
         kept = self.snapshots.wanted(held)
         if kept is not None:
             return self._bring_back(held, fence, present, kept)
-        submission, wanted = self.wants.of(held, present, step)
+        submission, wanted = self.wants.of(held, present)
+        held = replace(held, begun=NestedStep(more=wanted.more, pause_s=wanted.pause_s))
         if present is None:
-            begun = self._create(held, fence, submission, wanted.timeout_mins)
-        else:
-            begun = self._update(held, fence, present, submission, wanted.timeout_mins)
-        return replace(begun, more=wanted.more, pause_s=wanted.pause_s)
+            return self._create(held, fence, submission, wanted.timeout_mins)
+        return self._update(held, fence, present, submission, wanted.timeout_mins)
 
     def _bring_back(self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot) -> NestedStep:
         submission = Submission.from_content(kept.content)
@@ -250,9 +252,9 @@ class Nesting:
         request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
         if adopts:
             request = replace(request, offered=adopted_by(held.row))
-        planned = self._traversals.create(stack, request)
+        begun = self._beginnings.create(stack, held, request)
         self._keep(stack, request, compiled)
-        return NestedStep(planned.traversal.id, is_silent=not compiled.outputs)
+        return begun
 
     def _update(
         self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
@@ -262,12 +264,12 @@ class Nesting:
             running = self._reader.traversal(present.traversal_id or '')
             if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
                 self._beginnings.confirm(held, fence, present)
-                return NestedStep(present.traversal_id or '')
+                return replace(held.begun, traversal_id=present.traversal_id or '')
             is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
             compared = not held.traversal.observes or (held.is_served_by(running) and present.action in _GIVEN)
             if is_there and compared and is_tidy(self._reader.resources(present.id)):
                 self._beginnings.confirm(held, fence, present)
-                return NestedStep()
+                return held.begun
         return self._give_goal(held, fence, present, submission, timeout_mins)
 
     def _give_goal(
@@ -293,7 +295,7 @@ class Nesting:
             request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
         started = self._beginnings.start(present, held, request)
         self._keep(present, request, compiled)
-        return NestedStep(started, is_silent=not compiled.outputs)
+        return started
 
     def _with_goal(
         self,
@@ -313,6 +315,7 @@ class Nesting:
             stack_changes={'type_rules': held.stack.type_rules, 'credentials_id': None},
         )
         request, compiled = self._towards(stack, submission, Permits(held.stack.type_rules), request)
+        held = replace(held, begun=replace(held.begun, is_silent=not compiled.outputs))
         if kept is not None:
             request = replace(request, goal=self.snapshots.plans.brought_back(request.goal, kept))
         return self._beginnings.request(held, fence, request, also), compiled

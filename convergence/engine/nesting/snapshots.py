@@ -44,7 +44,7 @@ class NestedSnapshots:
             may_perform(present, Action.SNAPSHOT)
             request = self.plans.taking(present, snapshot_id, part_of=held.traversal.id)
             request = self._beginnings.request(held, fence, request, request.guard)
-            return NestedStep(self._beginnings.start(present, held, request))
+            return self._beginnings.start(present, held, request)
         if taken.status is Status.FAILED:
             raise errors.Invalid(taken.status_reason)
         self._beginnings.confirm(held, fence, present)

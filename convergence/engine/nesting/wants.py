@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convergence import errors, template
@@ -26,7 +26,7 @@ from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import Member, NestingContext, RequiredResource, StackWanted
+from convergence.resources.nesting import Member, NestedStep, NestingContext, RequiredResource, StackWanted
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import COOLDOWNS
 from convergence.template.secrets import METADATA, PROPERTIES, within
@@ -37,12 +37,22 @@ class NestingResource:
     """The row of a resource that is a nested stack, as a request names it, and what belongs to it.
 
     :param present: the nested stack, deleted or not; None before it is there.
+    :param step: how many steps of the action have been taken before.
+    :param node: number of the node that the row is held for; None where the row is not to be let go of by this.
+    :param begun: what is known of what is begun for the nested stack, before it is.
     """
 
     row: Resource
     stack: Stack
     traversal: Traversal
     present: Stack | None = None
+    step: int = 0
+    node: int | None = None
+    begun: NestedStep = field(default_factory=NestedStep)
+
+    def held_for(self) -> tuple[str, int] | None:
+        """See `convergence.db.scopes.NewStack`."""
+        return None if self.node is None else (self.traversal.id, self.node)
 
     def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
         """Refuses what comes late."""
@@ -109,7 +119,7 @@ class Wants:
         self.goals = NestedGoals(reader, goals)
         self._types = types
 
-    def of(self, held: NestingResource, present: Stack | None, step: int) -> tuple[Submission, StackWanted]:
+    def of(self, held: NestingResource, present: Stack | None) -> tuple[Submission, StackWanted]:
         """What the resource's type wants its stack to be."""
         row, pending = held.row, held.row.pending
         kind = self._types.get(row.type)
@@ -123,7 +133,7 @@ class Wants:
         def ask() -> StackWanted:
             context = replace(
                 self.context(held.stack, parent, pending.definition, present),
-                step=step,
+                step=held.step,
                 action=Action.ROLLBACK if held.traversal.action is Action.ROLLBACK else row.action,
                 goal=pending.template_id or '',
                 adopted=tuple(adopted_by(row)) if present is None and brings_nested(row) else None,

@@ -67,21 +67,29 @@ class Traversals:
 
     # --- starting ---------------------------------------------------------------------------------------------
 
-    def create(self, stack: Stack, request: Request) -> Planned:
+    def create(self, stack: Stack, request: Request, held_for: tuple[str, int] | None = None) -> Planned:
         """Store a stack together with its first traversal.
 
+        :param held_for: see `start`.
         :raises StackExists: a living stack of the project has the name.
         """
-        return self._start(NewStack(stack.project_id, stack.parent_resource_id), stack, request)
+        return self._start(NewStack(stack.project_id, stack.parent_resource_id, held_for), stack, request)
 
-    def start(self, stack: Stack, request: Request, parent_resource_id: str | None = None) -> Planned:
+    def start(
+        self,
+        stack: Stack,
+        request: Request,
+        parent_resource_id: str | None = None,
+        held_for: tuple[str, int] | None = None,
+    ) -> Planned:
         """Give a stack a new traversal; it takes over from whatever runs.
 
         :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
+        :param held_for: the node that this row is held for, where the request may let go of it.
         :raises EntityNotFound: the stack has gone.
         :raises ConvergenceError: whatever the request's guard raises.
         """
-        return self._start(WholeStack(stack.id, parent_resource_id), stack, request)
+        return self._start(WholeStack(stack.id, parent_resource_id, held_for), stack, request)
 
     def _start(self, scope: Scope[PlanView], stack: Stack, request: Request) -> Planned:
         request = replace(request, traversal_id=request.traversal_id or self._new_id())
