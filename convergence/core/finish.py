@@ -55,6 +55,7 @@ class Failed:
     """The action has failed.
 
     :param nothing_made: of a creation, whether the type has said that it left nothing behind.
+    :param findable: of a creation, whether its type can be asked what it has made, whatever it has said.
     :param mendable: of a check: see `Resource.mendable`.
     """
 
@@ -64,6 +65,7 @@ class Failed:
     progress: Mapping[str, Json] | None = None
     kept: Mapping[str, Json] | None = None
     nothing_made: bool = False
+    findable: bool = False
     mendable: bool = False
 
 
@@ -126,12 +128,15 @@ Result: TypeAlias = Succeeded | Failed | Parked | ParkedAlready | Postponed | Ne
 
 
 def may_have_made(claim: Claim, result: Result) -> bool:
-    """Whether there may be an object that a creation, of which this is the result, has made."""
+    """Whether there may be an object that a creation, of which this is the result, has made.
+
+    A type that can be asked is asked: that a failed creation has left nothing behind is what it says, and may be wrong.
+    """
     if claim.action is not Action.CREATE or claim.resource.token is None:
         return False
-    return isinstance(result, Succeeded | Parked | ParkedAlready) or (
-        isinstance(result, Failed) and not result.nothing_made
-    )
+    if isinstance(result, Failed):
+        return result.findable or not result.nothing_made
+    return isinstance(result, Succeeded | Parked | ParkedAlready)
 
 
 class End(StrEnum):

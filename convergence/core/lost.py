@@ -44,27 +44,39 @@ def known_again(
     return decision
 
 
-def put_in_doubt(view: PlanView, claim: Claim, reason: str) -> Decision[Tracking]:
+def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = False) -> Decision[Tracking]:
     """Put a row in doubt that says it is just what it was before another action than a creation.
 
-    What is busy, or was claimed since, comes to the truth by itself.
+    Where the row is in the middle of something that was begun before, the verdict is `HELD`: only afterwards it can be
+    put in doubt.
 
     :param view: the whole stack.
     :param reason: what the row is to say.
+    :param is_certain: whether the row was seen in such a middle already. Then it is in doubt, whatever has happened
+        since, unless the same was done again.
     """
     stack = view.stack
     if stack is None or stack.deleted_at is not None:
         return Decision(Tracking.LOST)
     row = next((row for row in view.resources if row.id == claim.resource.id), None)
     failed = _IN_DOUBT.get(claim.action)
-    if row is None or failed is None or not _is_before(row, claim):
+    if row is None or failed is None or not (is_certain or _is_before(view, row, claim)):
         return Decision(Tracking.KNOWN)
+    if row.owner is not None or row.status is Status.IN_PROGRESS:
+        return Decision(Tracking.HELD)
+    if row.status is Status.FAILED or row.action is Action.INIT or (is_certain and row.action is failed):
+        return Decision(Tracking.KNOWN)  # the next update looks at it, or makes it, or somebody has done so since
     changes: ResourceChange = {**states.resource_state(row, failed, Status.FAILED, reason), 'updated_at': view.now}
     effects: list[Effect] = [UpdateResource(row.id, None, row.fence, changes), *nesting.doubted(stack)]
     return Decision(Tracking.KNOWN, tuple(effects))
 
 
-def _is_before(row: Resource, claim: Claim) -> bool:
-    """Whether a row is at rest in a state from before a claim."""
-    is_at_rest = row.owner is None and row.status is Status.COMPLETE and row.action is not Action.INIT
-    return is_at_rest and row.fence < claim.resource.fence
+def _is_before(view: PlanView, row: Resource, claim: Claim) -> bool:
+    """Whether a row is in a state from before a claim.
+
+    Its fence may have grown since by what an older traversal had still to do: where the stack has forgotten the
+    traversal of the claim, and has begun no other one, nobody has come to what was done under it.
+    """
+    current, own = view.traversal, claim.traversal
+    is_forgotten = current is not None and current.id != own.id and current.started_at <= own.started_at
+    return is_forgotten or row.fence < claim.resource.fence

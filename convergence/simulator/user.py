@@ -133,7 +133,10 @@ class User:
         except KeyError:
             if not self.world.losses:
                 raise  # else the stack was lost while it was asked for
-        except REFUSALS:
+        except REFUSALS as error:
+            if isinstance(error, errors.EntityNotFound) and self.ids.get(name) not in self.world.store.tables.stack:
+                self.turned_away = True  # the stack was lost while it was asked for; next time it is made anew
+                return
             # It is not what was meant to be asked for; what was expected before is still expected.
             if not self.tolerant:
                 raise

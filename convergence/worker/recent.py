@@ -72,11 +72,13 @@ class LostAction:
     """An action that the database may have lost, and the loss.
 
     :ivar is_told: whether an event of its stack says so.
+    :ivar is_certain: whether its row was seen in a state from before, and could not be mended yet.
     """
 
     done: FinishedAction
     loss: LostCommits
     is_told: bool = False
+    is_certain: bool = False
 
     @property
     def reason(self) -> str:
@@ -156,7 +158,7 @@ class Recent:
             self._tell(stack_id, [each for each in left if each.done.stack_id == stack_id])
         for each in left:
             try:
-                is_mended = self._mend(each.done, each.reason)
+                is_mended = self._mend(each)
             except ConvergenceError as error:
                 LOG.warning('Stack %s: %s is not mended yet: %s', each.done.stack_id, each.done, error)
                 is_mended = False
@@ -166,19 +168,22 @@ class Recent:
             if not is_mended:
                 self._lost.append(each)
 
-    def _mend(self, done: FinishedAction, reason: str) -> bool:
-        committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, done=done, reason=reason))
+    def _mend(self, lost_action: LostAction) -> bool:
+        done = lost_action.done
+        committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, lost_action=lost_action))
         if committed is None or committed.verdict is Tracking.LOST:
             if done.claim.action is not Action.DELETE and done.physical_id is not None:
                 LOG.error('Stack %s is not known any more, look after the object of %s', done.stack_id, done)
             return True
         self._dispatcher.attend(committed)
-        return committed.verdict is not Tracking.HELD
+        lost_action.is_certain = committed.verdict is Tracking.HELD
+        return not lost_action.is_certain
 
-    def _decide(self, view: PlanView, done: FinishedAction, reason: str) -> Decision[Tracking]:
+    def _decide(self, view: PlanView, lost_action: LostAction) -> Decision[Tracking]:
+        done = lost_action.done
         if done.claim.action in BEGINNINGS:
             return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
-        return lost.put_in_doubt(view, done.claim, reason)
+        return lost.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
 
     def _tell(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
         try:

@@ -118,9 +118,12 @@ class Runner:
                 tell(claim, 'was interrupted', error)
                 return _with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
             tell(claim, 'failed', error)
-            unmade = says_nothing_made(claim, attempt, error)
             failed = Failed(
-                text_of(error), physical_id=physical_id, nothing_made=unmade, mendable=is_mendable(claim, error)
+                text_of(error),
+                physical_id=physical_id,
+                nothing_made=says_nothing_made(claim, attempt, error),
+                findable=claim.action is Action.CREATE and attempt is not None and attempt.kind.can_find(),
+                mendable=is_mendable(claim, error),
             )
             return _with_known(attempt, failed)
 

@@ -338,8 +338,16 @@ def test_what_the_database_has_lost_is_put_in_doubt_unless_the_row_has_moved_on(
     done = claim(Step.UPDATE, Action.UPDATE, held(MADE))
     free = replace(MADE, owner=None, fence=done.resource.fence - 1)
     assert only(put_in_doubt(plan_view(free), done, 'lost'), UpdateResource).changes['status'] is Status.FAILED
-    for later in (replace(free, fence=done.resource.fence), replace(done.resource, fence=0)):
-        assert put_in_doubt(plan_view(later), done, 'lost') == Decision(Tracking.KNOWN)
+    later = replace(free, fence=done.resource.fence)
+    assert put_in_doubt(plan_view(later), done, 'lost') == Decision(Tracking.KNOWN)
+    assert put_in_doubt(plan_view(replace(done.resource, fence=0)), done, 'lost') == Decision(Tracking.HELD)
+    forgotten = replace(done, traversal=replace(TRAVERSAL, id='T9'))
+    view, busy = plan_view(later, traversal=TRAVERSAL), replace(later, status=Status.IN_PROGRESS)
+    assert only(put_in_doubt(view, forgotten, 'lost'), UpdateResource).changes['status'] is Status.FAILED
+    assert put_in_doubt(plan_view(busy, traversal=TRAVERSAL), forgotten, 'lost') == Decision(Tracking.HELD)
+    assert of_kind(put_in_doubt(plan_view(later), done, 'lost', is_certain=True), UpdateResource)
+    again = replace(later, action=Action.UPDATE)
+    assert put_in_doubt(plan_view(again), done, 'lost', is_certain=True) == Decision(Tracking.KNOWN)
 
 
 def test_an_object_of_others_becomes_no_leftover_where_its_use_is_forgotten():

@@ -712,7 +712,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.core.lost:put_in_doubt',
-                'if row is None or failed is None or not _is_before(row, claim):',
+                'if row is None or failed is None or not (is_certain or _is_before(view, row, claim)):',
                 'if True:',
             ),
         ),

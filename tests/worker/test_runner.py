@@ -225,7 +225,9 @@ def test_what_somebody_else_has_made_is_neither_taken_over_nor_deleted():
     kind = Scripted(find=ForeignObject(taken))
     assert run(kind, unmade) == Succeeded(None)
     assert kind.counts == {'find': 1}
-    assert run(Scripted(create=ForeignObject(taken)), CREATE) == Failed(taken, data=MADE.data, nothing_made=True)
+    assert run(Scripted(create=ForeignObject(taken)), CREATE) == Failed(
+        taken, data=MADE.data, nothing_made=True, findable=True
+    )
 
 
 class Looking(Scripted):
@@ -277,7 +279,7 @@ def test_what_is_recorded_in_the_middle_of_a_call_is_stored_once_and_kept_by_the
 
 def test_a_creation_that_recorded_something_and_failed_has_made_something():
     failed = run(TwoParts(create=FinalFailure('no more servers')), CREATE)
-    assert failed == Failed('no more servers', data={'port': 'p-1'})
+    assert failed == Failed('no more servers', data={'port': 'p-1'}, findable=True)
     deleting = replace(DELETE, resource=replace(DELETE.resource, physical_id=None, output=None, data={'port': 'p-1'}))
     kind = TwoParts(find=None, delete=Done())
     assert run(kind, deleting) == Succeeded(None)
@@ -300,6 +302,7 @@ def test_what_cannot_be_recorded_is_refused_where_it_is_recorded():
     assert run(Careless(), CREATE) == Failed(
         'data cannot be stored (Object of type object is not JSON serializable); use texts, numbers, lists and maps',
         physical_id='id-1',
+        findable=True,
     )
 
 
@@ -340,7 +343,7 @@ def test_what_fails_for_the_moment_is_repeated_a_few_times():
     assert isinstance(run(kind, CREATE, around), Succeeded)
     assert around.waited == [2.0, 4.0]
     kind = Scripted(create=[TransientFailure('busy', physical_id='half')] * 9)
-    assert run(kind, CREATE) == Failed('busy', 'half')
+    assert run(kind, CREATE) == Failed('busy', 'half', findable=True)
     assert kind.counts['create'] == 3
 
 
@@ -623,7 +626,7 @@ def test_a_call_that_failed_for_the_moment_is_not_repeated_when_it_was_cancelled
     around, task = Around(), Task('t')
     around.wait, around.is_wanted = task.cancelled.set, False
     kind = Scripted(create=[TransientFailure('busy'), Done('made')])
-    assert run(kind, CREATE, around, task) == Failed('busy', data=MADE.data, nothing_made=True)
+    assert run(kind, CREATE, around, task) == Failed('busy', data=MADE.data, nothing_made=True, findable=True)
     assert kind.counts == {'create': 1}
 
 
