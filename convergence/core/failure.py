@@ -38,6 +38,20 @@ class Outcome(StrEnum):
     ROLL_BACK = 'ROLL_BACK'
 
 
+PATH = 'resources.'
+"""What a path to a resource begins with."""
+
+
+def led_to(name: str, said: str, of_type: str = '') -> str:
+    """What is said of something inside of a resource: ``resources.web.resources.server: why``. A path is told once.
+
+    :param of_type: the type of the resource, which is told where the path ends with it.
+    """
+    if said.startswith(PATH):
+        return f'{PATH}{name}.{said}'
+    return f'{PATH}{name} ({of_type}): {said}' if of_type else f'{PATH}{name}: {said}'
+
+
 def stack_reason(action: Action, name: str, reason: str) -> str:
     """What is said of a stack in which a resource has failed: ``Resource CREATE failed: ValueError: resources.a: why``.
 
@@ -50,7 +64,7 @@ def stack_reason(action: Action, name: str, reason: str) -> str:
         )
     kind = _KIND.match(reason)
     before = kind[0] if kind else ''
-    return f'Resource {action} failed: {before}resources.{name}: {reason.removeprefix(before)}'
+    return f'Resource {action} failed: {before}{led_to(name, reason.removeprefix(before))}'
 
 
 def node_failed(traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float) -> list[Effect]:

@@ -187,6 +187,35 @@ def test_a_failure_comes_up_with_its_cause_and_a_rollback_goes_down(harness, shu
     assert {lowest(harness, stack_id, depth).status for depth in range(4)} == {Status.COMPLETE}
 
 
+def test_what_turns_out_to_be_wrong_deep_below_is_told_with_one_path_to_it(harness):
+    """A value that comes from another resource is no number, as the innermost template wants."""
+    inner = {**yaml.safe_load(nested()), 'parameters': {'value': {'type': 'number'}}}
+    files = {**tree(3), 'level3.yaml': yaml.safe_dump(inner)}
+    below = {'type': 'level1.yaml', 'value': {'get_attr': ['first', 'value']}}
+    stack_id = create(harness, {'first': 'x', 'below': below}, files, disable_rollback=True)
+    harness.run()
+    assert states(harness, harness.stack(stack_id)).startswith(
+        'CREATE_FAILED: Resource CREATE failed: resources.below.resources.below.resources.below (level3.yaml): '
+        'Property value: a number is wanted, not a text\n  level2.yaml, line '
+    )
+
+
+def test_five_levels_are_made_changed_and_removed_by_one_worker_with_one_thread(harness):
+    """No thread waits for a nested stack: one is enough, however deep they are."""
+    harness.die(harness.workers.pop())
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(5))
+    harness.run()
+    assert states(harness, harness.stack(stack_id)).startswith('CREATE_COMPLETE')
+    assert lowest(harness, stack_id, 5).nested_depth == 5
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}}, tree(5))
+    harness.run()
+    assert harness.reality.values() == {'thing0': 'b'}
+    harness.delete(stack_id)
+    harness.run()
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+    assert harness.reality.objects == {}
+
+
 def test_an_update_overtakes_the_one_that_a_nested_stack_is_busy_with(harness):
     """F115: it reaches level 3 while the old one is still under way there."""
     files = tree(3)

@@ -51,7 +51,7 @@ def test_what_is_wrong_two_levels_down_is_told_with_its_file_and_line(harness, h
     told = {(each.place.source, each.place.line): each for each in refused.value.problems}
     assert set(told) == {('level2.yaml', 7), ('level2.yaml', 9)}
     property_problem, type_problem = told['level2.yaml', 7], told['level2.yaml', 9]
-    assert property_problem.message.startswith('resources.top: resources.below: resources.thing0 (Test::Thing): ')
+    assert property_problem.message.startswith('resources.top.resources.below.resources.thing0 (Test::Thing): ')
     assert 'colour' in property_problem.message and '^' in property_problem.excerpt
     assert type_problem.kind == 'UnknownResourceType'
 
@@ -140,4 +140,4 @@ def test_what_is_wrong_in_a_group_in_a_nested_template_is_told(harness):
     group = {'type': 'OS::Heat::ResourceGroup', 'resource_def': member, 'count': 2}
     with pytest.raises(errors.StackValidationFailed) as refused:
         create(harness, {'child': {'type': CHILD}}, {CHILD: hot({'group': group})})
-    assert 'resources.child: resources.group: resources.0 (Test::Thing): ' in str(refused.value)
+    assert 'resources.child.resources.group.resources.0 (Test::Thing): ' in str(refused.value)

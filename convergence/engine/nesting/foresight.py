@@ -16,6 +16,7 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.concurrency import Lock
+from convergence.core.failure import led_to
 from convergence.core.model import Definition, Json
 from convergence.engine.nesting.content import DEFAULTS, UPDATE_POLICY, facade_of, submission_of
 from convergence.engine.operations.permits import Permits
@@ -321,7 +322,7 @@ def _led_to(problem: Problem, definition: Definition, place: errors.Place) -> Pr
     generated = problem.place is None or problem.place.source == GENERATED
     return replace(
         problem,
-        message=f'resources.{definition.name}: {problem.message}',
+        message=led_to(definition.name, problem.message),
         place=place if generated else problem.place,
         excerpt='' if generated else problem.excerpt,
     )

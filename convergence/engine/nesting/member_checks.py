@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from convergence import template
+from convergence.core.failure import led_to
 from convergence.core.model import Definition
 from convergence.engine.nesting.content import submission_of
 from convergence.engine.operations.submission import Submission
@@ -48,7 +49,6 @@ def _of_resource(
     kind: NestedType[Any],
     check: CheckSubmission,
 ) -> Iterator[Problem]:
-    about = f'resources.{definition.name} ({definition.shown_type}): '
     concealed = within(definition.concealed, PROPERTIES)
     known = PropertySchema.of(kind.Properties).known(definition.properties)
     told: set[str] = set()
@@ -59,9 +59,11 @@ def _of_resource(
                 if tail is not None and problem.message not in told:
                     told.add(problem.message)
                     place = compiled.place('resources', definition.name, PROPERTIES, *each.path, *tail)
-                    yield Problem(about + problem.message, place, problem.hint, problem.kind)
+                    message = led_to(definition.name, problem.message, definition.shown_type)
+                    yield Problem(message, place, problem.hint, problem.kind)
     except PluginFailure as error:
-        yield Problem(about + str(error), compiled.place('resources', definition.name, PROPERTIES))
+        message = led_to(definition.name, str(error), definition.shown_type)
+        yield Problem(message, compiled.place('resources', definition.name, PROPERTIES))
 
 
 def _problems(check: CheckSubmission, nested: Submission) -> tuple[Problem, ...]:
