@@ -47,7 +47,15 @@ ImpliedBy: TypeAlias = Callable[[Outline, Mapping[str, Outline]], Iterable[str]]
 CanonicalBy: TypeAlias = Callable[[str, Mapping[str, Json], Mapping[str, Json]], Mapping[str, Json]]
 """Says what `ResourceType.canonical` says, of a type by its name."""
 
-_FLAGS = ('token_enforced', 'create_settles_s', 'takes_signals', 'keeps_signals', 'renewed_by_updates', 'removed_first')
+_FLAGS = (
+    'token_enforced',
+    'create_settles_s',
+    'takes_signals',
+    'keeps_signals',
+    'renewed_by_updates',
+    'removed_first',
+    'observe_interval_s',
+)
 _ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata', 'implies', 'prepares')
 _METHODS = tuple(
     name
@@ -86,6 +94,8 @@ class ManifestType(ResourceType[Any]):
             self.deaf_in = frozenset(map(Action, entry['deaf_in']))  # type: ignore[misc]
         if 'reference_of' in entry:
             self.reference_of = tuple(entry['reference_of'])  # type: ignore[misc]
+        if 'set_by_service' in entry:
+            self.set_by_service = tuple(entry['set_by_service'])  # type: ignore[misc]
 
     @property
     @override
@@ -256,6 +266,8 @@ def entry_of(kind: ResourceType[Any]) -> dict[str, Json]:
         entry['deaf_in'] = [action.value for action in Action if action in kind.deaf_in]
     if kind.reference_of is not None:
         entry['reference_of'] = [*kind.reference_of]
+    if kind.set_by_service:
+        entry['set_by_service'] = [*kind.set_by_service]
     return entry
 
 

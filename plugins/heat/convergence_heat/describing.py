@@ -104,8 +104,9 @@ def _attributes(type_name: str, plugin: type[Any]) -> dict[str, dict[str, Any]]:
 
 def _attribute(name: str, entry: Any) -> dict[str, Any]:
     told = {'type': entry.type, 'description': entry.description, 'of': (name,)}
-    # Heat asks the service for such an attribute each time that somebody wants it, so it is not read for nothing.
-    return {**told, 'dear': True} if entry.cache_mode == entry.CACHE_NONE else told
+    # Heat asks the service for such an attribute each time that somebody wants it: it is not read for nothing, and a
+    # check reads it anew.
+    return {**told, 'dear': True, 'live': True} if entry.cache_mode == entry.CACHE_NONE else told
 
 
 def _update_policy(last: str, plugin: type[Any]) -> type[Any] | None:

@@ -140,6 +140,9 @@ BY_KEY: Mapping[str, Look] = {
 }
 """How the objects of a type are found that can carry no token. They are looked for before they are made."""
 
+NAMED = frozenset({'OS::Nova::KeyPair'})
+"""Types of which there is one object of a name: the old one goes before it is replaced, as Heat removes it."""
+
 SETS = frozenset(
     {
         'OS::Keystone::GroupRoleAssignment',

@@ -27,7 +27,8 @@ from convergence_heat.bridged import bridged
 from convergence_heat.carried import carried, restored
 from convergence_heat.describing import described
 from convergence_heat.errors import may_pass
-from convergence_heat.finders import BY_KEY, LATER, SETS, found, told
+from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
+from convergence_heat.implied import AFTER
 from convergence_heat.labels import OF_TYPES, Place
 from convergence_heat.operation import Operation, operation
 
@@ -320,9 +321,16 @@ def heat_type(name: str, plugin: type[Any]) -> HeatType:
     ]
     if name in OF_TYPES or name in BY_KEY:
         bases.append(_Finds)
-    more: dict[str, Any] = {'plugin': plugin, 'name': name, 'token_enforced': name in SETS}
+    more: dict[str, Any] = {
+        'plugin': plugin,
+        'name': name,
+        'token_enforced': name in SETS,
+        'removed_first': name in NAMED,
+    }
     if name in BY_KEY:
         more['create_settles_s'] = None
+    if name in AFTER:
+        more['implied'] = lambda self, own, template: AFTER[name](own, template)
     kind = described(name, plugin, tuple(bases) or (HeatType,), more)
     assert isinstance(kind, HeatType)
     return kind
