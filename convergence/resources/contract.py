@@ -149,6 +149,20 @@ class ResourceType(Generic[P]):
         """Begin to make the physical object."""
         raise NotImplementedError(f'{type(self).__name__} cannot be created')
 
+    def validate(self, call: Call[P]) -> None:
+        """Ask services whether there can be such an object, and make nothing. What it raises fails the creation.
+
+        Called before `prepare` and `create`, outside of every transaction; it may take its time. What it refuses was
+        never made, whatever it raises, and needs no clean-up. Called again where the creation begins again.
+
+        :raises FinalFailure: there cannot be; the text names the property and what is wrong with it.
+        :raises TransientFailure: nobody can tell at the moment.
+        """
+
+    def validates(self) -> bool:
+        """Whether `validate` asks: true where it is written."""
+        return type(self).validate is not ResourceType.validate
+
     def prepare(self, call: Call[P]) -> Mapping[str, Json]:
         """Look and choose before the object is made, and make nothing: the private data with which `create` is called.
 

@@ -56,7 +56,7 @@ _FLAGS = (
     'removed_first',
     'observe_interval_s',
 )
-_ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata', 'implies', 'prepares')
+_ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata', 'implies', 'prepares', 'validates')
 _METHODS = tuple(
     name
     for name, value in vars(ResourceType).items()
@@ -134,7 +134,7 @@ class ManifestType(ResourceType[Any]):
         :raises FinalFailure: the type cannot be imported, or refuses the properties.
         """
         kind = self.loaded()
-        strictness = Strictness.STRICT if method in ('create', 'update') else Strictness.LENIENT
+        strictness = Strictness.STRICT if method in ('validate', 'create', 'update') else Strictness.LENIENT
         handed = [_handed(kind, each, strictness) if isinstance(each, Call) else each for each in arguments]
         return getattr(kind, method)(*handed)
 

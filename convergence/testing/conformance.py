@@ -20,7 +20,7 @@ from convergence.core.model import Change
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.comparison import compare
-from convergence.resources.contract import ObjectNotFound, Outline, PluginFailure, Signal
+from convergence.resources.contract import FinalFailure, ObjectNotFound, Outline, PluginFailure, Signal
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment
 from convergence.testing.fixture import Fixture, Recovery
@@ -55,6 +55,8 @@ def conformance(fixture: Fixture) -> list[Case]:
     checks = [described, refuses_wrong_properties, lives, is_deleted_twice, is_deleted_before_it_exists]
     if fixture.recovery is Recovery.EXPECTED:
         checks += [is_found_after_a_crash, survives_lost_answers]
+    if fixture.make().validates():
+        checks.append(is_validated)
     if fixture.make().prepares():
         checks.append(is_prepared)
     if fixture.make().token_enforced:
@@ -121,6 +123,20 @@ def lives(fixture: Fixture) -> None:
     except ObjectNotFound:
         return
     _assert(observed is None or not observed.healthy, 'observe() still sees the object after its delete')
+
+
+def is_validated(fixture: Fixture) -> None:
+    """If `validate` is written: it takes what can be made, refuses what is `impossible`, and makes nothing."""
+    life = Life(fixture)
+    life.kind().validate(life.call(fixture.properties))
+    for given in fixture.impossible:
+        refused = False
+        try:
+            life.kind().validate(life.call(given))
+        except FinalFailure:
+            refused = True
+        _assert(refused, f'validate() takes {given}')
+    _assert_nothing_left(fixture)
 
 
 def is_prepared(fixture: Fixture) -> None:

@@ -43,6 +43,7 @@ class Fixture:
     :param changed: properties that differ and can be reached in place; None where the type has none.
     :param replaced: properties whose change must make a new object; None where the type has none.
     :param wrong: mappings of properties that the schema must refuse, beyond what the kit makes up itself.
+    :param impossible: mappings of properties that the schema takes and `validate` must refuse.
     :param recovery: see `Recovery`.
     :param boundaries: functions by which the type reaches the outside, as (owner, attribute), for example
         ``(os, 'mkdir')``; each call of each of them is made to fail once before and once after it took effect.
@@ -63,6 +64,7 @@ class Fixture:
     changed: Mapping[str, Json] | None = None
     replaced: Mapping[str, Json] | None = None
     wrong: Sequence[Mapping[str, Json]] = ()
+    impossible: Sequence[Mapping[str, Json]] = ()
     recovery: Recovery = Recovery.EXPECTED
     boundaries: Sequence[tuple[Any, str]] = ()
     leftovers: Callable[[], Iterable[str]] = nothing_left

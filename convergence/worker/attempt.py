@@ -69,6 +69,7 @@ class Attempt:
     """An action under way: what is known so far of the object and of the action.
 
     :ivar answered: whether any call of the type has come back with an answer, or has told of what it has made.
+    :ivar looks: whether nothing but looks is done at the moment, before a creation.
     """
 
     claim: Claim
@@ -83,6 +84,7 @@ class Attempt:
     attempts: int = 0
     most_bytes: int = MOST_BYTES
     answered: bool = False
+    looks: bool = False
 
     @property
     def age_s(self) -> float:

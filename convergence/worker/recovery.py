@@ -184,4 +184,5 @@ def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseExceptio
         return True
     known = attempt.physical_id is not None or getattr(error, 'physical_id', None) is not None
     begun = attempt.answered or attempt.progress is not None
-    return isinstance(error, (FinalFailure, TransientFailure)) and not known and not begun
+    promised = attempt.looks or isinstance(error, (FinalFailure, TransientFailure))
+    return promised and not known and not begun

@@ -203,19 +203,26 @@ class Runner:
             return Succeeded(None)
 
     def _prepare(self, attempt: Attempt) -> None:
-        """Look before anything is made, and store what was seen.
+        """Ask whether it can be made, look before anything is made, and store what was seen.
 
         :raises TooLate: the process is about to end, or nobody wants the object any more.
         """
-        if not attempt.kind.prepares():
+        kind = attempt.kind
+        if not (kind.validates() or kind.prepares()):
             return
         if self._around.draining() or attempt.task.is_unwanted:
             raise TooLate
-        chosen = self._patiently(attempt, lambda: attempt.kind.prepare(attempt.call))
-        attempt.learn(Done(data=chosen))
-        attempt.answered = False  # nothing was made
-        known = _with_known(attempt, Parked(None, 0.0))
-        _store(attempt, partial(self._around.record, attempt.claim, known))
+        attempt.looks = True
+        if kind.validates():
+            self._patiently(attempt, lambda: kind.validate(attempt.call))
+            attempt.answered = False  # nothing was made
+        if kind.prepares():
+            chosen = self._patiently(attempt, lambda: kind.prepare(attempt.call))
+            attempt.learn(Done(data=chosen))
+            attempt.answered = False  # nothing was made
+            known = _with_known(attempt, Parked(None, 0.0))
+            _store(attempt, partial(self._around.record, attempt.claim, known))
+        attempt.looks = False
 
     def _adopt(self, attempt: Attempt) -> Result:
         """Look whether the object that others have made is there."""

@@ -547,6 +547,24 @@ class KeyPair(ResourceType[Things]):
         return Done()
 
 
+class Asking(KeyPair):
+    """Asks the service first."""
+
+    def validate(self, call):
+        """The service knows no other names."""
+        if call.properties.text not in ('x', 'y'):
+            raise FinalFailure(f'no key may be called {call.properties.text}')
+
+
+class Careless(Asking):
+    """Makes what it should only ask for."""
+
+    def validate(self, call):
+        """As if it were a creation."""
+        super().validate(call)
+        self.create(call)
+
+
 class Exchanged(KeyPair):
     """Nothing of it can be changed: the old one has to go before there can be another one, of the same name or not."""
 
@@ -608,3 +626,17 @@ def test_what_has_a_name_for_a_key_is_removed_before_it_is_made_again():
     with pytest.raises(AssertionError):
         next(case for case in conformance(replace(fixture, make=Unordered)) if case.name == 'makes_room').run()
     KeyPair.keys.clear()
+
+
+def test_what_a_service_would_refuse_is_found_out_without_making_anything():
+    fixture = Fixture(Asking, {'text': 'x'}, impossible=[{'text': 'no'}], leftovers=lambda: KeyPair.keys)
+    assert 'is_validated' in {case.name for case in conformance(fixture)}
+    for case in conformance(fixture):
+        case.run()
+    for wrong, told in (
+        (replace(fixture, impossible=[{'text': 'y'}]), 'takes'),
+        (replace(fixture, make=Careless), 'x'),
+    ):
+        with pytest.raises(AssertionError, match=told):
+            next(case for case in conformance(wrong) if case.name == 'is_validated').run()
+        KeyPair.keys.clear()

@@ -259,6 +259,28 @@ def test_a_look_that_fails_fails_the_creation_and_nothing_was_made():
     assert (failed.reason, failed.nothing_made) == ('no such network', True)
 
 
+class Asking(Looking):
+    """Asks whether there can be such a thing."""
+
+    def validate(self, call):
+        """As told."""
+        return self.answer('validate', call)
+
+
+def test_what_cannot_be_made_is_refused_before_anything_is_made():
+    kind = Asking(validate=None, prepare={'key': 'k'}, create=Done('made'))
+    assert run(kind, CREATE) == Succeeded(Output('R', 'made'), 'made', {'key': 'k'})
+    assert [name for name, _ in kind.calls] == ['validate', 'prepare', 'create']
+    for error in (FinalFailure('no such flavor'), ValueError('no such flavor')):
+        kind = Asking(validate=error)
+        failed = run(kind, CREATE)
+        assert ('no such flavor' in failed.reason, failed.nothing_made, kind.counts) == (True, True, {'validate': 1})
+    kind = Asking(validate=[TransientFailure('away'), None], prepare={}, create=Done('made'))
+    assert run(kind, replace(resume(CREATE), clean=True)).physical_id == 'made'
+    failed = run(Asking(validate=None, prepare={}, create=ValueError('cut off')), CREATE)
+    assert not failed.nothing_made, 'from here on it is not known'
+
+
 class TwoParts(Scripted):
     """Makes two things: what it knows of the first is recorded before it turns to the second."""
 

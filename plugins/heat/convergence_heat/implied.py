@@ -1,7 +1,7 @@
 """What resources come after although templates do not say so, as Heat's classes find it out. Nothing of Heat is needed.
 
-Two properties name the same thing where their values are equal, be they known or a `FutureValue`. A name and an id of the
-same thing are not: whoever writes both has to write ``depends_on`` as well, as in Heat.
+Two properties name the same thing where their values are equal, be they known or a `FutureValue`. A name and an id of
+the same thing are not: whoever writes both has to write ``depends_on`` as well, as in Heat.
 """
 
 from __future__ import annotations
@@ -128,4 +128,6 @@ def _may_be_in(port: Outline, subnet: Any, template: Template) -> bool:
         return any(isinstance(each, Mapping) and _same(each.get('subnet'), subnet) for each in fixed)
     there = template.get(subnet.resource) if isinstance(subnet, FutureValue) else None
     # Of a subnet that is no resource nobody can tell without a service in which network it is.
-    return there is None or there.type != SUBNET or _same(there.properties.get('network'), port.properties.get('network'))
+    return (
+        there is None or there.type != SUBNET or _same(there.properties.get('network'), port.properties.get('network'))
+    )

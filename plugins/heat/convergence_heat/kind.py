@@ -74,10 +74,17 @@ class HeatType(ResourceType[Any]):
     retry: ClassVar[RetryPolicy] = PATIENCE
 
     @override
-    def create(self, call: Call[Any]) -> Answer:
-        """``validate`` and ``handle_create``. What has a key of its own is looked for before."""
+    def validate(self, call: Call[Any]) -> None:
+        """``validate``, and with it the constraints that ask services."""
         with self._at_work(call, Action.CREATE) as at_work:
-            self._valid(at_work.one)
+            problem = at_work.one.validate()
+            if problem:
+                raise FinalFailure(f'{self.name} {call.name}: {problem}')
+
+    @override
+    def create(self, call: Call[Any]) -> Answer:
+        """``handle_create``. What has a key of its own is looked for before."""
+        with self._at_work(call, Action.CREATE) as at_work:
             if self.name in BY_KEY:
                 there = BY_KEY[self.name](at_work.seeker(), at_work.one.properties)
                 if there is not None:
@@ -215,11 +222,6 @@ class HeatType(ResourceType[Any]):
             return Done(one.resource_id, one.changed_data())
         progress = {'step': _BEGUN, 'cookie': carried(cookie, f'what {self.name} carries'), 'looks': looks}
         return InProgress(progress, one.resource_id, one.changed_data(), pause_s)
-
-    def _valid(self, one: Any) -> None:
-        problem = one.validate()
-        if problem:
-            raise FinalFailure(f'{self.name} {one.name}: {problem}')
 
     # --- after a crash ----------------------------------------------------------------------------------------------
 

@@ -55,6 +55,8 @@ class Thing:
 
     def do(self, action: Action) -> Thing:
         """Do something until it is done."""
+        if action is Action.CREATE:
+            self.kind.validate(self.call)
         answer = self.take(getattr(self.kind, action.value.lower())(self.call))
         while isinstance(answer, InProgress):
             CLOUD.clock_s += answer.poll_after_s or 0.0
