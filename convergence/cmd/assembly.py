@@ -15,7 +15,7 @@ from convergence.cmd.api_address import ApiAddress
 from convergence.cmd.database import open_database
 from convergence.cmd.keystone import keystone_of
 from convergence.cmd.local_provider import local_provider
-from convergence.cmd.telling import ToldOutside, audience
+from convergence.cmd.notifying import ToldOutside, audience
 from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.ports import Ports

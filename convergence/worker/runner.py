@@ -52,10 +52,10 @@ from convergence.worker.attempt import (
     poll,
     poll_interval_s,
 )
+from convergence.worker.failure_log import log_failure
 from convergence.worker.port import WorkerPort
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
 from convergence.worker.repairs import Repairs, is_mendable
-from convergence.worker.telling import tell
 
 LOG = logging.getLogger(__name__)
 
@@ -115,9 +115,9 @@ class Runner:
             if task.cancelled.is_set() and (
                 self._around.draining() or (task.reason is not StopReason.TIME and self._around.wanted(claim))
             ):  # perhaps only because this worker has to stop: another one finds out how far it got
-                tell(claim, 'was interrupted', error)
+                log_failure(claim, 'was interrupted', error)
                 return _with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
-            tell(claim, 'failed', error)
+            log_failure(claim, 'failed', error)
             failed = Failed(
                 text_of(error),
                 physical_id=physical_id,
@@ -341,7 +341,7 @@ class Runner:
         except (TaskKilled, Fenced):
             raise
         except BaseException as error:  # noqa: BLE001 - as in run()
-            tell(attempt.claim, 'could not be cancelled', error)
+            log_failure(attempt.claim, 'could not be cancelled', error)
         over = late or (told and attempt.claim.step is Step.CANCEL)
         resumable = not over and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'

@@ -40,6 +40,7 @@ CENTRAL = frozenset(
         *('phase', 'physical id', 'plan', 'progress', 'ready', 'replace', 'resource', 'resource type', 'rollback'),
         *('signal', 'snapshot', 'stack', 'stall', 'status', 'step', 'supersede', 'sweeper', 'sync point', 'token'),
         *('traversal', 'worker'),
+        *('arrive', 'clearing', 'drift', 'foreign object', 'implied', 'mendable', 'notice', 'outbox', 'relay'),
     }
 )
 """The words with which the core tells what it does."""

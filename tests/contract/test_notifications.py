@@ -16,8 +16,8 @@ from sqlalchemy import func, select, update
 from convergence import errors
 from convergence.concurrency import start_thread
 from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.progress import UntoldProgress
 from convergence.db.queries.sweeps import Standing
-from convergence.db.queries.telling import TellingRows
 from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK
@@ -97,7 +97,7 @@ class Telling:
 
     def relay(self, engine_id='e1', bus=None, interval_s=None, *, begin=lambda name, tell: tell(), options=None):
         progress = ProgressReports(
-            TellingRows(self.store), self.store, self.harness.reader, self.harness.new_id, interval_s
+            UntoldProgress(self.store), self.store, self.harness.reader, self.harness.new_id, interval_s
         )
         ports = RelayPorts(self.harness.sweeps, Outbox(self.store), self.rows, progress, self.receiver, bus)
         return Relay(ports, engine_id, options or RelayOptions(), begin=begin)
@@ -277,7 +277,7 @@ def test_progress_is_told_at_growing_intervals_while_an_operation_lasts(telling)
     stack_id = telling.harness.create(things(['a', 'b']))
     telling.harness.deliver()
     reports = ProgressReports(
-        TellingRows(telling.store), telling.store, telling.harness.reader, telling.harness.new_id, 60.0
+        UntoldProgress(telling.store), telling.store, telling.harness.reader, telling.harness.new_id, 60.0
     )
 
     def at(age_s, told_s_ago):

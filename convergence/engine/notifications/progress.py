@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from convergence.core.stall import progressed
+from convergence.db.queries.progress import Underway, UntoldProgress
 from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.telling import TellingRows, Underway
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
 from convergence.engine.reads.formats import moment
@@ -25,7 +25,7 @@ class ProgressReports:
 
     def __init__(
         self,
-        rows: TellingRows,
+        rows: UntoldProgress,
         store: Transactions,
         reader: StackReader,
         new_id: Callable[[], str],

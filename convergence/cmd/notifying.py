@@ -10,8 +10,8 @@ from oslo_config import cfg
 from convergence.config import Settings
 from convergence.db.ports import Ports
 from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.progress import UntoldProgress
 from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.telling import TellingRows
 from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.statements.outbox import Audience
 from convergence.db.statements.store import Store
@@ -49,7 +49,7 @@ class ToldOutside:
         )
         self._bus = NotificationBus.configured(cfg.CONF, settings.transport.url, settings.host)
         progress = ProgressReports(
-            TellingRows(store), store, StackReader(store), new_id, settings.engine.progress_interval_s
+            UntoldProgress(store), store, StackReader(store), new_id, settings.engine.progress_interval_s
         )
         self._relay = Relay(
             RelayPorts(ports.sweeps, Outbox(store), self._rows, progress, self._sender, self._bus),

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from convergence.resources.contract import FinalFailure
-from convergence.worker import telling
+from convergence.worker import failure_log
 from tests.harness import Harness
 from tests.reality import fails
 
@@ -15,12 +15,12 @@ from tests.reality import fails
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     """Nothing was shown yet."""
-    telling._shown.clear()
+    failure_log._shown.clear()
 
 
 def of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """The lines about failures."""
-    return [record for record in caplog.records if record.name == telling.__name__]
+    return [record for record in caplog.records if record.name == failure_log.__name__]
 
 
 def test_what_a_type_raises_on_purpose_is_one_line_and_no_error(

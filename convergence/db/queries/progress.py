@@ -30,7 +30,7 @@ class Underway:
     stalled_at: float | None
 
 
-class TellingRows:
+class UntoldProgress:
     """Finds operations of which nothing was told for a while; each is handed out to one caller."""
 
     def __init__(self, store: Store) -> None:

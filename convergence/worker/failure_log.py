@@ -21,7 +21,7 @@ MOST_TEXTS = 1000
 _shown: set[tuple[str, str, str]] = set()
 
 
-def tell(claim: Claim, what: str, error: BaseException) -> None:
+def log_failure(claim: Claim, what: str, error: BaseException) -> None:
     """Say that an action ended with an error.
 
     :param what: what has become of the action, for example ``failed``.
