@@ -67,6 +67,10 @@ _METHODS = tuple(
 _RULES: Mapping[str, type[Any]] = {'rename': Rename, 'append': Append, 'drop': Drop}
 
 
+class CannotImport(FinalFailure):
+    """This worker cannot import a type: nothing was called, and nobody can be asked."""
+
+
 class ManifestType(ResourceType[Any]):
     """A type that is known from a manifest. Its methods are those of the class that is imported when one is called.
 
@@ -120,7 +124,7 @@ class ManifestType(ResourceType[Any]):
     def loaded(self) -> ResourceType[Any]:
         """The type itself, imported by now.
 
-        :raises FinalFailure: it cannot be imported on this machine.
+        :raises CannotImport: it cannot be imported on this machine.
         """
         with self._lock:
             if self._loaded is None:
@@ -131,7 +135,8 @@ class ManifestType(ResourceType[Any]):
         """Call a method of the type itself.
 
         :param arguments: a `Call` among them gets the properties as the type itself declares them.
-        :raises FinalFailure: the type cannot be imported, or refuses the properties.
+        :raises CannotImport: the type cannot be imported.
+        :raises FinalFailure: it refuses the properties.
         """
         kind = self.loaded()
         strictness = Strictness.STRICT if method in ('validate', 'create', 'update') else Strictness.LENIENT
@@ -143,12 +148,12 @@ class ManifestType(ResourceType[Any]):
             kind = self._load(self.name)
         except (Exception, SystemExit) as error:
             LOG.error('The resource type %s cannot be imported: %s: %s', self.name, type(error).__name__, error)
-            raise FinalFailure(
+            raise CannotImport(
                 f'The resource type {self.name} is known, and cannot be imported by this worker '
                 f'({type(error).__name__}: {error}); install what its package needs wherever workers run'
             ) from error
         if not isinstance(kind, ResourceType):
-            raise FinalFailure(f'The resource type {self.name} is a {type(kind).__name__}, and no resource type')
+            raise CannotImport(f'The resource type {self.name} is a {type(kind).__name__}, and no resource type')
         LOG.debug('The resource type %s is imported', self.name)
         return kind
 

@@ -24,6 +24,7 @@ from convergence.resources.contract import (
     ObjectNotFound,
     TransientFailure,
 )
+from convergence.resources.manifest import CannotImport
 from convergence.resources.storable import checked, storable_id, text_of
 from convergence.worker.attempt import Attempt, Later, Pace, TooLate, poll_interval_s
 
@@ -54,7 +55,8 @@ class CreationRecovery:
     def find(self, attempt: Attempt) -> Answer | None:
         """What the type finds; None where that is nothing, or where it cannot look.
 
-        What it raises says nothing about the object: it is asked again, until the action has taken too long.
+        What it raises says nothing about the object: it is asked again, until the action has taken too long. A type
+        that cannot be imported is not waited for where nothing was made, as far as anybody knows.
 
         :raises ForeignObject: what is there is that of somebody else.
         :raises FinalFailure: it has never answered.
@@ -69,6 +71,10 @@ class CreationRecovery:
                 return None
             except ForeignObject as error:
                 return error
+            except CannotImport:
+                if made(attempt.claim.resource) is Made.NOTHING:
+                    return None
+                raise
             return None if found is None else checked(found, attempt.most_bytes)
 
         try:
