@@ -79,6 +79,7 @@ def operation(
             cfg.CONF.set_override('endpoint_type', credentials.interface, group='clients')
         lookups = RECENT.of(call.token, scope) if looks else Lookups(KEPT, scope)
         opened = CallSession(credentials.session(), call.token, call.cancelled, lookups)
+        call.on_cancel(opened.waiting.close)
         return opened, credentials.auth_url, credentials.region
 
     if not looks:

@@ -19,6 +19,7 @@ from typing_extensions import override
 from convergence.resources.contract import TransientFailure
 from convergence_heat.labels import LABEL, Collection, Place, collection_of, described, uuid_of
 from convergence_heat.lookups import Lookups
+from convergence_heat.waiting import Waiting, tell
 
 TIMEOUT_S = 60.0
 """How long a service may take to answer."""
@@ -60,6 +61,7 @@ class CallSession(Session):
     :param token: of the resource.
     :param cancelled: whether the call is no longer wanted; then nothing more is sent.
     :param lookups: answers to questions that others have asked.
+    :ivar waiting: for which answer it waits; whoever closes that in another thread lets the call end.
     """
 
     def __init__(self, opened: Session, token: str, cancelled: Callable[[], bool], lookups: Lookups) -> None:
@@ -74,6 +76,8 @@ class CallSession(Session):
         self._cancelled = cancelled
         self.lookups = lookups
         self.doings = Doings()
+        self.waiting = Waiting()
+        tell(self.session)
 
     @override
     def request(  # type: ignore[override]
@@ -116,7 +120,8 @@ class CallSession(Session):
         # Whoever called tries again, when he knows what that would mean; and does not wait in a thread until then.
         options['connect_retries'] = options['status_code_retries'] = 0
         try:
-            answer = super().request(url, method, json=json, **options)
+            with self.waiting.here():
+                answer = super().request(url, method, json=json, **options)
         except exceptions.HttpError as error:
             self._answered(error.http_status, getattr(error.response, 'headers', None) or {})
             raise

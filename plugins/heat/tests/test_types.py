@@ -59,7 +59,7 @@ FIXTURES = {
         },
     ),
     'volume': fixture('OS::Cinder::Volume', {'size': 1}, changed={'size': 1, 'name': 'v'}),
-    'key pair': fixture('OS::Nova::KeyPair', {'name': 'k', 'save_private_key': True}, replaced={'name': 'l'}),
+    'key pair': fixture('OS::Nova::KeyPair', {'name': 'k', 'save_private_key': True}, replaced={'name': 'k', 'public_key': 'a'}),
     'interface': fixture('OS::Neutron::RouterInterface', {'router': 'kept-routers', 'subnet': 'kept-subnets'}),
     'attachment': fixture(
         'OS::Cinder::VolumeAttachment', {'instance_uuid': 'kept-servers', 'volume_id': 'kept-volumes'}
