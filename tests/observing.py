@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from convergence.core.observation import LookSource, Observation
+from convergence.core.rows import Stack
 from convergence.credentials.model import Credentials
 from convergence.engine.sweeper.enrolment import Enrolment
 from convergence.observer.budget import CallBudget
@@ -41,12 +42,16 @@ class Observing:
         pacing = Pacing(every, batch=batch, threads=2, timeout_s=timeout_s)
         looking = Looking(harness.registry, access)
         self.observer = Observer(self.rows, looking, pacing, self.budget, harness.new_id, vary=lambda: 0.0)
-        self._enrolment = Enrolment(self.rows, dict.fromkeys(every, 0.0), 100)
+        self._enrolment = Enrolment(self.rows, harness.reader, dict.fromkeys(every, 0.0), 100)
         harness.roster.register('observer', 'observer', 'host', '1', 1e6)
 
     def _credentials(self, stack_id: str) -> Credentials:
         self.acts_for.append(stack_id)
         raise AssertionError('nobody needs any here')
+
+    def enrol_stack(self, stack: Stack) -> None:
+        """What engines do when somebody asks for a look."""
+        self._enrolment.of(stack)
 
     def enrol(self) -> int:
         """What engines do when a stack rests."""

@@ -53,7 +53,7 @@ _READ = {
 _WRITE = {
     'stacks': (
         'create update update_patch delete abandon export preview preview_update preview_update_patch preview_rollback '
-        'snapshot delete_snapshot restore_snapshot observe'
+        'snapshot delete_snapshot restore_snapshot observe drift_policy'
     ),
     'actions': 'action suspend resume check rollback cancel_update cancel_without_rollback',
     'resource': 'signal signal_url mark_unhealthy',

@@ -210,6 +210,10 @@ _STACKS = (
     _route(f'GET {STACK}/explain', traversals.explain, 'stack_explain', 'stacks:explain', query='nested_depth'),
     _route(f'GET {STACK}/drift', traversals.drift, 'stack_drift', 'stacks:drift', query='nested_depth with_healthy'),
     _route(f'POST {STACK}/drift', traversals.look, 'observe_stack', 'stacks:observe', 202, query='nested_depth'),
+    _with_body(
+        _route(f'PATCH {STACK}/drift', traversals.set_policy, 'set_drift_policy', 'stacks:drift_policy'),
+        schemas.DRIFT_POLICY,
+    ),
     _route(f'GET {STACK}/graph', traversals.graph, 'stack_graph', 'stacks:graph', query='format nested_depth'),
     _route(
         f'GET {STACK}/traversals', traversals.index, 'list_traversals', 'stacks:traversals', query='limit nested_depth'

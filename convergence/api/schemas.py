@@ -56,6 +56,7 @@ _STACK: dict[str, Schema] = {
         'maxItems': 0,
         'description': 'No topic is told of anything; give the stack a webhook instead (POST /webhooks).',
     },
+    'drift_policy': TEXT_OR_NULL,
     # Sent by some clients, and without meaning: the URL says which stack is meant.
     'stack_name': TEXT_OR_NULL,
 }
@@ -67,6 +68,7 @@ PATCH = body({**_STACK, 'clear_parameters': NAMES})
 ACTION = body(
     dict.fromkeys(('suspend', 'resume', 'check', 'rollback', 'cancel_update', 'cancel_without_rollback'), ANYTHING),
 )
+DRIFT_POLICY = body({'drift_policy': STRING}, ('drift_policy',), closed=True)
 SNAPSHOT = body({'name': TEXT_OR_NULL})
 UNHEALTHY = body({'mark_unhealthy': FLAG, 'resource_status_reason': TEXT_OR_NULL}, ('mark_unhealthy',), closed=True)
 SIGNAL: Schema = {'type': ['object', 'null']}

@@ -66,8 +66,9 @@ def options(body: SentBody, **more: Any) -> dict[str, Any] | None:
     for name in ('disable_rollback', 'converge'):
         if body.get(name) is not None:
             found[name] = flag(name, body[name])
-    if body.get('tags') is not None:
-        found['tags'] = body['tags']
+    for name in ('tags', 'drift_policy'):
+        if body.get(name) is not None:
+            found[name] = body[name]
     if body.get('clear_parameters'):
         found['clear_parameters'] = body['clear_parameters']
     found.update({name: value for name, value in more.items() if value is not None})

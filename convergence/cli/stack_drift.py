@@ -17,6 +17,7 @@ from convergence.documents import Document
 
 COLUMNS = ('path', 'resource_type', 'state', 'property', 'wanted', 'applied', 'live', 'since', 'looked_at', 'reason')
 ASK_EVERY_S = 0.5
+_DONE = {'ignore': 'ignored from now on', 'report': 'shown from now on', 'repair': 'put right from now on'}
 
 
 @click.command(epilog=EPILOG)
@@ -30,6 +31,12 @@ ASK_EVERY_S = 0.5
     metavar='SECONDS',
     help='Wait for --refresh so long at most, and end with 6 if that was not enough.',
 )
+@click.option(
+    '--set-policy',
+    'policy',
+    type=click.Choice(['ignore', 'report', 'repair']),
+    help='From now on do this when an object is found changed; repairs that were given up are tried again.',
+)
 @click.option('--all', 'everything', is_flag=True, help='Also list what is as it was made.')
 @NESTED_DEPTH
 @printing
@@ -40,6 +47,7 @@ def drift(
     name: str,
     refresh: bool,
     refresh_timeout: float,
+    policy: str | None,
     everything: bool,
     nested_depth: int | None,
 ) -> int:
@@ -48,6 +56,9 @@ def drift(
     Ends with 1 where something did. Observers look now and then; "since" is when one first saw it so.
     """
     stack = api.stack(name)
+    if policy is not None:
+        api.send('PATCH', stack.at('drift'), {'drift_policy': policy})
+        click.echo(f'What changes outside of stack {stack.name} is {_DONE[policy]}.', err=True)
     if refresh:
         _refresh(stack, nested_depth, refresh_timeout)
     found = dict(

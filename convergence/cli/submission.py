@@ -58,6 +58,11 @@ _OPTIONS = (
         help='How long the operation may take.',
     ),
     click.option(
+        '--drift-policy',
+        type=click.Choice(['ignore', 'report', 'repair']),
+        help='What is done when an object is found changed outside of the stack.',
+    ),
+    click.option(
         '--disable-rollback/--enable-rollback',
         default=None,
         help='What happens after a failure: leave things as they are, or go back.',
@@ -99,7 +104,7 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
         body['files'] = {**bundle.files, **bundle.environments}
         body['environment_files'] = list(bundle.environments)
     body['parameters'] = {**pairs('--parameter', given['parameters']), **_contents(given['parameter_files'])}
-    for name in ('tags', 'timeout_mins', 'disable_rollback'):
+    for name in ('tags', 'timeout_mins', 'disable_rollback', 'drift_policy'):
         if given.get(name) is not None:
             body[name] = given[name]
     if given.get('converge'):

@@ -32,6 +32,7 @@ from convergence.dispatch import Dispatcher
 from convergence.engine.nesting.operations import NestingLimits
 from convergence.engine.nesting.values import NestedReads
 from convergence.engine.operations.credentials import StackCredentials
+from convergence.engine.operations.drift_policies import DriftPolicyChanges
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.software import Software
@@ -48,6 +49,7 @@ from convergence.engine.reads.answers import (
 from convergence.engine.service import EngineService
 from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.engine.sweeper.presence import Presences
+from convergence.engine.sweeper.repairs import RepairOptions
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.heartbeat import Heartbeat, Presence
@@ -261,7 +263,7 @@ def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbe
         StackReads(reader, goals, parts.settings.engine.hidden_stack_tags, objects),
         ResourceReads(reader, goals, ports.software, objects),
         ExplainReads(reader, goals, objects),
-        DriftReads(reader, goals, objects, roster, observed_types(parts)),
+        DriftReads(reader, goals, objects, roster, engine.enrolment.of),
         HistoryReads(reader, goals),
         ProgressReads(Overview(parts.store), roster),
         InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds),
@@ -306,6 +308,7 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
         may_abandon=engine.enable_stack_abandon,
         nesting=NestingLimits(limits.max_nested_stack_depth, most),
         observed=observed,
+        repairs=RepairOptions(engine.repair_attempts, engine.repair_pause_s),
     )
 
 
@@ -348,6 +351,7 @@ class EngineProcess:
             engine.stacks,
             engine.rollbacks,
             engine.actions,
+            DriftPolicyChanges(engine.stacks, engine.traversals, ports.observations),
             engine.snapshots,
             engine.abandonment,
             engine.signals,

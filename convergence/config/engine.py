@@ -41,6 +41,20 @@ OPTIONS: list[cfg.Opt] = [
         help='Seconds after which an event of the stack tells how far an operation is, what it waits for and since '
         'when. The pauses grow: after ten of them each is a tenth of the time so far, so a day has some sixty.',
     ),
+    cfg.IntOpt(
+        'repair_attempts',
+        default=5,
+        min=1,
+        help='How often in a row an object that is found changed outside of its stack is put right, where that is the '
+        'policy of the stack, before it is given up: somebody else is changing it.',
+    ),
+    cfg.FloatOpt(
+        'repair_pause_s',
+        default=10.0,
+        min=0.0,
+        help='Seconds after the first repair of an object before the next one may begin; twice as many each time, up '
+        'to an hour.',
+    ),
     cfg.FloatOpt(
         'creation_settles_s',
         default=60.0,
@@ -95,6 +109,8 @@ class EngineSettings:
     lease_s: float = 30.0
     stall_after_s: float = 300.0
     progress_interval_s: float = 60.0
+    repair_attempts: int = 5
+    repair_pause_s: float = 10.0
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
     cancel_patience_s: float = 600.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from convergence.core.model import Action, Definition, Hook, Json, NodeStatus, Output, Status
+from convergence.core.model import Action, Definition, DriftPolicy, Hook, Json, NodeStatus, Output, Status
 from convergence.core.rows import Pending, Retry
 
 
@@ -36,6 +36,7 @@ class StackChange(TypedDict, total=False):
     resource_count: int
     type_rules: Mapping[str, bool] | None
     credentials_id: str | None
+    drift_policy: DriftPolicy
 
 
 class ResourceChange(TypedDict, total=False):

@@ -78,6 +78,8 @@ def conditions_of(row: Resource, observation: Observation | None) -> tuple[Condi
     if observation is None or observation.looked_at is None or observation.found is ObservedState.UNKNOWN:
         return own
     reason, traversal_id = observation.found.title(), row.traversal_id or ''
+    if observation.given_up and observation.found.is_drift:
+        reason = 'RepairGivenUp'
     drifted = Condition(
         ConditionType.DRIFTED, observation.found.is_drift, reason, observation.reason, observation.since, traversal_id
     )

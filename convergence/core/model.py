@@ -138,6 +138,19 @@ class RetryPolicy:
         )
 
 
+class DriftPolicy(StrEnum):
+    """What it leads to that an object is found otherwise than it was made.
+
+    * `IGNORE`: nothing; nobody looks.
+    * `REPORT`: it is shown.
+    * `REPAIR`: it is put right.
+    """
+
+    IGNORE = 'ignore'
+    REPORT = 'report'
+    REPAIR = 'repair'
+
+
 class Restriction(StrEnum):
     """What an update may not do to a resource."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from convergence.core.model import Action, Json, Status
+from convergence.core.model import Action, DriftPolicy, Json, Status
 from convergence.core.rows import Resource, Stack
 
+SETTLED = 3
+"""Looks in a row that find an object healthy, after which earlier repairs do not count any more."""
+LONGEST_REPAIR_PAUSE_S = 3600.0
 FIRST_SHARE = 8
 """Right after an object was found otherwise than before, the pause is the interval divided by this."""
 
@@ -75,6 +78,10 @@ class Observation:
     :param wanted_by: why.
     :param holder: who looks; None: nobody.
     :param leased_at: since when.
+    :param policy: what it leads to that the object is found otherwise than it was made; `IGNORE`: it is not observed.
+    :param repairs: how many repairs in a row were begun, since the object was last healthy for `SETTLED` looks.
+    :param repair_at: before that none is begun.
+    :param given_up: whether none is begun any more: the object keeps changing, or no repair can put it right.
     """
 
     resource_id: str
@@ -93,6 +100,10 @@ class Observation:
     wanted_by: LookSource | None = None
     holder: str | None = None
     leased_at: float | None = None
+    policy: DriftPolicy = DriftPolicy.REPORT
+    repairs: int = 0
+    repair_at: float | None = None
+    given_up: bool = False
 
     def says(self, sight: Comparison, fence: int) -> bool:
         """Whether a look at the row as it is now came to the same as the look before."""
@@ -196,3 +207,30 @@ def pause_s(interval_s: float, alike: int) -> float:
     :param alike: how many looks in a row have come to the same, this one included.
     """
     return interval_s * min(1.0, 2.0 ** min(alike, 16) / FIRST_SHARE)
+
+
+def repair_pause_s(first_s: float, repairs: int) -> float:
+    """Seconds from a repair until another one of the same object: twice as many each time.
+
+    :param first_s: after the first.
+    :param repairs: how many there were in a row, this one included.
+    """
+    return min(first_s * 2.0 ** min(max(repairs - 1, 0), 32), LONGEST_REPAIR_PAUSE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPolicies:
+    """What it leads to that objects of a stack are found otherwise than they were made. The most exact one holds.
+
+    :param of_stack: of the stack at the top of its tree.
+    :param of_types: by type.
+    :param of_resource: by name; None: nothing is said of it.
+    """
+
+    of_stack: DriftPolicy = DriftPolicy.REPORT
+    of_types: Mapping[str, DriftPolicy] = field(default_factory=dict)
+    of_resource: Callable[[str], DriftPolicy | None] = lambda name: None
+
+    def of(self, name: str, type_: str) -> DriftPolicy:
+        """That of one resource."""
+        return self.of_resource(name) or self.of_types.get(type_) or self.of_stack

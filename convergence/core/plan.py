@@ -79,7 +79,9 @@ class Request:
         the operation to its end.
     :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
     :param for_parent: see `Traversal.for_parent`.
-    :param observes: see `Traversal.observes`; then every node is visited.
+    :param observes: see `Traversal.observes`; then every node is visited, or those of `visits`.
+    :param visits: where an operation observes: names of the resources that are visited, and with them what reads them.
+        None: all.
     :param scaling: see `Traversal.scaling`.
     """
 
@@ -102,6 +104,7 @@ class Request:
     for_parent: bool = False
     observes: bool = False
     scaling: Scaling | None = None
+    visits: frozenset[str] | None = None
 
     @property
     def performs(self) -> bool:
@@ -292,23 +295,29 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
 
 
 def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Output]:
-    if planner.visit_unchanged or request.performs or request.observes:
+    if planner.visit_unchanged or request.performs or (request.observes and request.visits is None):
         return {}
-    return unchanged(request.goal, chosen, pauses=pauses_at_all(request.action))
+    pauses = pauses_at_all(request.action) and request.visits is None
+    return unchanged(request.goal, chosen, pauses=pauses, visits=request.visits or ())
 
 
-def unchanged(goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False) -> dict[str, Output]:
+def unchanged(
+    goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False, visits: Collection[str] = ()
+) -> dict[str, Output]:
     """The resources for which there is nothing to do, with their outputs.
 
     A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
     requires is unchanged, and it would be made from just what it was made from.
 
     :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
+    :param visits: names of those that are visited all the same.
     """
     finished: dict[str, Output] = {}
     for name in _requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
         if row is None or row.owner or row.status is not Status.COMPLETE or row.action in _NOT_UP:
+            continue
+        if name in visits:
             continue
         if pauses and Hook.PRE_UPDATE in definition.hooks:
             continue

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from convergence.core.model import (
     Action,
     Definition,
+    DriftPolicy,
     Hook,
     Json,
     NodeStatus,
@@ -69,6 +70,8 @@ class Stack:
     :param type_rules: what the policy said of resource types to whoever gave it its goal; see
         `convergence.engine.operations.permits`. What is nested in it may hold no more.
     :param credentials_id: with which it acts for its user; None: with those of the stack that it is nested in, if any.
+    :param drift_policy: what it leads to that objects are found otherwise than they were made, where the environment
+        does not say it. Of a nested stack that of the one at the top holds.
     """
 
     id: str
@@ -96,6 +99,7 @@ class Stack:
     type_rules: Mapping[str, bool] | None = None
     credentials_id: str | None = None
     previous_good_template_id: str | None = None
+    drift_policy: DriftPolicy = DriftPolicy.REPORT
 
     @property
     def tree_id(self) -> str:

@@ -11,14 +11,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from convergence.core.model import DISPATCH_WINDOW, Json
-from convergence.core.observation import DriftSummary, KnownObject, Leased, LookOutcome, LookSource, Observation
+from convergence.core.observation import (
+    DriftPolicies,
+    DriftSummary,
+    KnownObject,
+    Leased,
+    LookOutcome,
+    LookSource,
+    Observation,
+)
 from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
 from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.nested import NestingRow, UnwantedNested
-from convergence.db.queries.observations import Observations, Unenrolled
+from convergence.db.queries.observations import Drifted, Observations, Unenrolled
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
@@ -200,8 +208,20 @@ class ObservationsPort(Protocol):
     def unenrolled(self, limit: int) -> list[Unenrolled]:
         """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], limit: int) -> int:
-        """Have the objects of a stack observed that are not yet, and those no more that are gone; how many."""
+    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
+
+    def enrol_again(self, root_id: str) -> None:
+        """The policies of a stack, and of those nested in it, are others: what was given up is tried again."""
+
+    def to_repair(self, limit: int) -> list[Drifted]:
+        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
+
+    def repair_begun(self, pauses: Mapping[str, float]) -> None:
+        """A repair of some objects was begun; for each the seconds until another one may begin."""
+
+    def give_up(self, resource_ids: Sequence[str]) -> None:
+        """No repair of some objects is begun any more."""
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds."""

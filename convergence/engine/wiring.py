@@ -23,6 +23,7 @@ from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.enrolment import Enrolment
+from convergence.engine.sweeper.repairs import DriftRepairs, RepairOptions
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.resources.registry import Registry
@@ -50,6 +51,7 @@ class EngineOptions:
     may_abandon: bool = False
     nesting: NestingLimits = field(default_factory=NestingLimits)
     observed: Mapping[str, float] = field(default_factory=dict)
+    repairs: RepairOptions = field(default_factory=RepairOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class EngineParts:
     """What carries an engine's operations out, and its sweeper."""
 
     dispatcher: Dispatcher
+    enrolment: Enrolment
     goals: Goals
     traversals: Traversals
     stacks: Stacks
@@ -91,12 +94,14 @@ def wire_engine(
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
     scaling = GroupScaling(store, reader, nesting, types, new_id)
-    enrolment = Enrolment(ports.observations, options.observed, options.sweep.limit)
+    enrolment = Enrolment(ports.observations, reader, options.observed, options.sweep.limit)
+    repairs = DriftRepairs(ports.observations, reader, goals, traversals, types, new_id, options.repairs)
     tasks = tasks_of(
-        store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting, enrolment
+        store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs
     )
     return EngineParts(
         dispatcher,
+        enrolment,
         goals,
         traversals,
         stacks,

@@ -283,6 +283,10 @@ class EngineApi:
         """Have the objects of a stack looked at as soon as possible."""
 
     @operation
+    def set_drift_policy(self, context: RequestContext, stack_identity: Identity, policy: str) -> Document:
+        """Change what it leads to that objects of a stack are found otherwise than they were made."""
+
+    @operation
     def stack_graph(
         self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
     ) -> Document:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from convergence.core.model import Json
+from convergence.core.model import DriftPolicy, Json
 from convergence.errors import InvalidTemplateSection
 from convergence.template.document import ParsedDocument
 from convergence.template.limits import Limits
@@ -19,7 +19,8 @@ from convergence.template.sources import read
 NAME = 'environment'
 STRATEGIES = 'parameter_merge_strategies'
 VALUES = ('parameters', 'parameter_defaults')
-_MAPS = (*VALUES, MAPPINGS, STRATEGIES)
+DRIFT_POLICIES = 'drift_policies'
+_MAPS = (*VALUES, MAPPINGS, STRATEGIES, DRIFT_POLICIES)
 ENCRYPTED = 'encrypted_param_names'
 SECTIONS = (*_MAPS, ENCRYPTED, 'event_sinks')
 
@@ -39,6 +40,7 @@ class Environment:
     :param parameters: values, by name; each name must be declared.
     :param defaults: values for those that the template happens to declare.
     :param mappings: which type stands for which.
+    :param drift_policies: by type; what it leads to that objects are found otherwise than they were made.
     :param encrypted: names of parameters that are hidden, whatever the template says.
     :param strategies: how the parameters are merged with those of files before, by name; ``default`` is for the others.
     """
@@ -49,6 +51,7 @@ class Environment:
     mappings: Mappings = field(default_factory=Mappings)
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     encrypted: frozenset[str] = frozenset()
+    drift_policies: Mapping[str, DriftPolicy] = field(default_factory=dict)
 
 
 def read_environment(
@@ -73,7 +76,8 @@ def read_environment(
     mappings = read_mappings(document, root.get(MAPPINGS))
     names = root.get(ENCRYPTED)
     encrypted = frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
-    return Environment(document, parameters, defaults, mappings, _strategies(document, root.get(STRATEGIES)), encrypted)
+    strategies, policies = _strategies(document, root.get(STRATEGIES)), _policies(document, root.get(DRIFT_POLICIES))
+    return Environment(document, parameters, defaults, mappings, strategies, encrypted, policies)
 
 
 def _check_section(document: ParsedDocument, section: str, content: Json) -> None:
@@ -107,6 +111,18 @@ def _refuse_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
                 'a stack: convergence webhook create URL --stack STACK.'
             )
             document.problem(message, ('event_sinks', index))
+
+
+def _policies(document: ParsedDocument, section: Json) -> dict[str, DriftPolicy]:
+    policies: dict[str, DriftPolicy] = {}
+    for name, word in section.items() if isinstance(section, dict) else ():
+        if isinstance(word, str) and word in tuple(DriftPolicy):
+            policies[name] = DriftPolicy(word)
+            continue
+        hint = document.problems.suggestion(word, DriftPolicy) if isinstance(word, str) else ''
+        message = f'The drift policy of the type {name} must be one of {", ".join(DriftPolicy)}.{hint}'
+        document.problem(message, (DRIFT_POLICIES, name))
+    return policies
 
 
 def _strategies(document: ParsedDocument, section: Json) -> dict[str, Strategy]:

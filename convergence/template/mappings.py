@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from convergence.core.model import Hook, Json, Path, Restriction
+from convergence.core.model import DriftPolicy, Hook, Json, Path, Restriction
 from convergence.errors import InvalidBreakPointHook
 from convergence.template.document import ParsedDocument
 
@@ -24,7 +24,7 @@ _DEAR = re.compile(r'[?[]')
 _PATTERN_STEPS = 200
 """What it costs at most to prepare a pattern that has more than ``*``, beside its length."""
 
-_SINGLE = ('hooks', 'restricted_actions', 'base_url')
+_SINGLE = ('hooks', 'restricted_actions', 'base_url', 'drift_policy')
 """Keys of one resource that are no types."""
 
 
@@ -41,6 +41,7 @@ class Override:
     restrictions: tuple[Restriction, ...] = ()
     base_url: str = ''
     within: Mapping[str, Override] = field(default_factory=dict)
+    drift_policy: DriftPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,10 @@ class Mappings:
     def hooks(self, name: str) -> tuple[Hook, ...]:
         """Where work on a resource is to pause, sorted."""
         return tuple(sorted({hook for override in self.of(name) for hook in override.hooks}))
+
+    def drift_policy(self, name: str) -> DriftPolicy | None:
+        """What it leads to that the object of a resource is found otherwise than it was made; None: nothing is said."""
+        return next((override.drift_policy for override in self.of(name) if override.drift_policy is not None), None)
 
     def restrictions(self, name: str) -> tuple[Restriction, ...]:
         """What may not be done to a resource, sorted."""
@@ -207,7 +212,16 @@ class _Reader:
             restrictions=self._restrictions(name, body.get('restricted_actions'), (*path, 'restricted_actions')),
             base_url=self.base_url(body, path),
             within=within,
+            drift_policy=self._drift_policy(name, body.get('drift_policy'), (*path, 'drift_policy')),
         )
+
+    def _drift_policy(self, name: str, found: Json, path: Path) -> DriftPolicy | None:
+        if found is None or found in tuple(DriftPolicy):
+            return None if found is None else DriftPolicy(str(found))
+        hint = self._document.problems.suggestion(str(found), DriftPolicy)
+        message = f'The drift_policy of the resource "{name}" must be one of {", ".join(DriftPolicy)}.{hint}'
+        self._document.problem(message, path)
+        return None
 
     def base_url(self, section: Mapping[str, Json], path: Path) -> str:
         """Where the paths of a section begin."""

@@ -38,4 +38,10 @@ def test_a_script_learns_whether_a_stack_drifted_and_people_what(command_line, o
     assert 'GONE' in out and 'kept' in out and 'other' not in out
     assert 'Changed outside of the stack since' in command_line('stack', 'explain', 'drifting')[1]
     assert 'changed outside: ' in command_line('stack', 'update', 'drifting', '-t', 'configs.yaml', '--dry-run')[1]
+    code, _, err = command_line('stack', 'drift', 'drifting', '--set-policy', 'repair')
+    assert (code, err.splitlines()[0]) == (1, 'What changes outside of stack drifting is put right from now on.')
+    shown = json.loads(command_line('stack', 'show', 'drifting', '-f', 'json')[1])
+    assert shown['drift_policy'] == 'repair'
+    assert command_line('stack', 'update', 'drifting', '--drift-policy', 'report', '--wait')[0] == 0
+    assert json.loads(command_line('stack', 'show', 'drifting', '-f', 'json')[1])['drift_policy'] == 'report'
     assert command_line('stack', 'drift', 'nowhere')[0] == 3

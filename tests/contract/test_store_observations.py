@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.effects import DeleteResource, UpdateResource, UpdateStack
-from convergence.core.model import Action, Status, TraversalStatus
-from convergence.core.observation import Comparison, DriftSummary, LookOutcome, LookSource, ObservedState
+from convergence.core.effects import DeleteResource, InsertResources, UpdateResource, UpdateStack
+from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
+from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.db.queries.observations import Unenrolled
 from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, at_once
 
 REST = replace(STACK, status=Status.COMPLETE)
 OVER = replace(TRAVERSAL, status=TraversalStatus.COMPLETE)
 SOON = {'Type': 0.0}
+NOTHING_SAID = DriftPolicies()
+REPAIR = DriftPolicies(DriftPolicy.REPAIR)
 SECOND = replace(FREE, id='R2', name='r2')
 DIFFERS = Comparison(ObservedState.DIFFERS, ('p',), {'p': 2}, 'p changed')
 
@@ -25,9 +27,10 @@ def rows(backend):
     return backend
 
 
-def enrol(backend, intervals=SOON, limit=10):
+def enrol(backend, intervals=SOON, limit=10, policies=NOTHING_SAID):
     """Enrol what is to be; how many objects."""
-    return sum(backend.observations.enrol(each, intervals, limit) for each in backend.observations.unenrolled(10))
+    rows = backend.observations
+    return sum(rows.enrol(each, intervals, policies, limit) for each in rows.unenrolled(10))
 
 
 def look(leased, sight=DIFFERS, pause_s=1000.0, **changes):
@@ -151,7 +154,7 @@ def test_an_observation_goes_with_its_row(rows):
     assert set(known(rows)) == {'R2'}
     assert [each.row.id for each in rows.observations.lease('A', 10, 0.0)] == ['R2']
     rows.write(DeleteResource('R2', None, FREE.fence))
-    rows.observations.enrol(Unenrolled('S', 'V'), SOON, 10)
+    rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10)
     assert rows.observations.lease('A', 10, 0.0) == []
 
 
@@ -224,3 +227,72 @@ def test_who_waits_for_looks_knows_how_many_are_left(rows):
     assert rows.observations.waiting(['S']) == 1
     rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
     assert rows.observations.waiting(['S']) == 0, 'nobody can look now'
+
+
+def see(rows, sight=DIFFERS):
+    """Somebody looks at everything that is due, and is to look again at once."""
+    leased = rows.observations.lease('A', 10, 1000.0)
+    rows.observations.write('A', [look(each, sight, pause_s=0.0) for each in leased])
+
+
+def to_repair(rows):
+    return [(each.root_id, each.known.row.name) for each in rows.observations.to_repair(10)]
+
+
+def test_what_is_ignored_is_not_observed_and_policies_can_change(rows):
+    ignored = DriftPolicies(of_resource=lambda name: DriftPolicy.IGNORE if name == 'r' else None)
+    assert enrol(rows, policies=ignored) == 1
+    assert set(known(rows)) == {'R2'}
+    rows.observations.enrol_again('S')
+    assert enrol(rows, policies=DriftPolicies(of_types={'Type': DriftPolicy.REPAIR})) == 1
+    assert {key: each.policy for key, each in known(rows).items()} == dict.fromkeys(('R', 'R2'), DriftPolicy.REPAIR)
+    rows.observations.enrol_again('S')
+    assert enrol(rows, policies=DriftPolicies(DriftPolicy.IGNORE)) == 0
+    assert known(rows) == {}
+
+
+def test_only_what_drifted_is_repaired_and_only_where_that_is_the_policy(rows):
+    enrol(rows)
+    see(rows)
+    assert to_repair(rows) == []
+    rows.observations.enrol_again('S')
+    enrol(rows, policies=REPAIR)
+    assert to_repair(rows) == [('S', 'r'), ('S', 'r2')]
+    rows.write(UpdateResource('R', None, FREE.fence, {'fence': 9}))
+    assert to_repair(rows) == [('S', 'r2')], 'R was claimed since'
+    rows.write(UpdateStack('S', 'V', {'status': Status.FAILED}))
+    assert to_repair(rows) == []
+    rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE, 'action': Action.SUSPEND}))
+    assert to_repair(rows) == []
+
+
+def test_after_a_repair_the_next_waits_until_it_is_given_up_or_tried_again(rows):
+    enrol(rows, policies=REPAIR)
+    see(rows)
+    rows.observations.repair_begun({'R': 1000.0, 'R2': 0.0})
+    assert to_repair(rows) == [('S', 'r2')]
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R': 1, 'R2': 1}
+    rows.observations.give_up(['R2'])
+    assert to_repair(rows) == []
+    assert known(rows)['R2'].given_up
+    rows.observations.enrol_again('S')
+    assert to_repair(rows) == [('S', 'r'), ('S', 'r2')]
+
+
+def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
+    enrol(rows, policies=REPAIR)
+    rows.observations.repair_begun({'R': 0.0})
+    rows.observations.give_up(['R'])
+    told = []
+    for _ in range(4):
+        see(rows, Comparison(ObservedState.HEALTHY))
+        told.append((known(rows)['R'].repairs, known(rows)['R'].given_up))
+    assert told == [(1, True), (1, True), (0, False), (0, False)]
+
+
+def test_an_object_that_is_made_again_keeps_the_count_of_repairs(rows):
+    enrol(rows, policies=REPAIR)
+    rows.observations.repair_begun({'R': 0.0})
+    rows.write(DeleteResource('R', None, FREE.fence), InsertResources((replace(FREE, id='R3', replaces='R'),)))
+    rows.observations.enrol(Unenrolled('S', 'V'), SOON, REPAIR, 10)
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 1}

@@ -5,15 +5,18 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.conditions import conditions, conditions_of
-from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import (
+    LONGEST_REPAIR_PAUSE_S,
     Comparison,
+    DriftPolicies,
     DriftSummary,
     LookSource,
     Observation,
     ObservedState,
     is_observable,
     pause_s,
+    repair_pause_s,
 )
 from convergence.core.rows import Resource, Stack, Traversal
 
@@ -126,3 +129,29 @@ def test_a_stack_has_drifted_when_one_object_has():
     drifted = told(DriftSummary(3, 2, 1, 5.0, 9.0))
     assert (drifted.holds, drifted.since, drifted.traversal_id) == (True, 5.0, 'V')
     assert drifted.message == '1 of 3 observed objects changed outside of the stack.'
+
+
+def test_pauses_between_repairs_grow_to_an_hour():
+    assert [repair_pause_s(10.0, repairs) for repairs in (0, 1, 2, 3, 99)] == [
+        10.0,
+        10.0,
+        20.0,
+        40.0,
+        LONGEST_REPAIR_PAUSE_S,
+    ]
+
+
+def test_of_several_policies_the_most_exact_holds():
+    said = {'r': DriftPolicy.REPAIR}
+    policies = DriftPolicies(DriftPolicy.REPORT, {'T': DriftPolicy.IGNORE}, said.get)
+    assert [policies.of(*one) for one in (('r', 'T'), ('s', 'T'), ('s', 'U'))] == [
+        DriftPolicy.REPAIR,
+        DriftPolicy.IGNORE,
+        DriftPolicy.REPORT,
+    ]
+    assert DriftPolicies().of('r', 'T') is DriftPolicy.REPORT
+
+
+def test_a_resource_whose_repair_was_given_up_says_so():
+    assert drifted_of(replace(SEEN, given_up=True)).reason == 'RepairGivenUp'
+    assert drifted_of(replace(SEEN, given_up=True, found=ObservedState.HEALTHY)).reason == 'Healthy'

@@ -136,6 +136,21 @@ def test_what_was_made_from_the_same_is_unchanged():
     assert still_the_same(wanted, rows) == ['a', 'b', 'c']
 
 
+def test_what_is_to_be_visited_is_visited_with_what_reads_it_and_nothing_else():
+    wanted, rows = chain('a', 'b', 'c')
+    goal, chosen = Goal(wanted), {row.name: row for row in rows}
+    assert sorted(unchanged(goal, chosen, visits={'b'})) == ['a']
+    assert sorted(unchanged(goal, chosen, visits={'c'})) == ['a', 'b']
+
+    def visited(**changes):
+        decision = planned(wanted, *rows, observes=True, **changes)
+        updates = [node for node in only(decision, InsertTraversal).nodes if node.phase is Phase.UPDATE]
+        return [node.name for node in updates if node.status is not NodeStatus.DONE]
+
+    assert visited() == ['a', 'b', 'c']
+    assert visited(visits=frozenset({'b'})) == ['b', 'c']
+
+
 @pytest.mark.parametrize(
     'difference',
     [

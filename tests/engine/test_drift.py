@@ -9,7 +9,7 @@ from convergence.engine.reads.explain import ExplainReads
 from convergence.engine.reads.resources import ResourceReads
 from convergence.engine.reads.stacks import StackReads
 from tests.harness import Context, hot
-from tests.observing import EVERY_S, Observing
+from tests.observing import Observing
 
 HIDDEN = {'parameters': {'word': {'type': 'string', 'hidden': True, 'default': 'canary-1'}}}
 
@@ -24,8 +24,7 @@ class Shown:
         harness.run()
         self.identity = {'stack_id': self.stack_id}
         parts, objects = (harness.reader, harness.goals), harness.ports.observations
-        every = harness.registry.observed_every_s(EVERY_S, {})
-        self.reads = DriftReads(*parts, objects, harness.roster, every)
+        self.reads = DriftReads(*parts, objects, harness.roster, self.observing.enrol_stack)
         self.stacks, self.explains = StackReads(*parts, objects=objects), ExplainReads(*parts, objects)
         self.resources = ResourceReads(*parts, objects=objects)
         self.previews = Previews(harness.reader, harness.registry, harness.stacks, objects)

@@ -46,6 +46,11 @@ def look(call: ApiCall) -> ApiAnswer:
     )
 
 
+def set_policy(call: ApiCall) -> ApiAnswer:
+    """Change what it leads to that objects of a stack are found otherwise than they were made."""
+    return ApiAnswer({'drift': call.about_stack(EngineApi.set_drift_policy, policy=call.body['drift_policy'])})
+
+
 def graph(call: ApiCall) -> ApiAnswer:
     """The resources of a stack with their states, and what needs what: as JSON, or drawn."""
     form = call.query.text('format') or 'json'

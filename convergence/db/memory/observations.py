@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from convergence.core.model import UNDER_WAY, Action, Status
+from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
 from convergence.core.observation import (
+    SETTLED,
+    DriftPolicies,
     DriftSummary,
     KnownObject,
     Leased,
@@ -19,8 +22,9 @@ from convergence.core.observation import (
 from convergence.core.rows import Resource
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.observations import Unenrolled
+from convergence.db.queries.observations import Drifted, Unenrolled
 
+FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
 _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 
 
@@ -49,39 +53,79 @@ class MemoryObservations:
                 found += [Unenrolled(stack.id, traversal.id)] if traversal.id not in self._enrolled else []
         return found[:limit]
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], limit: int) -> int:
-        """Have the objects of a stack observed that are not yet, and those no more of which no row is left."""
+    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
         tables, now = self._memory.seen(), self._memory.clock()
-        for key in [each.resource_id for each in self._rows.values() if each.stack_id == stack.stack_id]:
-            if key not in tables.resource:
-                del self._rows[key]
-        new = [
-            row
+        wanted = {
+            row.id: row
             for row in tables.resources_of(stack.stack_id)
             if row.type in intervals
-            and row.action not in _NEVER_UP
+            and row.action not in (Action.INIT, Action.DELETE)
             and row.physical_id is not None
             and row.replaced_by is None
-            and row.id not in self._rows
-        ][:limit]
-        for row in new:
-            self._rows[row.id] = Observation(
-                row.id,
-                stack.stack_id,
-                row.fence,
-                ObservedState.UNKNOWN,
-                (),
-                {},
-                '',
-                now,
-                0,
-                None,
-                LookSource.POLL,
-                due_at=now,
+            and policies.of(row.name, row.type) is not DriftPolicy.IGNORE
+        }
+        mine = {key: each for key, each in self._rows.items() if each.stack_id == stack.stack_id}
+        for key in mine.keys() - wanted.keys():
+            del self._rows[key]
+        missing = [row for row in wanted.values() if row.id not in mine]
+        for key, row in wanted.items():
+            policy = policies.of(row.name, row.type)
+            if key in mine and mine[key].policy is not policy:
+                self._rows[key] = replace(mine[key], policy=policy, **FRESH)
+        for row in missing[:limit]:
+            before = mine.get(row.replaces or '')
+            seen = Observation(
+                row.id, stack.stack_id, row.fence, ObservedState.UNKNOWN, (), {}, '', now, 0, None, LookSource.POLL, now
             )
-        if len(new) < limit:
+            past = {name: getattr(before, name) for name in FRESH} if before is not None else FRESH
+            self._rows[row.id] = replace(seen, policy=policies.of(row.name, row.type), **past)
+        if len(missing) <= limit:
             self._enrolled.add(stack.traversal_id)
-        return len(new)
+        return len(missing[:limit])
+
+    def enrol_again(self, root_id: str) -> None:
+        """The policies of a stack, and of those nested in it, are others: what was given up is tried again."""
+        for stack in self._memory.seen().stack.values():
+            if stack.tree_id == root_id:
+                self._enrolled.discard(stack.traversal_id or '')
+                for key, known in self._rows.items():
+                    if known.stack_id == stack.id:
+                        self._rows[key] = replace(known, **FRESH)
+
+    def to_repair(self, limit: int) -> list[Drifted]:
+        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
+        tables, now = self._memory.seen(), self._memory.clock()
+        found: list[Drifted] = []
+        for known in self.known(list(tables.stack), drifted=True):
+            seen, row = known.observation, known.row
+            stack = tables.stack[row.stack_id]
+            root = tables.stack.get(stack.tree_id)
+            may = seen.policy is DriftPolicy.REPAIR and not seen.given_up and (seen.repair_at or 0.0) <= now
+            rests = root is not None and root.status is Status.COMPLETE and root.action not in _NEVER_UP
+            if (
+                may
+                and rests
+                and stack.status is Status.COMPLETE
+                and row.status is Status.COMPLETE
+                and row.owner is None
+            ):
+                found.append(Drifted(stack.tree_id, known))
+        return sorted(found, key=lambda each: (each.root_id, each.known.row.name))[:limit]
+
+    def repair_begun(self, pauses: Mapping[str, float]) -> None:
+        """A repair of some objects was begun."""
+        for key, pause_s in pauses.items():
+            known = self._rows.get(key)
+            if known is not None:
+                later = self._memory.clock() + pause_s
+                self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
+
+    def give_up(self, resource_ids: Sequence[str]) -> None:
+        """No repair of some objects is begun any more."""
+        for key in resource_ids:
+            if key in self._rows:
+                self._rows[key] = replace(self._rows[key], given_up=True)
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again."""
@@ -90,8 +134,10 @@ class MemoryObservations:
         leased: list[Leased] = []
         for each in due:
             row, stack = tables.resource.get(each.resource_id), tables.stack.get(each.stack_id)
-            if row is None or stack is None:
+            if stack is None or stack.deleted_at is not None:
                 del self._rows[each.resource_id]
+                continue
+            if row is None:
                 continue
             held = replace(each, holder=holder, leased_at=now, due_at=now + for_s)
             self._rows[each.resource_id] = held
@@ -109,6 +155,8 @@ class MemoryObservations:
             taken += 1
             looked_at = known.leased_at or 0.0
             is_wanted = known.wanted_at is not None and known.wanted_at >= looked_at
+            if look.same and known.found is ObservedState.HEALTHY and known.alike >= SETTLED - 1:
+                known = replace(known, repairs=0, given_up=False)
             known = replace(
                 known,
                 looked_at=looked_at,

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import and_, case, delete, func, insert, null, or_, select, update
+from sqlalchemy import and_, case, delete, false, func, insert, null, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import UNDER_WAY, Action, Status
+from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
 from convergence.core.observation import (
+    SETTLED,
+    DriftPolicies,
     DriftSummary,
     KnownObject,
     Leased,
@@ -38,6 +40,8 @@ _NEEDED = (
     *('data', 'requires', 'replaced_by', 'owner', 'fence', 'token', 'revocation', 'template_id'),
 )
 _ROW_COLUMNS = [RESOURCE.c[name] for name in _NEEDED]
+_FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
+_PAST = select(OBSERVATION.c.resource_id, *(OBSERVATION.c[name] for name in _FRESH))
 _WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
 _IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.looked_at.is_not(None))
 _DRIFT = tuple(each for each in ObservedState if each.is_drift)
@@ -55,6 +59,17 @@ class Unenrolled:
 
     stack_id: str
     traversal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """An object that is to be put right.
+
+    :param root_id: the stack at the top of the tree that it belongs to.
+    """
+
+    root_id: str
+    known: KnownObject
 
 
 class Observations:
@@ -86,51 +101,111 @@ class Observations:
         with self._store.reading() as connection:
             return [Unenrolled(*row) for row in connection.execute(statement)]
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], limit: int) -> int:
-        """Have the objects of a stack observed that are not yet, and those no more of which no row is left; how many.
+    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
         :param intervals: longest pause in seconds between two looks, by type; others are not observed.
-        :param limit: most rows at a time; where there are more, the stack is found again.
+        :param policies: what is ignored is not observed.
+        :param limit: most new ones at a time; where there are more, the stack is found again.
         """
         mine = OBSERVATION.c.stack_id == stack.stack_id
-        there = select(RESOURCE.c.id).where(RESOURCE.c.stack_id == stack.stack_id)
-        new = (
-            select(RESOURCE.c.id, RESOURCE.c.type, RESOURCE.c.fence)
+        there = (
+            select(*(RESOURCE.c[name] for name in ('id', 'name', 'type', 'fence', 'replaces')), OBSERVATION.c.policy)
+            .join(OBSERVATION, OBSERVATION.c.resource_id == RESOURCE.c.id, isouter=True)
             .where(
                 RESOURCE.c.stack_id == stack.stack_id,
                 RESOURCE.c.type.in_(sorted(intervals)),
-                RESOURCE.c.action.not_in(_NEVER_UP),
+                RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
                 RESOURCE.c.physical_id.is_not(None),
                 RESOURCE.c.replaced_by.is_(None),
-                ~select(OBSERVATION.c.resource_id).where(OBSERVATION.c.resource_id == RESOURCE.c.id).exists(),
             )
-            .limit(limit)
         )
-        current = select(STACK.c.traversal_id).where(STACK.c.id == stack.stack_id).scalar_subquery()
+        present = select(STACK.c.traversal_id).where(STACK.c.id == stack.stack_id).scalar_subquery()
         seen_to = and_(
             TRAVERSAL.c.stack_id == stack.stack_id,
             TRAVERSAL.c.enrolled.is_(False),
-            or_(TRAVERSAL.c.id == stack.traversal_id, TRAVERSAL.c.id != current),
+            or_(TRAVERSAL.c.id == stack.traversal_id, TRAVERSAL.c.id != present),
         )
 
         def write(connection: Connection) -> int:
-            connection.execute(delete(OBSERVATION).where(mine, OBSERVATION.c.resource_id.not_in(there)))
-            found = connection.execute(new).all()
-            if found:
-                now = connection.execute(select(database_now())).scalar_one()
-                rows = [
-                    _unseen(row.id, stack.stack_id, row.fence, now, now + random.random() * intervals[row.type])
-                    for row in found
-                ]
-                try:
-                    connection.execute(insert(OBSERVATION), rows)
-                except DBDuplicateEntry as error:
-                    raise Conflict(f'stack {stack.stack_id} is being enrolled by another transaction') from error
-            if len(found) < limit:
+            wanted = {row: policies.of(row.name, row.type) for row in connection.execute(there)}
+            wanted = {row: policy for row, policy in wanted.items() if policy is not DriftPolicy.IGNORE}
+            past = {row.resource_id: row for row in connection.execute(_PAST.where(mine))}
+            for some in chunks(sorted(past.keys() - {row.id for row in wanted})):
+                connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(some)))
+            _set_policies(connection, wanted)
+            missing = {row: policy for row, policy in wanted.items() if row.policy is None}
+            new = dict(list(missing.items())[:limit])
+            _insert(connection, stack.stack_id, new, intervals, past)
+            if len(missing) <= limit:
                 connection.execute(update(TRAVERSAL).where(seen_to).values(enrolled=True))
-            return len(found)
+            return len(new)
 
         return self._store.write(write, self.enrol)
+
+    def enrol_again(self, root_id: str) -> None:
+        """The policies of a stack, and of those nested in it, are others: what was given up is tried again."""
+        tree = or_(STACK.c.id == root_id, STACK.c.root_id == root_id)
+
+        def write(connection: Connection) -> None:
+            found = connection.execute(select(STACK.c.id, STACK.c.traversal_id).where(tree)).all()
+            for some in chunks(found):
+                current = TRAVERSAL.c.id.in_([row.traversal_id for row in some])
+                connection.execute(update(TRAVERSAL).where(current).values(enrolled=False))
+                mine = OBSERVATION.c.stack_id.in_([row.id for row in some])
+                connection.execute(update(OBSERVATION).where(mine).values(**_FRESH))
+
+        self._store.write(write, self.enrol_again)
+
+    # --- for repairs ------------------------------------------------------------------------------------------
+
+    def to_repair(self, limit: int) -> list[Drifted]:
+        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
+        root = STACK.alias('root')
+        statement = (
+            select(*_COLUMNS, *_ROW_COLUMNS, root.c.id)
+            .select_from(
+                _WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id).join(
+                    root, root.c.id == func.coalesce(STACK.c.root_id, STACK.c.id)
+                )
+            )
+            .where(
+                OBSERVATION.c.policy == DriftPolicy.REPAIR,
+                OBSERVATION.c.given_up.is_(False),
+                OBSERVATION.c.found.in_(_DRIFT),
+                _IS_SEEN,
+                or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at <= database_now()),
+                RESOURCE.c.status == Status.COMPLETE,
+                RESOURCE.c.owner.is_(None),
+                root.c.status == Status.COMPLETE,
+                root.c.action.not_in(_NEVER_UP),
+                STACK.c.status == Status.COMPLETE,
+            )
+            .order_by(root.c.id, RESOURCE.c.name)
+            .limit(limit)
+        )
+        with self._store.reading() as connection:
+            return [Drifted(row[-1], _known(row[:-1])) for row in connection.execute(statement)]
+
+    def repair_begun(self, pauses: Mapping[str, float]) -> None:
+        """A repair of some objects was begun.
+
+        :param pauses: seconds until another one of the same object may begin, by the keys of the rows.
+        """
+
+        def write(connection: Connection) -> None:
+            for pause_s in sorted(set(pauses.values())):
+                mine = OBSERVATION.c.resource_id.in_([key for key, each in pauses.items() if each == pause_s])
+                values = {'repairs': OBSERVATION.c.repairs + 1, 'repair_at': database_now() + pause_s}
+                connection.execute(update(OBSERVATION).where(mine).values(**values))
+
+        self._store.write(write, self.repair_begun)
+
+    def give_up(self, resource_ids: Sequence[str]) -> None:
+        """No repair of some objects is begun any more."""
+        mine = OBSERVATION.c.resource_id.in_(resource_ids)
+        ended = update(OBSERVATION).where(mine).values(given_up=True)
+        self._store.write(lambda connection: connection.execute(ended).rowcount, self.give_up)
 
     # --- for observers ----------------------------------------------------------------------------------------
 
@@ -165,10 +240,11 @@ class Observations:
                 .join(STACK, STACK.c.id == OBSERVATION.c.stack_id, isouter=True)
                 .where(these)
             ).all()
-            gone = [row[0] for row in found if row[len(_COLUMNS)] is None or row[-len(STACK_COLUMNS)] is None]
+            at_row, at_stack = len(_COLUMNS), len(_COLUMNS) + len(_NEEDED)
+            gone = [row[0] for row in found if row[at_stack] is None or row.deleted_at is not None]
             if gone:
                 connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(gone)))
-            return [_leased(row) for row in found if row[0] not in gone]
+            return [_leased(row) for row in found if row[0] not in gone and row[at_row] is not None]
 
         leased = self._store.write(take, self.lease)
         return [each for each in leased if is_observable(each.stack, each.row)]
@@ -290,7 +366,45 @@ class Observations:
         return waiting
 
 
-def _unseen(resource_id: str, stack_id: str, fence: int, now: float, due_at: float) -> dict[str, Any]:
+def _set_policies(connection: Connection, wanted: Mapping[Any, DriftPolicy]) -> None:
+    """Give what is observed already the policies that hold now: with another one everything begins anew."""
+    for policy in set(wanted.values()):
+        others = [row.id for row, each in wanted.items() if each is policy and row.policy not in (None, policy)]
+        for some in chunks(others):
+            values = {'policy': policy, **_FRESH}
+            connection.execute(update(OBSERVATION).where(OBSERVATION.c.resource_id.in_(some)).values(**values))
+
+
+def _insert(
+    connection: Connection,
+    stack_id: str,
+    new: Mapping[Any, DriftPolicy],
+    intervals: Mapping[str, float],
+    past: Mapping[str, Any],
+) -> None:
+    """Have objects observed that are not yet.
+
+    :param past: what is known of repairs. An object that was made again keeps changing just as the one before it.
+    """
+    if not new:
+        return
+    now = connection.execute(select(database_now())).scalar_one()
+    rows = [
+        {
+            **_unseen(row.id, stack_id, row.fence, now),
+            **{name: getattr(past.get(row.replaces), name, _FRESH[name]) for name in _FRESH},
+            'policy': policy,
+            'due_at': now + random.random() * intervals[row.type],
+        }
+        for row, policy in new.items()
+    ]
+    try:
+        connection.execute(insert(OBSERVATION), rows)
+    except DBDuplicateEntry as error:
+        raise Conflict(f'stack {stack_id} is being enrolled by another transaction') from error
+
+
+def _unseen(resource_id: str, stack_id: str, fence: int, now: float) -> dict[str, Any]:
     return {
         'resource_id': resource_id,
         'stack_id': stack_id,
@@ -302,7 +416,6 @@ def _unseen(resource_id: str, stack_id: str, fence: int, now: float, due_at: flo
         'since': now,
         'alike': 0,
         'source': LookSource.POLL,
-        'due_at': due_at,
     }
 
 
@@ -314,11 +427,15 @@ def _keeping(
     MariaDB sees what it has just assigned, so what others depend on comes last.
     """
     now, table = database_now(), OBSERVATION.c
+    is_settled = and_(table.found == ObservedState.HEALTHY, table.alike >= SETTLED - 1)
+    is_settled = is_settled if look is None else false()
     values: list[tuple[Any, Any]] = [
         (table.due_at, case((_WAS_WANTED_SINCE, now), else_=now + pause_s)),
         (table.wanted_by, case((_WAS_WANTED_SINCE, table.wanted_by), else_=null())),
         (table.wanted_at, case((_WAS_WANTED_SINCE, table.wanted_at), else_=null())),
         (table.looked_at, table.leased_at),
+        (table.repairs, case((is_settled, 0), else_=table.repairs)),
+        (table.given_up, case((is_settled, False), else_=table.given_up)),
         (table.source, source),
         (table.alike, table.alike + 1 if look is None else 1),
         (table.holder, None),

@@ -10,7 +10,17 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
 
-from convergence.core.model import Action, Definition, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.model import (
+    Action,
+    Definition,
+    DriftPolicy,
+    Hook,
+    NodeStatus,
+    Output,
+    Phase,
+    Status,
+    TraversalStatus,
+)
 from convergence.core.observation import LookSource, ObservedState
 from convergence.core.rows import Pending, Retry
 from convergence.core.scaling import Scaling
@@ -59,6 +69,7 @@ STACK = Table(
     Column('type_rules', Figures),
     Column('credentials_id', ID, index=True),
     Column('previous_good_template_id', ID),
+    Column('drift_policy', Word(DriftPolicy), nullable=False),
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
@@ -212,6 +223,10 @@ OBSERVATION = Table(
     Column('wanted_by', Word(LookSource)),
     Column('holder', ID),
     Column('leased_at', Double),
+    Column('policy', Word(DriftPolicy), nullable=False),
+    Column('repairs', Integer, nullable=False),
+    Column('repair_at', Double),
+    Column('given_up', Boolean, nullable=False),
     **OPTIONS,
 )
 

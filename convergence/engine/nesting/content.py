@@ -11,7 +11,7 @@ from convergence.core.model import Definition, Json
 from convergence.core.rows import Stack
 from convergence.engine.operations.submission import Submission
 from convergence.resources.nesting import StackWanted
-from convergence.template.environment import ENCRYPTED
+from convergence.template.environment import DRIFT_POLICIES, ENCRYPTED
 from convergence.template.mappings import SECTION, fits
 from convergence.template.secrets import METADATA, PROPERTIES, within
 
@@ -77,6 +77,9 @@ def inherited(environment: Mapping[str, Json], definition: Definition) -> dict[s
     defaults = environment.get(DEFAULTS)
     if isinstance(defaults, dict) and defaults:
         sections[DEFAULTS] = defaults
+    policies = environment.get(DRIFT_POLICIES)
+    if isinstance(policies, dict):
+        sections[DRIFT_POLICIES] = policies
     return {name: section for name, section in sections.items() if section}
 
 

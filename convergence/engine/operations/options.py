@@ -8,6 +8,7 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.changes import StackChange
+from convergence.core.model import DriftPolicy
 from convergence.resources.reading import did_you_mean
 from convergence.template.functions.base import type_name
 
@@ -22,6 +23,7 @@ _OFFERED = (
     'adopt_stack_data',
     'show_nested',
     'converge',
+    'drift_policy',
 )
 _KNOWN_ELSEWHERE = (
     'nested_depth',
@@ -56,6 +58,7 @@ class StackOptions:
     :param expected_traversal: the traversal that a stack must have to be updated.
     :param adopt_stack_data: from which a stack is to be adopted.
     :param show_nested: whether a preview goes down into nested stacks.
+    :param drift_policy: see `Stack.drift_policy`.
     :param converge: whether an update compares with reality what seems unchanged, too.
     """
 
@@ -69,6 +72,7 @@ class StackOptions:
     adopt_stack_data: Any = None
     show_nested: bool = False
     converge: bool = False
+    drift_policy: DriftPolicy | None = None
 
     @classmethod
     def of(cls, args: Mapping[str, Any] | None) -> StackOptions:
@@ -93,6 +97,7 @@ class StackOptions:
             adopt_stack_data=args.get('adopt_stack_data'),
             show_nested=bool(_flag(args, 'show_nested')),
             converge=bool(_flag(args, 'converge')),
+            drift_policy=drift_policy(args.get('drift_policy')),
         )
 
     def changes(self) -> StackChange:
@@ -104,6 +109,8 @@ class StackOptions:
             columns['disable_rollback'] = self.disable_rollback
         if self.tags is not None:
             columns['tags'] = self.tags
+        if self.drift_policy is not None:
+            columns['drift_policy'] = self.drift_policy
         return columns
 
 
@@ -114,6 +121,18 @@ def _refuse_unless_offered(name: str, value: Any) -> None:
         raise errors.Invalid(f'args: unknown option {name}{did_you_mean(name, _OFFERED)}')
     if value is not None and value is not False:
         raise errors.NotOffered(f'{name} is not offered by this installation; leave it out.')
+
+
+def drift_policy(value: Any) -> DriftPolicy | None:
+    """The policy that a word means; None: none was given.
+
+    :raises Invalid: there is no such policy.
+    """
+    if value is None:
+        return None
+    if value not in tuple(DriftPolicy):
+        raise errors.Invalid(f'drift_policy: {value!r} is none of {", ".join(DriftPolicy)}')
+    return DriftPolicy(value)
 
 
 def _minutes(value: Any) -> int | None:

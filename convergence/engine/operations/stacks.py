@@ -9,7 +9,7 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
-from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.model import Action, DriftPolicy, Goal, Json, Status
 from convergence.core.plan import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
@@ -307,6 +307,7 @@ class Stacks:
             traversal_id=None,
             timeout_mins=options.timeout_mins or self._limits.timeout_mins,
             disable_rollback=True if options.disable_rollback is None else options.disable_rollback,
+            drift_policy=options.drift_policy or DriftPolicy.REPORT,
             created_at=0.0,
             tags=options.tags or (),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, template
@@ -11,7 +11,6 @@ from convergence.core.model import Definition, Json, Output
 from convergence.core.observation import DriftSummary, KnownObject, LookSource, ObservedState
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ObservationsPort, RosterPort
-from convergence.db.queries.observations import Unenrolled
 from convergence.db.queries.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.caller import Caller
@@ -24,14 +23,11 @@ from convergence.resources.secrets import made_from, secret_places
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import PROPERTIES, within
 
-ENROLLED = 1000
-"""Most objects of a stack that are enrolled because somebody asks for a look."""
-
 
 class DriftReads(Reading[StackReader]):
     """Shows what observers have seen, and has them look.
 
-    :param intervals: longest pause in seconds between two looks, by type; others are not observed.
+    :param enrol: has the objects of a stack observed.
     """
 
     def __init__(
@@ -40,12 +36,12 @@ class DriftReads(Reading[StackReader]):
         goals: Goals,
         objects: ObservationsPort,
         roster: RosterPort,
-        intervals: Mapping[str, float],
+        enrol: Callable[[Stack], None],
     ) -> None:
         super().__init__(reader, goals)
         self._objects = objects
         self._roster = roster
-        self._intervals = intervals
+        self._enrol = enrol
 
     def stack_drift(
         self,
@@ -61,8 +57,9 @@ class DriftReads(Reading[StackReader]):
         :returns: `observed` objects, how many of them somebody has `seen` as they are now, how many are `drifted`;
             `since` when, and when somebody last looked at any (`looked_at`); how many are `waiting` for a look that
             somebody has asked for; how many `observers` run; and `resources`, each with its `path`, `resource_type`,
-            `physical_resource_id`, `state`, `reason`, `since`, `looked_at`, the `source` of the look, and
-            `properties`: of those that differ `name`, and the values `wanted`, `applied` and `live`.
+            `physical_resource_id`, `state`, `reason`, `since`, `looked_at`, the `source` of the look, the `policy`
+            that holds, how many `repairs` in a row were begun, whether they are `given_up`, and `properties`: of
+            those that differ `name`, and the values `wanted`, `applied` and `live`.
         """
         stacks = self._tree(context, stack_identity, nested_depth)
         paths = {stack.id: path for path, stack in stacks.items()}
@@ -93,8 +90,7 @@ class DriftReads(Reading[StackReader]):
         """
         stacks = list(self._tree(context, stack_identity, nested_depth).values())
         for stack in stacks:
-            if stack.traversal_id is not None and stack.deleted_at is None:
-                self._objects.enrol(Unenrolled(stack.id, stack.traversal_id), self._intervals, ENROLLED)
+            self._enrol(stack)
         keys = [stack.id for stack in stacks]
         self._objects.ask(keys, LookSource.REQUEST)
         return {'waiting': self._objects.waiting(keys), 'observers': self._observers()}
@@ -147,6 +143,9 @@ class DriftReads(Reading[StackReader]):
             'reason': without(seen.reason, secrets),
             'since': formats.moment(seen.since) if seen.looked_at is not None else None,
             'looked_at': formats.moment(seen.looked_at),
+            'policy': seen.policy.value,
+            'repairs': seen.repairs,
+            'given_up': seen.given_up,
             'source': seen.source.value if seen.looked_at is not None else None,
             'properties': [
                 {

@@ -88,6 +88,7 @@ def stack_details(stack: Stack, summary: Mapping[str, Json] | None) -> Document:
         'parameters': dict(parameters),
         'disable_rollback': stack.disable_rollback,
         'timeout_mins': stack.timeout_mins,
+        'drift_policy': stack.drift_policy.value,
         'capabilities': [],
         'notification_topics': [],
     }

@@ -61,11 +61,17 @@ def nothing() -> int:
     return 0
 
 
+def nothing_of(limit: int) -> int:
+    """The default of what begins repairs."""
+    return 0
+
+
 class SweepTasks:
     """Carries out the tasks of one sweep. Each answers how many things were attended to.
 
     :param worker: this process, for the events that it stores.
     :param enrolment: has the objects observed of stacks that have come to rest.
+    :param repairs: begins at most so many repairs of what observers have found changed.
     :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
     """
 
@@ -80,6 +86,7 @@ class SweepTasks:
         worker: Worker,
         nesting: Nesting,
         enrolment: Callable[[], int] = nothing,
+        repairs: Callable[[int], int] = nothing_of,
     ) -> None:
         self._store = store
         self._sweeps = sweeps
@@ -96,6 +103,7 @@ class SweepTasks:
         self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
         self._next_complaint = 0.0
         self.enrol = enrolment
+        self._repairs = repairs
 
     def all(self) -> int:
         """Every task once. One that fails keeps none of the others from being done.
@@ -116,6 +124,7 @@ class SweepTasks:
             'purge': self.purge,
             'forget': self.forget,
             'enrol': self.enrol,
+            'repair': self.repair,
         }
         return sum(self._survive(name, task) for name, task in tasks.items())
 
@@ -307,6 +316,10 @@ class SweepTasks:
         """Nodes of operations that are over, and what is left of stacks deleted long ago."""
         limit = self._options.limit
         return self._sweeps.purge_nodes(limit) + self._sweeps.purge_stacks(limit)
+
+    def repair(self) -> int:
+        """Objects that have changed outside of their stacks, where they are to be put right."""
+        return self._repairs(self._options.limit)
 
     def forget(self) -> int:
         """Processes that are gone and hold nothing any more. Not after an outage: see `_take`."""
