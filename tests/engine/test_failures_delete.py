@@ -4,24 +4,23 @@ import pytest
 
 from convergence import errors
 from convergence.resources.contract import FinalFailure, ObjectNotFound, TransientFailure
-from tests.harness import Crash, Harness, database, hot
+from tests.harness import Crash, Harness, emptied, hot
 from tests.reality import fails, goes_on, meanwhile, starts
 
 BROKEN = FinalFailure('broken')
 RESOURCES = {'a': 'x', 'b': {'value': 'x', 'after': ['a']}, 'c': {'value': {'get_attr': ['b', 'value']}}}
 
 
-def test_a_delete_at_any_step_of_a_create_leaves_nothing(tmp_path):
+def test_a_delete_at_any_step_of_a_create_leaves_nothing(engine):
     """F085: after each number of delivered messages."""
     for delivered in range(4):
-        harness = Harness(database(f'sqlite:///{tmp_path / f"{delivered}.sqlite"}'))
+        harness = Harness(emptied(engine))
         stack = harness.create(RESOURCES)
         for _ in range(delivered):
             harness.deliver()
         harness.delete(stack)
         harness.run()
         harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
-        harness.engine.dispose()
 
 
 def test_a_worker_that_does_not_hear_the_cancel_is_waited_for(harness):
@@ -74,11 +73,11 @@ def test_the_name_is_free_as_soon_as_the_stack_is_gone(harness):
     assert harness.reality.values() == {'r': 'y'}
 
 
-def test_a_crash_at_any_commit_of_a_delete_is_made_good(tmp_path):
+def test_a_crash_at_any_commit_of_a_delete_is_made_good(engine):
     """F088: between the completion and whatever else there may be."""
     number = 1
     while True:
-        harness = Harness(database(f'sqlite:///{tmp_path / f"{number}.sqlite"}'))
+        harness = Harness(emptied(engine))
         stack = harness.created({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
         harness.store.crash_after = harness.store.commits + number
         try:
@@ -88,7 +87,6 @@ def test_a_crash_at_any_commit_of_a_delete_is_made_good(tmp_path):
             harness.restart()
             harness.recover()
             harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
-            harness.engine.dispose()
         else:
             break
         number += 1

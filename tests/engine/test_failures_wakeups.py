@@ -11,7 +11,7 @@ from convergence.db.queries.stacks import StackFilter
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.worker.attempt import Pace
-from tests.harness import Crash, Harness, database
+from tests.harness import Crash, Harness, emptied
 from tests.reality import fails, goes_on, meanwhile, starts
 
 NEW = {'value': 'new'}
@@ -204,14 +204,14 @@ def whole_life(harness):
     yield stack, {}, 'DELETE_COMPLETE'
 
 
-def test_a_crash_after_any_commit_is_made_good(tmp_path):
+def test_a_crash_after_any_commit_is_made_good(engine):
     """F015, F024: every commit of a life in turn is the last thing that a process does; nobody has to help."""
-    total = Harness(database(f'sqlite:///{tmp_path / "count.sqlite"}'))
+    total = Harness(engine)
     for _ in whole_life(total):
         pass
     assert total.store.commits > 25
     for number in range(1, total.store.commits + 1):
-        harness = Harness(database(f'sqlite:///{tmp_path / f"{number}.sqlite"}'))
+        harness = Harness(emptied(engine))
         harness.store.crash_after = number
         life = whole_life(harness)
         expected = [
@@ -229,7 +229,6 @@ def test_a_crash_after_any_commit_is_made_good(tmp_path):
             raise AssertionError(f'no crash after commit {number}')
         (stack,) = harness.reader.stacks(StackFilter('p', show_deleted=True))
         harness.assert_converged(stack.id, *expected[0])
-        harness.engine.dispose()
 
 
 def test_a_stack_of_which_every_message_was_lost_is_found_by_the_sweeper(harness):

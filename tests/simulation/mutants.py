@@ -202,8 +202,8 @@ MUTANTS = (
             ),
             Edit(
                 'convergence.engine.nesting.operations:Nesting._held',
-                'if row is None or stack is None or traversal is None or row.fence != fence or row.token is None:',
-                'if row is None or stack is None or traversal is None:',
+                'if found is None or found.row.fence != fence or found.row.token is None:',
+                'if found is None:',
             ),
         ),
         ('tree_is_deleted_while_it_is_made', 'tree_is_superseded', 'tree_loses_a_branch'),

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from convergence.core.model import Action, Status
 from convergence.resources.contract import Done, FinalFailure, InProgress, OutcomeUnknown, TransientFailure
-from tests.harness import Harness, database
+from tests.harness import Harness, emptied
 from tests.reality import fails, goes_on, starts
 from tests.worker.test_lost_creations import BOTH, FIND, NEXT, PLAIN, TELLING, deliver_until, ends, lose, thing
 
 
 @pytest.fixture(params=['memory', 'sqlite'])
-def harness(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Harness]:
+def harness(request: pytest.FixtureRequest) -> Harness:
     """On both kinds of store. Whatever is not done at once waits in its row."""
-    engine = database(f'sqlite:///{tmp_path / "convergence.sqlite"}') if request.param == 'sqlite' else None
-    yield Harness(engine)
-    if engine is not None:
-        engine.dispose()
+    engine = emptied(request.getfixturevalue('sqlite')) if request.param == 'sqlite' else None
+    return Harness(engine)
 
 
 def deleted(harness: Harness, stack_id: str) -> None:

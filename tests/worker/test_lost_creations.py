@@ -7,7 +7,7 @@ stack is gone. Where it cannot tell, the user is told.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from convergence.core.effects import Decision, UpdateResource
 from convergence.core.model import Action, Status
 from convergence.db.scopes import StackAlone
 from convergence.resources.contract import Done, FinalFailure, InProgress, OutcomeUnknown, TransientFailure
-from tests.harness import Crash, Harness, database
+from tests.harness import Crash, Harness, emptied
 from tests.reality import fails, makes_then
 
 FIND, TOKEN, BOTH, PLAIN = 'Test::Thing', 'Test::Token', 'Test::Enforced', 'Test::Plain'
@@ -24,12 +24,10 @@ TELLING = (FIND, TOKEN, BOTH)
 
 
 @pytest.fixture(params=['memory', 'sqlite'])
-def harness(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Harness]:
+def harness(request: pytest.FixtureRequest) -> Harness:
     """On both kinds of store."""
-    engine = database(f'sqlite:///{tmp_path / "convergence.sqlite"}') if request.param == 'sqlite' else None
-    yield Harness(engine)
-    if engine is not None:
-        engine.dispose()
+    engine = emptied(request.getfixturevalue('sqlite')) if request.param == 'sqlite' else None
+    return Harness(engine)
 
 
 def thing(kind: str, value: str = 'x', **more: Any) -> dict[str, Any]:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from convergence.core.model import Action, Status
-from tests.harness import Crash, Harness, database
+from tests.harness import Crash, Harness, emptied
 from tests.reality import fails
 from tests.worker.test_lost_creations import FIND, PLAIN, kill, thing
 
 
 @pytest.fixture(params=['memory', 'sqlite'])
-def harness(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Harness]:
+def harness(request: pytest.FixtureRequest) -> Harness:
     """On both kinds of store."""
-    engine = database(f'sqlite:///{tmp_path / "convergence.sqlite"}') if request.param == 'sqlite' else None
-    yield Harness(engine)
-    if engine is not None:
-        engine.dispose()
+    engine = emptied(request.getfixturevalue('sqlite')) if request.param == 'sqlite' else None
+    return Harness(engine)
 
 
 @pytest.mark.parametrize('action', ['check', 'suspend', 'resume'])
