@@ -8,6 +8,7 @@ from typing import Any
 from convergence.resources.contract import ResourceType
 from convergence.resources.manifest import Manifest
 from convergence_heat.implied import AFTER
+from convergence_heat.names import canonical
 
 FILE = 'types.json'
 """The manifest, beside this module. Written by `convergence_heat.writing`."""
@@ -19,7 +20,7 @@ def manifest() -> Manifest:
     :raises ValueError: the file belongs to another version of Convergence.
     :raises OSError: the file cannot be read.
     """
-    return Manifest.read(resources.files(__name__) / FILE, _load, implied=AFTER)
+    return Manifest.read(resources.files(__name__) / FILE, _load, implied=AFTER, canonical=canonical)
 
 
 def _load(name: str) -> ResourceType[Any]:

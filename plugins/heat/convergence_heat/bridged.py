@@ -8,7 +8,9 @@ from typing import Any
 
 from convergence.core.model import Json
 from convergence.resources.contract import Call, TransientFailure
+from convergence.resources.values import named
 from convergence_heat.labels import uuid_of
+from convergence_heat.names import NAMES, names_in
 from convergence_heat.stack import EngineCalls
 
 _METADATA = '$metadata'
@@ -36,6 +38,7 @@ class Bridged:
         self._rsrc_metadata = copy.deepcopy(call.data.get(_METADATA, call.metadata)) or {}
         self._stored = dict(call.data)
         self._has_new_metadata = _METADATA in call.data
+        self._names: Any = call.data.get(NAMES)
         self.action, self.status = action, 'IN_PROGRESS'
         memory: Any = call.data.get(_MEMORY) or {}
         for name in REMEMBERED:
@@ -48,8 +51,16 @@ class Bridged:
         data: dict[str, Any] = dict(self._kept)
         data |= {_METADATA: self._rsrc_metadata} if self._has_new_metadata else {}
         data |= {_MEMORY: memory} if memory else {}
+        data |= {NAMES: self._names} if self._names else {}
         plain: dict[str, Json] = json.loads(json.dumps(data))
         return plain if plain != self._stored else None
+
+    def keep_names(self, properties: Any, given: Any) -> None:
+        """Keep what names stand for in properties that have been applied.
+
+        :param properties: as Heat has them, and `given` as the call has.
+        """
+        self._names = names_in(properties, named(given, given=True))
 
     def keep_in_row(self, key: str) -> None:
         """Have a key in the stored private data from now on, until the action is done."""

@@ -30,6 +30,7 @@ from convergence_heat.errors import may_pass
 from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
 from convergence_heat.implied import AFTER
 from convergence_heat.labels import OF_TYPES, Place
+from convergence_heat.names import canonical
 from convergence_heat.operation import Operation, operation
 
 _BEGUN = 'begun'
@@ -149,6 +150,11 @@ class HeatType(ResourceType[Any]):
             return None
 
     @override
+    def canonical(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """See `convergence_heat.names`."""
+        return canonical(self.name, properties, data)
+
+    @override
     def reference_id(self, call: Call[Any]) -> str | None:
         """``get_reference_id``."""
         with operation(self._bridged, self.name, call, Action.CHECK, looks=True) as at_work:
@@ -190,6 +196,8 @@ class HeatType(ResourceType[Any]):
             if doings.retry_after_s is None or not nothing_done:
                 raise
             return InProgress({'step': 'again'}, poll_after_s=min(doings.retry_after_s, MOST_PAUSE_S))
+        if action is Action.CREATE:
+            at_work.one.keep_names(at_work.one.properties, at_work.call.properties)
         if at_work.doings.tidying and at_work.one.resource_id is not None:
             at_work.call.record(at_work.one.resource_id, at_work.one.changed_data())
             self._tidy(at_work, at_work.one.resource_id)
@@ -369,4 +377,6 @@ def _updated(at_work: Operation) -> Any:
     if differences and one.needs_replace_with_tmpl_diff(differences):
         raise UpdateReplace(one.name)
     changed = one.update_template_diff_properties(after_props, before_props)
-    return one.handle_update(after, differences, changed)
+    cookie = one.handle_update(after, differences, changed)
+    one.keep_names(after_props, call.properties)
+    return cookie

@@ -9,9 +9,11 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+import convergence_heat
 import pytest
 
 from convergence.core.model import Action
+from convergence.resources.comparison import changed_properties
 from convergence.resources.contract import (
     Done,
     FinalFailure,
@@ -20,7 +22,7 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     TransientFailure,
 )
-from plugins.heat.tests.cloud import USER, Cloud
+from plugins.heat.tests.cloud import IMAGE, USER, Cloud
 from plugins.heat.tests.thing import TOKEN, Thing
 
 if importlib.util.find_spec('heat') is None:
@@ -147,6 +149,19 @@ def test_a_change_that_heat_cannot_make_in_place_needs_a_new_object(cloud):
     thing = Thing('OS::Cinder::Volume', size=2).do(Action.CREATE)
     with pytest.raises(ReplacementNeeded):
         thing.update(size=2, availability_zone='elsewhere')
+
+
+def test_to_write_an_id_in_place_of_its_name_is_no_change(cloud):
+    network = Thing('OS::Neutron::Net', name='private').of('network').do(Action.CREATE).call.physical_id
+    before = {'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW', 'networks': [{'network': 'private'}]}
+    after = {**before, 'image': IMAGE, 'networks': [{'network': network}]}
+    thing = Thing('OS::Nova::Server', **before).do(Action.CREATE)
+    known = convergence_heat.manifest().types()['OS::Nova::Server']
+    for kind in (known, thing.kind):
+        assert changed_properties(kind, before, after, thing.call.data) == set()
+        assert changed_properties(kind, before, {**after, 'image': 'other'}, thing.call.data) == {'image'}
+    thing.update(**{**before, 'image': IMAGE})
+    assert changed_properties(known, {**before, 'image': IMAGE}, before, thing.call.data) == {'image'}
 
 
 def test_a_token_that_has_run_out_is_renewed_once(cloud):
