@@ -18,9 +18,7 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     TransientFailure,
 )
-from convergence_heat.session import Doings
-
-_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+from convergence_heat.session import BUSY, Doings
 
 
 def failure_of(
@@ -42,7 +40,9 @@ def failure_of(
         return ObjectNotFound(text)
     if action is Action.CREATE and (doings.unsure or doings.made or physical_id != ids[0]):
         return OutcomeUnknown(text, physical_id=physical_id)
-    if may_pass(error, client) or (action is Action.DELETE and client.is_conflict(error)):
+    # Where a name cannot be looked up Heat says that the value is wrong, and not always why.
+    hidden = doings.in_vain and isinstance(error, (exception.HeatException, ValueError))
+    if hidden or may_pass(error, client) or (action is Action.DELETE and client.is_conflict(error)):
         return TransientFailure(text, physical_id=physical_id)
     return FinalFailure(text, physical_id=physical_id)
 
@@ -55,7 +55,7 @@ def may_pass(error: Exception, client: Any) -> bool:
         # Heat says that a type or a value is not valid where it could not be asked about.
         before = error.__cause__ or error.__context__
         return isinstance(before, Exception) and may_pass(before, client)
-    return client.is_over_limit(error) or _status(error) in _BUSY or _says_quota(error)
+    return client.is_over_limit(error) or _status(error) in BUSY or _says_quota(error)
 
 
 def _says_quota(error: Exception) -> bool:

@@ -24,6 +24,9 @@ from convergence_heat.waiting import Waiting, tell
 TIMEOUT_S = 60.0
 """How long a service may take to answer."""
 
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""What a service answers that may answer otherwise in a while."""
+
 _CREATES = 'POST'
 _READS = ('GET', 'HEAD')
 
@@ -44,12 +47,14 @@ class Doings:
     :ivar made: how many objects services have said to have made.
     :ivar unsure: whether one may have been made of which no service has said so.
     :ivar retry_after_s: how long a service that had too much to do wants to be left alone.
+    :ivar in_vain: whether the last request found a service that was away or had too much to do.
     :ivar requests: how many were sent.
     """
 
     made: int = 0
     unsure: bool = False
     retry_after_s: float | None = None
+    in_vain: bool = False
     tidying: list[Tidying] = field(default_factory=list)
     requests: int = 0
 
@@ -121,11 +126,12 @@ class CallSession(Session):
         options['connect_retries'] = options['status_code_retries'] = 0
         try:
             with self.waiting.here():
-                answer = super().request(url, method, json=json, **options)
+                answer = self._authorized(url, method, json, options)
         except exceptions.HttpError as error:
             self._answered(error.http_status, getattr(error.response, 'headers', None) or {})
             raise
         except exceptions.ConnectFailure as error:
+            self.doings.in_vain = True
             if _never_connected(error):
                 self.doings.unsure = False
             raise
@@ -136,7 +142,23 @@ class CallSession(Session):
             self.lookups.changed(url, method, options, answer)
         return answer
 
+    def _authorized(self, url: str, method: str, json: Any, options: dict[str, Any]) -> requests.Response:
+        """Ask once more where a token is not good any more: whoever refuses it has done nothing.
+
+        The session does so too, but not while another call, with which this one shares its token, is about to renew it.
+        """
+        try:
+            answer = super().request(url, method, json=json, **options)
+        except exceptions.Unauthorized:
+            if not options.get('authenticated', True):
+                raise
+        else:
+            if answer.status_code != 401 or not options.get('authenticated', True):
+                return answer
+        return super().request(url, method, json=json, **options)
+
     def _answered(self, status: int, headers: Mapping[str, str]) -> None:
+        self.doings.in_vain = status in BUSY
         if status < 500:
             # What a service refuses it has not made.
             self.doings.unsure = False

@@ -173,6 +173,39 @@ def test_a_token_that_has_run_out_is_renewed_once(cloud):
     assert cloud.tokens == tokens + 1 and len(cloud.made()) == 1
 
 
+def test_a_name_that_cannot_be_looked_up_now_is_not_wrong(cloud):
+    def handle(request: Any) -> Any:
+        if '/networks' in request.url:
+            raise ConnectionRefusedError('nobody listens')
+        return Cloud.handle(cloud, request)
+
+    cloud.handle = handle
+    try:
+        thing = Thing('OS::Neutron::Router', external_gateway_info={'network': 'outside'})
+        with pytest.raises(TransientFailure, match='nobody listens'):
+            thing.kind.create(thing.call)
+    finally:
+        del cloud.handle
+
+
+def test_a_token_that_another_call_is_about_to_renew_is_renewed(cloud):
+    thing, refused = Thing('OS::Neutron::Net'), []
+
+    def handle(request: Any) -> Any:
+        if request.method == 'POST' and 'networks' in request.url and not refused:
+            refused.append(request)
+            USER.renew()  # the other call has seen it first
+            return 401, {}, {'error': {'code': 401, 'message': 'expired'}}
+        return Cloud.handle(cloud, request)
+
+    cloud.handle = handle
+    try:
+        thing.do(Action.CREATE)
+    finally:
+        del cloud.handle
+    assert refused and len(cloud.made()) == 1
+
+
 def test_a_call_that_is_not_wanted_any_more_asks_for_nothing(cloud):
     thing = Thing('OS::Neutron::Net')
     thing.call = replace(thing.call, cancelled=lambda: True)
