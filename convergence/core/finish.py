@@ -257,7 +257,7 @@ def release(
 
 def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
     """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
-    decision = finish(view, claim, Failed(reason), worker)
+    decision = finish(view, claim, Failed(reason, mendable=claim.action is Action.CHECK), worker)
     effects = tuple(
         replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
         if isinstance(effect, UpdateResource)

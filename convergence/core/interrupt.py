@@ -9,7 +9,7 @@ from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.creation import Made, made
 from convergence.core.effects import Decision, InsertEvents, UpdateResource
-from convergence.core.model import NodeStatus, Phase, Status
+from convergence.core.model import Action, NodeStatus, Phase, Status
 from convergence.core.rows import Event, Node
 from convergence.core.views import FinishView
 
@@ -58,6 +58,7 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
         'deadline': None,
         'retry': None,
         'nothing_made': made(resource) is Made.NOTHING,
+        'mendable': resource.action is Action.CHECK,
     }
     if resource.clearing:
         changes |= {'clearing': False, 'progress': None}

@@ -45,7 +45,8 @@ class ForeignObject(FinalFailure):
 class NotAsWanted(FinalFailure):
     """From `check`: the object may be of use, but is not known to be as it was made; an update can put it right.
 
-    The next update looks at the object and changes it in place. After any other failure of a check it is replaced.
+    The next update looks at the object and changes it in place; so it does where a check is cut off, or raises what is
+    no verdict. After `FinalFailure` or `ObjectNotFound` the object is replaced.
     """
 
 

@@ -17,7 +17,6 @@ from convergence.resources.contract import (
     ObjectNotFound,
     Observed,
     ReplacementNeeded,
-    TransientFailure,
 )
 from convergence.resources.drift import differing
 from convergence.resources.reading import Strictness
@@ -101,7 +100,8 @@ class Repairs:
 
 def is_mendable(claim: Claim, error: BaseException) -> bool:
     """Whether a check that ended with `error` leaves it open that the object is of use; see `Resource.mendable`."""
-    return claim.action is Action.CHECK and isinstance(error, NotAsWanted | TransientFailure)
+    is_verdict = isinstance(error, FinalFailure | ObjectNotFound | ReplacementNeeded)
+    return claim.action is Action.CHECK and (isinstance(error, NotAsWanted) or not is_verdict)
 
 
 def _another(attempt: Attempt, reason: str) -> NeedsReplacement:

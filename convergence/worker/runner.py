@@ -345,7 +345,8 @@ class Runner:
         over = late or (told and attempt.claim.step is Step.CANCEL)
         resumable = not over and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
-        return _with_known(attempt, Failed(reason, progress=progress if resumable else None))
+        cut_off = attempt.claim.action is Action.CHECK  # it has found out nothing
+        return _with_known(attempt, Failed(reason, progress=progress if resumable else None, mendable=cut_off))
 
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.

@@ -392,6 +392,35 @@ def test_of_two_who_take_the_last_place_of_a_project_at_the_same_moment_one_gets
         telling.webhooks.delete_webhook(telling.harness.context, new['id'])
 
 
+def test_webhooks_of_deleted_stacks_do_not_take_up_the_places_of_a_project(telling):
+    """They stayed until the stack was purged, which may be never, and nobody could have another one."""
+    for number in range(5):
+        stack_id = telling.harness.create(things(['a']), name=f's{number}')
+        telling.harness.run()
+        webhook = telling.add(stack_identity={'stack_id': stack_id})
+        telling.harness.stacks.delete_stack(telling.harness.context, {'stack_id': stack_id})
+        telling.harness.run()
+        assert telling.show(webhook)['stack_id'] == stack_id
+        telling.relay().turn()
+    assert types(telling.receiver.told).count('orchestration.stack.delete.end') == 5
+    assert telling.count(WEBHOOK) == 1
+
+
+def test_what_waited_for_a_message_bus_that_is_not_configured_any_more_goes_with_its_time(engine):
+    """Nobody looked at it again."""
+    telling = Telling(engine, Audience.EVERYBODY)
+    telling.bus.away = True
+    telling.harness.create(things(['a']))
+    telling.relay(bus=telling.bus).turn()
+    telling.relay().turn()
+    assert telling.count(OUTBOX) == 1  # perhaps another engine has it still
+    with telling.store.writing() as connection:
+        connection.execute(update(OUTBOX).values(at=0.0))
+        connection.commit()
+    telling.relay().turn()
+    assert telling.count(OUTBOX) == 0
+
+
 def test_whoever_was_told_last_comes_after_those_that_still_wait(telling):
     """Those with the smallest ids had their turn again and again, and the others none."""
     first, second, third = (telling.add(url=f'https://{name}.example/') for name in 'abc')

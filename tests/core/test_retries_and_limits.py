@@ -8,7 +8,17 @@ from convergence.core.check import begin
 from convergence.core.claim import MAX_CRASHES, Step, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import EndTraversal, InsertResources, UpdateResource
-from convergence.core.finish import End, Failed, NeedsReplacement, Parked, Postponed, Succeeded, finish, release
+from convergence.core.finish import (
+    End,
+    Failed,
+    NeedsReplacement,
+    Parked,
+    Postponed,
+    Succeeded,
+    abandon,
+    finish,
+    release,
+)
 from convergence.core.interrupt import NO_NODE, give_up, interrupt
 from convergence.core.model import Action, Change, Output, Status, TraversalStatus
 from convergence.core.replace import replacement
@@ -281,6 +291,17 @@ def test_a_row_that_is_given_up_says_which_failure_it_follows_from():
     assert decision.verdict is True
     assert changes(decision)['status_reason'].endswith('(after db had failed)')
     assert events(decision) == ['CREATE_FAILED']
+
+
+def test_a_check_that_is_cut_off_says_nothing_of_the_object():
+    """It was replaced by the next update, although nobody had seen it."""
+    checking = replace(MADE, action=Action.CHECK, status=Status.IN_PROGRESS)
+    assert changes(give_up(left_view(replace(LEFT, action=Action.CHECK)), 7, worker()))['mendable']
+    assert not changes(give_up(left_view(), 7, worker()))['mendable']
+    lethal = begin(node_view(NODE, replace(checking, crash_count=MAX_CRASHES)), worker(), never)
+    assert changes(lethal)['mendable']
+    made = claim(Step.PERFORM, Action.CHECK, held(checking))
+    assert changes(abandon(finish_view(made), made, 'it did not stop', worker()))['mendable']
 
 
 # --- the first failure ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from convergence.core.model import Action, Status
-from convergence.resources.contract import Done, FinalFailure, TransientFailure
+from convergence.resources.contract import Done, FinalFailure, InProgress, TransientFailure
 from tests.engine.test_nested import CHILD, child_of, create, nested
 from tests.harness import Crash, Harness, hot
 from tests.reality import fails
@@ -140,6 +140,28 @@ def test_an_object_that_is_of_no_use_is_replaced_as_before(harness: Harness) -> 
     assert not checked(harness, stack_id).mendable
     updated(harness, stack_id)
     assert made(harness) == 2
+
+
+def test_a_check_that_is_cut_off_has_found_nothing_and_the_object_stays(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next update replaced what nobody had seen."""
+    stack_id = harness.created(BOTH)
+    kind = harness.registry.get(harness.row(stack_id, 'r').type)
+    monkeypatch.setattr(type(kind), 'time_limits', {Action.CHECK: 0.0})
+    harness.reality.once['check', 'r'] = [lambda call: InProgress({})]
+    row = checked(harness, stack_id)
+    assert (row.status_reason, row.mendable) == ('CHECK timed out', True)
+    updated(harness, stack_id)
+    assert made(harness) == 1
+
+
+def test_a_check_that_raises_what_is_no_verdict_replaces_nothing(harness: Harness) -> None:
+    stack_id = harness.created(BOTH)
+    harness.reality.once['check', 'r'] = [fails(ConnectionError('reset by peer'))]
+    assert checked(harness, stack_id).mendable
+    updated(harness, stack_id)
+    assert made(harness) == 1
 
 
 def test_a_worker_that_takes_over_the_repair_looks_at_what_differs_itself(harness: Harness) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
-from convergence.db.schema.models import DELIVERY, WEBHOOK
+from convergence.db.schema.models import DELIVERY, OUTBOX, STACK, WEBHOOK
 from convergence.db.statements.load import columns, lock_project
 from convergence.db.statements.store import Store
 from convergence.notices import pause_s
@@ -59,6 +59,12 @@ class Delivery:
 _COLUMNS = columns(WEBHOOK, Webhook)
 _DELIVERY_COLUMNS = columns(DELIVERY, Delivery)
 _HAS_DELIVERY = select(DELIVERY.c.sequence).where(DELIVERY.c.webhook_id == WEBHOOK.c.id).exists()
+_IS_OVER = and_(
+    select(STACK.c.id).where(STACK.c.id == WEBHOOK.c.stack_id, STACK.c.deleted_at.is_not(None)).exists(),
+    ~_HAS_DELIVERY,
+    ~select(OUTBOX.c.sequence).where(OUTBOX.c.root_id == WEBHOOK.c.stack_id).exists(),
+)
+"""Its stack was deleted, and it has been told so."""
 _IS_FREE = or_(WEBHOOK.c.again_at.is_(None), WEBHOOK.c.again_at <= database_now())
 
 
@@ -71,10 +77,14 @@ class WebhookRows:
     # --- for their owners -------------------------------------------------------------------------------------
 
     def add(self, webhook: Webhook, most: int) -> Webhook | None:
-        """Keep a webhook; it, with its time, or None where the project has `most` already."""
+        """Keep a webhook; it, with its time, or None where the project has `most` already.
+
+        Those of deleted stacks do not count: they go here, once they have been told of that.
+        """
 
         def write(connection: Connection) -> Webhook | None:
             lock_project(connection, webhook.project_id)
+            connection.execute(delete(WEBHOOK).where(WEBHOOK.c.project_id == webhook.project_id, _IS_OVER))
             count = select(func.count()).where(WEBHOOK.c.project_id == webhook.project_id)
             if connection.execute(count).scalar_one() >= most:
                 return None

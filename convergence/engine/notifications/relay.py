@@ -31,6 +31,8 @@ BATCH = 100
 """Most that are carried in one transaction."""
 MOST_OF_HOST = 2
 """Webhooks of one host that an engine tells at the same time."""
+TIDY_S = 3600.0
+"""Seconds between two looks for what waits for a message bus, where there is none."""
 SESSION_S = 30.0
 """For how long one webhook is told before others have their turn."""
 
@@ -123,6 +125,10 @@ class Relay:
                 pass
             if self._bus is not None:
                 self._to_bus(self._bus)
+            elif time.monotonic() >= self._bus_again_at:
+                # What has waited for a message bus that the installation does not have any more.
+                self._bus_again_at = time.monotonic() + TIDY_S
+                self._outbox.give_up(self._options.give_up_after_s)
         self._tell_webhooks()
 
     # --- a message bus ----------------------------------------------------------------------------------------
