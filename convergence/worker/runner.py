@@ -342,11 +342,10 @@ class Runner:
             raise
         except BaseException as error:  # noqa: BLE001 - as in run()
             log_failure(attempt.claim, 'could not be cancelled', error)
-        over = late or (told and attempt.claim.step is Step.CANCEL)
-        resumable = not over and not attempt.kind.can_cancel(action)
+        resumable = not (late or (told and attempt.claim.step is Step.CANCEL)) and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
-        cut_off = attempt.claim.action is Action.CHECK  # it has found out nothing
-        return _with_known(attempt, Failed(reason, progress=progress if resumable else None, mendable=cut_off))
+        saw_nothing = action is Action.CHECK
+        return _with_known(attempt, Failed(reason, progress=progress if resumable else None, mendable=saw_nothing))
 
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.

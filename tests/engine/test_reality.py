@@ -142,6 +142,16 @@ def test_an_object_that_is_of_no_use_is_replaced_as_before(harness: Harness) -> 
     assert made(harness) == 2
 
 
+def test_the_rollback_of_an_update_that_compares_with_reality_compares_too(harness: Harness) -> None:
+    """It updated an object that was gone, and failed: the update had been on the way to make that again."""
+    stack_id = harness.created(BOTH)
+    harness.reality.objects.clear()
+    harness.reality.once['create', 'r'] = [fails(FinalFailure('full'))]
+    harness.update(stack_id, BOTH, converge=True, disable_rollback=False)
+    harness.recover()
+    harness.assert_converged(stack_id, {'r': 'x', 'reader': 'y'}, 'ROLLBACK_COMPLETE')
+
+
 def test_a_check_that_is_cut_off_has_found_nothing_and_the_object_stays(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,7 @@ class Traversals:
             request_id=request_id or failed.request_id,
             cancels=cancels,
             retains=failed.action is Action.ADOPT,
+            observes=failed.observes,
             cause=failed.reason if failed.status is TraversalStatus.FAILED else f'{failed.action} cancelled',
         )
         try:
