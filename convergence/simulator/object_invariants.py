@@ -191,7 +191,8 @@ class DependentsFirst(Invariant):
         if self.world.losses:
             return  # what refers to it may be known to nobody any more
         for other in self.world.reality.objects.values():
-            refers = other.stack_id == thing.stack_id and thing.id in other.properties.values()
+            # What was left behind belongs to nobody: its user has said so, perhaps in the middle of a deletion.
+            refers = other.stack_id == thing.stack_id != NOBODY and thing.id in other.properties.values()
             if thing.kind == Exclusive.type_name:
                 continue  # its type has said that it may be gone for a while
             if refers and other.id not in self.world.reality.late and other.id not in self.world.reality.untold:
@@ -238,11 +239,16 @@ class WithCause(Invariant):
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """Whoever changes an object says what it was before: what it is, or what its row says was last applied."""
+        """Whoever changes an object says what it was before: what it is, or what its row says was last applied.
+
+        Of what was applied, its service shows what it is now, unless it is not there any more.
+        """
         if action is not Action.UPDATE or thing.before is None or thing.id in self.world.reality.late:
             return
         for row in self.world.store.tables.resource.values():
-            if is_of(row, thing) and row.owner is not None and dict(row.properties) != thing.before:
+            applied = dict(row.properties)
+            seen = {name: thing.was.get(name, value) for name, value in applied.items()}
+            if is_of(row, thing) and row.owner is not None and thing.before not in (applied, seen):
                 yield f'{thing.id} is changed as if it had been {thing.before}, but it was made from {row.properties}'
 
     @staticmethod

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from convergence.simulator.sorts import SORTS as THING_SORTS
-from convergence.simulator.sorts import Exclusive, Listener
+from convergence.simulator.sorts import Listener
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 from convergence.simulator.things import Thing
 
@@ -25,8 +25,7 @@ TREES = 10**12
 NAMES = 'ABCDEF'
 OFTEN = 5
 """How many times as often as each of the other sorts a random resource is of the usual one."""
-SORTS = (Thing.__name__,) * OFTEN + tuple(sort for sort in THING_SORTS if sort != Exclusive.__name__)
-"""What there can be one only of has scenarios of its own: what somebody wants it for again too early is refused."""
+SORTS = (Thing.__name__,) * OFTEN + tuple(THING_SORTS)
 BELOW = tuple(sort for sort in SORTS if sort != Listener.__name__)
 """In a nested stack: nobody signals what is in there."""
 STACKS = 'AC'

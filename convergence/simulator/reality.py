@@ -37,6 +37,7 @@ class PhysicalObject:
     :ivar made_at: when that was, on the simulated clock.
     :ivar key: what its type has called it.
     :ivar before: what whoever changed it last said that it had been before, where that is not so.
+    :ivar was: what it really was then.
     """
 
     id: str
@@ -48,6 +49,7 @@ class PhysicalObject:
     kind: str = TYPE
     made_at: float = 0.0
     before: dict[str, Json] | None = None
+    was: dict[str, Json] = field(default_factory=dict)
     key: str = ''
 
 

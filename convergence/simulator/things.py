@@ -100,7 +100,7 @@ class Thing(AtRest):
         if thing.asleep:
             raise FinalFailure(f'{call.name} cannot be changed while it is suspended')
         said = dict(call.previous.values) if call.previous is not None else None
-        thing.before = said if said != thing.properties else None
+        thing.before, thing.was = said if said != thing.properties else None, thing.properties
         thing.properties = dict(call.properties.values)
         self._reality.changed(Action.UPDATE, thing)
         self._reality.pause('updated')
