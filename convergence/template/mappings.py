@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from convergence.core.model import DriftPolicy, Hook, Json, Path, Restriction
@@ -56,15 +56,19 @@ class Mappings:
     types: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, Override] = field(default_factory=dict)
     base_url: str = ''
-    _patterns: tuple[str, ...] = field(init=False, default=(), repr=False, compare=False)
+    _patterns: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, default=(), repr=False, compare=False)
+    _cost: int = field(init=False, default=0, repr=False, compare=False)
+    _last: list[tuple[str, tuple[Override, ...]]] = field(init=False, default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, '_patterns', tuple(name for name in self.overrides if _WILD.search(name)))
+        patterns = [name for name in self.overrides if _WILD.search(name)]
+        dear = sum(_PATTERN_STEPS + len(pattern) for pattern in patterns if _DEAR.search(pattern))
+        object.__setattr__(self, '_patterns', tuple((pattern, _parts(pattern)) for pattern in patterns))
+        object.__setattr__(self, '_cost', 1 + len(patterns) + len(self.types) + dear)
 
     def cost(self) -> int:
-        """Steps that a question about one resource takes at most."""
-        dear = sum(_PATTERN_STEPS + len(pattern) for pattern in self._patterns if _DEAR.search(pattern))
-        return 1 + len(self._patterns) + len(self.types) + dear
+        """Steps that all questions about one resource, asked one after the other, take at most."""
+        return self._cost
 
     def implementation(self, name: str, type_: str, files: Mapping[str, str]) -> str | None:
         """The type, or the path of the template, that a resource really is; None if that never comes to an end.
@@ -73,7 +77,7 @@ class Mappings:
         :param files: what was sent with the template. A path that is not there, but is there under the `base_url`,
             means that.
         """
-        overrides = list(self.of(name))
+        overrides = self.of(name)
         tables = [*(override.types for override in overrides), self.types]
         for _ in range(LONGEST_CHAIN):
             following = (
@@ -90,13 +94,16 @@ class Mappings:
         below = f'{base_url.rstrip("/")}/{type_.removeprefix("./")}'
         return below if base_url and type_ not in files and below in files else type_
 
-    def of(self, name: str) -> Iterator[Override]:
+    def of(self, name: str) -> tuple[Override, ...]:
         """What is said about a resource: first what calls it by its name, then the patterns that fit it."""
-        if name in self.overrides:
-            yield self.overrides[name]
-        for pattern in self._patterns:
-            if pattern != name and fits(name, pattern):
-                yield self.overrides[pattern]
+        for known, said in self._last:  # each resource is asked about several times in a row
+            if known == name:
+                return said
+        named = [name] if name in self.overrides else []
+        fitting = [pattern for pattern, parts in self._patterns if pattern != name and _fits(name, pattern, parts)]
+        said = tuple(self.overrides[each] for each in (*named, *fitting))
+        self._last[:] = [(name, said)]
+        return said
 
     def hooks(self, name: str) -> tuple[Hook, ...]:
         """Where work on a resource is to pause, sorted."""
@@ -122,9 +129,18 @@ def fits(name: str, pattern: str) -> bool:
     ``*`` stands for any text, ``?`` for one character, ``[ab]`` for one of several and ``[!ab]`` for any other one.
     Takes time proportional to the lengths of both, and where only ``*`` is used little of it.
     """
-    if _DEAR.search(pattern):
+    return _fits(name, pattern, _parts(pattern))
+
+
+def _parts(pattern: str) -> tuple[str, ...]:
+    """What stands between the ``*`` of a pattern that has no other sign; nothing of one that is dear."""
+    return () if _DEAR.search(pattern) else tuple(pattern.split('*'))
+
+
+def _fits(name: str, pattern: str, parts: tuple[str, ...]) -> bool:
+    if not parts:
         return _expression(pattern).match(name) is not None
-    first, *others = pattern.split('*')
+    first, *others = parts
     if not others:
         return name == pattern
     *middle, last = others
