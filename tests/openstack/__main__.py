@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         description='Keystone, placement, Glance, Neutron, Nova and Cinder on this machine, from PyPI, with a hypervisor '
         f'and disks that only pretend. They need MariaDB, RabbitMQ, 2 GiB of memory and 1 GiB of disk ({VARIABLE} says '
         'where), and some minutes the first time.',
-        epilog='What stands behind "test" goes to pytest: a file, -k rollback, --templates DIRECTORY.',
+        epilog='What stands behind "test" goes to pytest: a file, -k rollback, --every-request.',
     )
     parser.add_argument('do', nargs='?', default='test', choices=('test', 'start', 'stop', 'status', 'env', 'remove'))
     parser.add_argument('--keep', action='store_true', help='leave it running after the tests, and use it if it runs')

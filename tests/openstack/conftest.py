@@ -16,8 +16,8 @@ pytest.register_assert_rewrite('tests.openstack.installation')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let templates be named that somebody has."""
-    parser.addoption('--templates', help='directory of templates, of which each is made and removed')
+    """Let the sweep of crashes be thorough."""
+    parser.addoption('--every-request', action='store_true', help='kill workers at requests that only read, too')
 
 
 @pytest.fixture(scope='session')
