@@ -23,10 +23,11 @@ from rich.console import Console
 from rich.text import Text
 
 from convergence.errors import ConvergenceError
-from tests.bench.counting import KINDS, difference
+from tests.bench.counting import difference
 from tests.bench.shapes import SHAPES, template
 
 if TYPE_CHECKING:
+    from tests.bench.floor import Floor
     from tests.bench.installations import BenchmarkInstallation
 
 INTERRUPTED = 130
@@ -37,13 +38,16 @@ SERVED = 1000
 SIMULATED = 200
 SIZES = (100, 1000)
 SLOW_S = 60.0
-_FORMAT = '{:<6} {:>5} {:<12} {:>7} {:>8} {:>10} {:>7} {:>9} {:>8}'
+_FORMAT = '{:<6} {:>5} {:<12} {:>7} {:>8} {:>7} {:>10} {:>7} {:>8}'
+_SHOWN = ('statements', 'commits', 'messages')
+_RATIOS = ('create', 'update all', 'delete')
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One operation on one stack.
 
+    :param cpu_s: processor time of engine and workers.
     :param counts: of statements, commits and messages, of all processes, for the whole operation.
     """
 
@@ -52,6 +56,7 @@ class Measurement:
     size: int
     operation: str
     seconds: float
+    cpu_s: float
     counts: dict[str, int]
 
 
@@ -62,10 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.captureWarnings(True)  # libraries warn while they are imported; nobody is told
     measurements: list[Measurement] = []
     nesting: list[dict[str, Any]] = []
+    floors: list[Floor] = []
     try:
         names = _installations(options.transport, console)
         for name in names:
             measurements += _measure(name, options, console)
+            floors += _floor(measurements, options, console) if options.floor and name == 'real' else []
             nesting += _nest(name, options.nested, console) if options.nested else []
         compiling = _compile(options.large, console) if options.large else {}
         parking = _park(options.parked, options.parked_s, console) if options.parked and 'real' in names else {}
@@ -80,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         document = {
             'machine': _machine(),
             'measurements': [asdict(each) for each in measurements],
+            'floor': [asdict(each) for each in floors],
             'nested': nesting,
             'large': compiling,
             'parked': parking,
@@ -99,6 +107,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         choices=('embedded', 'real', 'all'),
         default='all',
         help='embedded: SQLite, one process; real: RabbitMQ, PostgreSQL, three processes; all: what is there',
+    )
+    parser.add_argument(
+        '--floor',
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help='compare real processes with a bare loop of three transactions and a message for each resource',
     )
     parser.add_argument(
         '--nested',
@@ -191,15 +205,41 @@ def _operations(installation: BenchmarkInstallation, shape: str, size: int) -> l
         ('update all', lambda: client.update_stack(context, identity, every)),
         ('delete', lambda: client.delete_stack(context, identity)),
     ):
-        before, begun = installation.counts(), time.perf_counter()
+        before, used_s, begun = installation.counts(), installation.cpu_s(), time.perf_counter()
         begin()
         stack = installation.wait(identity)
         seconds = time.perf_counter() - begun
         if stack.status.value != 'COMPLETE':
             raise ConvergenceError(f'{operation} of {stack.name} has failed: {stack.status_reason}')
         counts = difference(installation.counts(), before)
-        measured.append(Measurement(installation.name, shape, size, operation, seconds, counts))
+        cpu_s = installation.cpu_s() - used_s
+        measured.append(Measurement(installation.name, shape, size, operation, seconds, cpu_s, counts))
     return measured
+
+
+def _floor(measured: Sequence[Measurement], options: argparse.Namespace, console: Console) -> list[Floor]:
+    """What the database and the broker allow, and how much of that is reached."""
+    from tests.bench.floor import measure
+
+    console.print(Text('\nThe bare loop on the same servers, and the part of its speed that is reached', 'bold'))
+    titles = ('shape', 'size', 'seconds', 'number/s', *_RATIOS)
+    console.print(Text('{:<6} {:>5} {:>8} {:>9} {:>8} {:>11} {:>8}'.format(*titles), 'dim'))
+    found = []
+    cases = [(shape, size) for size in options.sizes for shape in options.shapes]
+    with tempfile.TemporaryDirectory(prefix='convergence-bench-') as directory:
+        for each in measure(Path(directory), cases):
+            found.append(each)
+            took = {
+                one.operation: one.seconds
+                for one in measured
+                if (one.installation, one.shape, one.size) == ('real', each.shape, each.size)
+            }
+            create, update, delete = (each.seconds / took[operation] for operation in _RATIOS)
+            console.print(
+                f'{each.shape:<6} {each.size:5} {each.seconds:8.2f} {each.size / each.seconds:9.0f} '
+                f'{create:8.2f} {update:11.2f} {delete:8.2f}'
+            )
+    return found
 
 
 def _nest(name: str, resources: int, console: Console) -> list[dict[str, Any]]:
@@ -277,14 +317,16 @@ def _simulate(runs: int, console: Console) -> dict[str, float]:
 
 
 def _heading() -> str:
-    titles = ('shape', 'size', 'operation', 'seconds', 'number/s', *KINDS)
-    return f'{"per resource:":>65}\n{_FORMAT.format(*titles)}'
+    titles = ('shape', 'size', 'operation', 'seconds', 'number/s', 'CPU ms', *_SHOWN)
+    return f'{"per resource:":>64}\n{_FORMAT.format(*titles)}'
 
 
 def _line(measured: Measurement) -> str:
     speed = f'{measured.size / measured.seconds:.0f}'
-    counts = [f'{measured.counts[kind] / measured.size:.2f}' for kind in KINDS]
-    return _FORMAT.format(measured.shape, measured.size, measured.operation, f'{measured.seconds:.2f}', speed, *counts)
+    cpu = f'{1000 * measured.cpu_s / measured.size:.2f}'
+    counts = [f'{measured.counts[kind] / measured.size:.2f}' for kind in _SHOWN]
+    figures = (f'{measured.seconds:.2f}', speed, cpu, *counts)
+    return _FORMAT.format(measured.shape, measured.size, measured.operation, *figures)
 
 
 def _machine() -> dict[str, Any]:

@@ -59,6 +59,15 @@ class BenchmarkInstallation:
         """What engine and workers have asked of the database and said to each other so far."""
         return self.tally.read() if self.counted_in is None else total(counts_in(self.counted_in))
 
+    def cpu_s(self) -> float:
+        """Seconds of processor time that engine and workers have used so far, in user and kernel mode.
+
+        Where they are this process, those of the benchmark are among them; where the kernel does not tell, it is 0.
+        """
+        if self.counted_in is None:
+            return time.process_time()
+        return sum(_cpu_s(path.stem) for path in self.counted_in.glob('*.counts'))
+
     def wait(self, identity: dict[str, Any]) -> Stack:
         """The stack when its operation has ended. Asks the database, and is not counted itself.
 
@@ -101,9 +110,7 @@ def real(directory: Path) -> Iterator[BenchmarkInstallation]:
 
     :raises OperatorError: a server does not answer.
     """
-    server_url, broker_url = (os.environ.get(name, default) for name, default in (POSTGRESQL, RABBITMQ))
-    # Queues vanish with those who listen to them, so nothing is left behind in a broker that others use.
-    broker_url += ('&' if urlsplit(broker_url).query else '?') + 'amqp_auto_delete=true'
+    server_url, broker_url = servers()
     prefix = f'bench-{os.getpid()}'
     with ExitStack() as stack:
         database_url = stack.enter_context(own_database(server_url))
@@ -124,6 +131,13 @@ def real(directory: Path) -> Iterator[BenchmarkInstallation]:
         stack.callback(processes.stop)
         processes.fill(1, WORKERS)
         yield BenchmarkInstallation('real', EngineClient(transport), StackReader(Store(looking)), Counters(), directory)
+
+
+def servers() -> tuple[str, str]:
+    """URLs of the database server and of the broker."""
+    server_url, broker_url = (os.environ.get(name, default) for name, default in (POSTGRESQL, RABBITMQ))
+    # Queues vanish with those who listen to them, so nothing is left behind in a broker that others use.
+    return server_url, broker_url + ('&' if urlsplit(broker_url).query else '?') + 'amqp_auto_delete=true'
 
 
 @contextmanager
@@ -148,6 +162,14 @@ def _run(server: Database, statement: str) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _cpu_s(pid: str) -> float:
+    try:
+        fields = Path('/proc', pid, 'stat').read_text(encoding='utf-8').rpartition(')')[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
 def versions(database_url: str | None = None) -> str:
     """Name and version of the server at `database_url`, or of SQLite."""
     if database_url is None:
@@ -164,7 +186,7 @@ def versions(database_url: str | None = None) -> str:
 
 def unavailable() -> str | None:
     """Why real processes cannot be measured; None where they can."""
-    server_url, broker_url = (os.environ.get(name, default) for name, default in (POSTGRESQL, RABBITMQ))
+    server_url, broker_url = servers()
     try:
         connect(server_url).dispose()
         open_transport(settings_for(Path(), server_url, broker_url)).close()

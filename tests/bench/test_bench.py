@@ -136,7 +136,7 @@ def test_the_embedded_default_is_measured(tmp_path):
 
 def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
     postgresql = service('postgresql')
-    figures, _ = run(
+    figures, printed = run(
         tmp_path,
         *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0', '--simulated', '0'),
         *('--parked', '20', '--parked-s', '1', '--served', '0', '--nested', '0'),
@@ -144,7 +144,12 @@ def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
         CONVERGENCE_TEST_RABBIT_URL=rabbit_url,
     )
     check(figures, 'real', 12)
+    assert all(each['cpu_s'] >= 0 for each in figures['measurements'])
+    assert [(each['shape'], each['size']) for each in figures['floor']] == [('chain', 12)]
+    assert figures['floor'][0]['seconds'] > 0
     assert figures['large'] == {}
+    assert 'The bare loop' in printed
+    assert max(map(len, printed.splitlines())) <= 80
     parked = figures['parked']
     assert (parked['resources'], parked['each_s']) == (20, 1.0)
     assert 0 < parked['most'] <= 20
