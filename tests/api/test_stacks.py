@@ -56,6 +56,7 @@ def test_a_stack_is_shown_whole(api):
         'outputs': [{'output_key': 'shown', 'description': 'what was said', 'output_value': 'hello'}],
         'disable_rollback': True,
         'timeout_mins': 7,
+        'drift_policy': 'report',
         'capabilities': [],
         'notification_topics': [],
     }

@@ -77,6 +77,7 @@ READABLE = {
     'load',
     'physical_id',
     'cause',
+    'names',  # of properties
     'reason',
     'required_by',
     'requires',
