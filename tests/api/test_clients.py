@@ -117,7 +117,9 @@ def test_a_stack_in_a_stack_with_openstack(run, tmp_path):
     listed = [each['Stack Name'] for each in run('stack', 'list', '-f', 'json')]
     assert 'outer' in listed
     assert not [name for name in listed if name.startswith('outer-')]
-    listed = run('stack', 'list', '--nested', '-f', 'json')
+    listed = [
+        each for each in run('stack', 'list', '--nested', '-f', 'json') if each['Stack Name'].startswith('outer')
+    ]  # those of other tests may still go
     ids = {each['Stack Name'].rpartition('-')[0] or each['Stack Name']: each['ID'] for each in listed}
     parents = {each['Stack Name'].rpartition('-')[0] or each['Stack Name']: each['Parent'] for each in listed}
     assert parents == {'outer': None, 'outer-child': ids['outer']}
@@ -132,7 +134,8 @@ def test_a_stack_in_a_stack_with_openstack(run, tmp_path):
     run('stack', 'update', '--existing', '--parameter', 'text=b', '--wait', 'outer')
     assert run('stack', 'output', 'show', 'outer', 'shown', '-f', 'json')['output_value'] == 'b'
     run('stack', 'delete', '--yes', '--wait', 'outer')
-    assert run('stack', 'list', '--nested', '-f', 'json') == []
+    left = [each['Stack Name'] for each in run('stack', 'list', '--nested', '-f', 'json')]
+    assert not [name for name in left if name.startswith('outer')]
 
 
 def test_a_hook_in_a_nested_stack_is_found_and_cleared_by_its_path_with_openstack(run, heat, tmp_path):

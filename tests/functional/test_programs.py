@@ -199,7 +199,7 @@ def test_everything_in_one_process_needs_no_configuration(tmp_path):
         return [line.split()[0] for line in run('manage', 'service', 'list', directory=tmp_path).stdout.splitlines()]
 
     # The API has an engine write down that it is there.
-    eventually(lambda: kinds() == ['KIND', 'api', 'engine', 'worker'], 'all three are known')
+    eventually(lambda: kinds() == ['KIND', 'api', 'engine', 'observer', 'worker'], 'all four are known')
     assert process.end(signal.SIGTERM) == 0, process.text()
     assert run('manage', 'service', 'list', directory=tmp_path).stdout.split()[-1] == 'LOAD'
 

@@ -878,7 +878,7 @@ MUTANTS = (
         'SQL: who ends superseded work sees nobody that waits',
         (
             Edit(
-                f'{LOAD}:_held_resource',
+                f'{LOAD}:_held_for',
                 'tuple((traversal_id, number) for traversal_id, number in found)',
                 '()',
             ),
