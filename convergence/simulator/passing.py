@@ -43,6 +43,7 @@ class Passing:
     engines: list[SimulatedEngine]
     workers: list[SimulatedWorker]
     losses: int
+    left_stacks: set[str]
     handle: Callable[[SimulatedProcess, str, Callable[[], object]], None]
 
     def set_alarm(
@@ -94,13 +95,17 @@ class Passing:
         return any(when <= self.next_sweep for when in self._moments())
 
     def is_idle(self) -> bool:
-        """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final."""
+        """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final and set free."""
         if self.bag or self.timers or (self.losses and not is_known(self)):
             return False
         for fiber in self.kernel.fibers:
             if not fiber.is_stuck:
                 return False
-        return all(stack.status is not Status.IN_PROGRESS for stack in self.store.tables.stack.values())
+        stacks = self.store.tables.stack.values()
+        left = [stack for stack in stacks if stack.id in self.left_stacks and stack.deleted_at is None]
+        if any(stack.parent_id is not None for stack in left):
+            return False
+        return all(stack.status is not Status.IN_PROGRESS for stack in stacks)
 
 
 def _beat(world: Passing, worker: SimulatedWorker) -> None:

@@ -200,7 +200,8 @@ class World(Passing):
             self.registry,
             EngineOptions(
                 stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
-                sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf),  # a machine that stands still is no outage here
+                # A machine that stands still is no outage here.
+                sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
                 window=self._shape.window,
                 visit_unchanged=self._shape.visit_unchanged,
                 may_abandon=True,

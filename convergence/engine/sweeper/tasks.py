@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class SweepOptions:
     :param stall_after_s: how long no step of a traversal may begin or end before that is reported.
     :param limit: most rows of one kind in one sweep.
     :param lease_s: how long the lease of a worker lasts; after an outage of the database workers have that time.
+    :param clock: any that goes forward: what need not be done in each sweep is done when enough of it has passed.
     """
 
     interval_s: float = 5.0
@@ -50,6 +52,7 @@ class SweepOptions:
     stall_after_s: float = 300.0
     limit: int = 500
     lease_s: float = 30.0
+    clock: Callable[[], float] = time.monotonic
 
 
 COMPLAINT_S = 300.0
@@ -98,10 +101,9 @@ class SweepTasks:
         self._nesting = nesting
         self.reach = Reach(options.lease_s)
         self._backoffs: dict[str, Backoff] = {}
-        self._next_report = 0.0
-        self._next_look = 0.0
+        self._next_report = self._next_look = -math.inf
         self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
-        self._next_complaint = 0.0
+        self._next_complaint = -math.inf
         self.enrol = enrolment
         self._repairs = repairs
 
@@ -274,10 +276,10 @@ class SweepTasks:
         waiting = [node for node in nodes if node.phase not in LAST]
         if waiting and not any(service.kind == 'worker' and service.is_up for service in self._roster.services()):
             # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
-            if time.monotonic() >= self._next_complaint:
+            if self._options.clock() >= self._next_complaint:
                 stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
                 LOG.warning('No worker is running; %d nodes wait for one, of the stacks %s', len(waiting), stacks)
-                self._next_complaint = time.monotonic() + COMPLAINT_S
+                self._next_complaint = self._options.clock() + COMPLAINT_S
             return len(nodes)
         if waiting:
             LOG.debug('%d nodes were ready and unattended', len(waiting))
@@ -290,7 +292,7 @@ class SweepTasks:
 
     def report(self) -> int:
         """Stacks that make no progress, or make some again. Four looks in the time that counts are enough."""
-        now = time.monotonic()
+        now = self._options.clock()
         if now < self._next_report:
             return 0
         after_s = self._options.stall_after_s
@@ -301,7 +303,7 @@ class SweepTasks:
 
     def remove_left(self) -> int:
         """Objects that a deleted stack has left: no row of one should be there, so each is an error that is told."""
-        now = time.monotonic()
+        now = self._options.clock()
         if now < self._next_look:
             return 0
         again_s = self._options.stall_after_s
