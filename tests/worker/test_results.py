@@ -188,8 +188,12 @@ def held() -> Iterator[Held]:
 
 
 @pytest.fixture
-def waiting(harness: Harness, held: Held) -> tuple[Outage, WorkerService, str]:
-    """A worker whose one thread has made something and waits for the database."""
+def waiting(harness: Harness, held: Held) -> Iterator[tuple[Outage, WorkerService, str]]:
+    """A worker whose one thread has made something and waits for the database.
+
+    The database comes back in the end: a thread that tries again for ever, without a pause, would slow down all the
+    tests that this process runs after this one.
+    """
     outage = Outage(harness)
     worker = a_worker(harness, held)
     harness.reality.once['create', 'r'] = [outage.begin(Done('made'))]
@@ -197,7 +201,10 @@ def waiting(harness: Harness, held: Held) -> tuple[Outage, WorkerService, str]:
     stack_id = harness.create({'r': 'x'})
     worker.check_resource(None, *harness.messages.checks.pop())
     assert held.entered.wait(PATIENCE_S)
-    return outage, worker, stack_id
+    yield outage, worker, stack_id
+    outage.left_s = 0.0
+    held.over.set()
+    eventually(lambda: not worker._checks.unsaved())
 
 
 def test_a_worker_that_is_told_to_stop_waits_for_its_results(
