@@ -15,11 +15,12 @@ from tests.openstack.servers import Refused
 from tests.services import SERVICES, Missing
 
 TESTS = 'tests/openstack'
+WHAT = ('test', 'start', 'stop', 'status', 'env', 'remove')
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: that of pytest, or 1 where there is no control plane."""
-    asked, rest = _parser().parse_known_args(arguments)
+    asked, rest = _parser().parse_known_args(_with_what_to_do(sys.argv[1:] if arguments is None else arguments))
     if rest and asked.do != 'test':
         _parser().error(f'{asked.do} takes no arguments: {" ".join(rest)}')
     try:
@@ -31,15 +32,21 @@ def main(arguments: list[str] | None = None) -> int:
         SERVICES.close()
 
 
+def _with_what_to_do(arguments: list[str]) -> list[str]:
+    """The arguments, with ``test`` in front where they begin with something for pytest."""
+    named = [each for each in arguments if not each.startswith('-')]
+    return arguments if not named or named[0] in WHAT else ['test', *arguments]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='python -m tests.openstack',
         description='Keystone, placement, Glance, Neutron, Nova and Cinder on this machine, from PyPI, with a hypervisor '
         f'and disks that only pretend. They need MariaDB, RabbitMQ, 2 GiB of memory and 1 GiB of disk ({VARIABLE} says '
         'where), and some minutes the first time.',
-        epilog='What stands behind "test" goes to pytest: a file, -k rollback, --every-request.',
+        epilog='What stands behind "test", or is none of these words, goes to pytest: a file, -k rollback, --every-request.',
     )
-    parser.add_argument('do', nargs='?', default='test', choices=('test', 'start', 'stop', 'status', 'env', 'remove'))
+    parser.add_argument('do', nargs='?', default='test', choices=WHAT)
     parser.add_argument('--keep', action='store_true', help='leave it running after the tests, and use it if it runs')
     return parser
 
