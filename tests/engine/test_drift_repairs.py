@@ -36,7 +36,14 @@ class Mended:
 
     def sweep(self):
         """Look at everything, begin what is to be done, and do it; how many stacks were attended to."""
+        self.look()
+        return self.repair()
+
+    def look(self):
+        """Have an observer look at everything: more than once, where the database's clock stands still meanwhile."""
         self.observing.look(*(stack.id for stack in self.stacks()))
+
+    def repair(self):
         begun = self.repairs(100)
         self.harness.run()
         self.observing.enrol()
@@ -75,13 +82,14 @@ def test_what_differs_is_put_right_in_place_with_what_reads_it_and_nothing_else(
     resources = {'a': 'x', 'b': {'link': {'get_attr': ['a', 'value']}}, 'c': 'z'}
     mended = Mended(harness, resources, drift_policy='repair')
     objects, before = set(harness.reality.objects), calls(harness)
-    looked = harness.reality.calls['observe', 'c']
     mended.change('a')
-    assert mended.sweep() == 1
+    mended.look()
+    looked = harness.reality.calls['observe', 'c']
+    assert mended.repair() == 1
     assert (mended.state(), mended.values['a']) == ('UPDATE_COMPLETE', 'x')
     assert calls(harness) - before == Counter({('update', 'a'): 1})
     assert set(harness.reality.objects) == objects
-    assert harness.reality.calls['observe', 'c'] == looked + 1, 'the observer alone has looked at c'
+    assert harness.reality.calls['observe', 'c'] == looked, 'the observer alone has looked at c'
     assert any('a changed outside of the stack' in each for each in mended.events())
     assert mended.sweep() == 0
 
