@@ -1,5 +1,6 @@
 """What every store does with observations: who looks at what, and what becomes of what was seen."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -158,6 +159,13 @@ def test_an_observation_goes_with_its_row(rows):
     assert rows.observations.lease('A', 10, 0.0) == []
 
 
+def another_moment():
+    """Let the clocks of databases move, which count milliseconds: who asks in the moment in which a look begins is looked
+    at once more.
+    """
+    time.sleep(0.003)
+
+
 def test_who_asks_is_told_of_a_look_that_began_later(rows):
     enrol(rows)
     before = rows.observations.lease('A', 10, 1000.0)
@@ -165,6 +173,7 @@ def test_who_asks_is_told_of_a_look_that_began_later(rows):
     assert rows.observations.lease('B', 10, 1000.0) == [], 'somebody looks already'
     assert rows.observations.write('A', [look(each) for each in before]) == 2
     assert known(rows)['R'].looked_at <= asked_at
+    another_moment()
     (again,) = rows.observations.lease('B', 10, 1000.0)
     assert (again.row.id, again.observation.wanted_by) == ('R', LookSource.REQUEST)
     assert rows.observations.write('B', [look(again, source=LookSource.REQUEST)]) == 1
@@ -222,6 +231,7 @@ def test_who_waits_for_looks_knows_how_many_are_left(rows):
     assert rows.observations.waiting(['S']) == 0
     rows.observations.ask(['S'], LookSource.REQUEST)
     assert rows.observations.waiting(['S', 'T']) == 2
+    another_moment()
     leased = rows.observations.lease('A', 1, 1000.0)
     rows.observations.write('A', [look(each) for each in leased])
     assert rows.observations.waiting(['S']) == 1
