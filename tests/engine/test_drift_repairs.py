@@ -94,6 +94,28 @@ def test_what_differs_is_put_right_in_place_with_what_reads_it_and_nothing_else(
     assert mended.sweep() == 0
 
 
+def test_a_stack_that_cannot_be_repaired_keeps_no_other_one_waiting(harness, monkeypatch):
+    mended = Mended(harness, {'a': 'x'}, drift_policy='repair')
+    other = harness.stacks.create_stack(harness.context, 'o', hot({'b': 'y'}), args={'drift_policy': 'repair'})[
+        'stack_id'
+    ]
+    harness.run()
+    mended.change('a')
+    harness.reality.objects[mended.object_of('b', other)]['value'] = 'else'
+    mended.observing.look(mended.stack_id, other)
+    first, second = sorted([mended.stack_id, other])
+    stored = mended.repairs._goals.stored
+
+    def refusing(stack, template_id):
+        if stack.id == first:
+            raise errors.Conflict('its rows keep changing')
+        return stored(stack, template_id)
+
+    monkeypatch.setattr(mended.repairs._goals, 'stored', refusing)
+    assert mended.repair() == 1
+    assert (harness.state(first), harness.state(second)) == ('CREATE_COMPLETE', 'UPDATE_COMPLETE')
+
+
 def test_what_is_gone_is_made_again_once(harness):
     mended = Mended(harness, {'a': 'x', 'b': 'y'}, drift_policy='repair')
     del harness.reality.objects[mended.object_of('b')]

@@ -66,7 +66,10 @@ class DriftRepairs:
         self._options = options
 
     def __call__(self, limit: int) -> int:
-        """Begin what can begin now; how many stacks were attended to."""
+        """Begin what can begin now; how many stacks were attended to. What is wrong with one keeps no other waiting.
+
+        :raises DatabaseUnavailable: nothing can be begun now.
+        """
         attended = 0
         for root_id, found in groupby(self._rows.to_repair(limit), key=lambda each: each.root_id):
             stack = self._reader.stack(root_id)
@@ -74,7 +77,9 @@ class DriftRepairs:
                 continue
             try:
                 attended += self._attend(stack, list(found))
-            except (Overtaken, errors.UserError) as error:
+            except errors.DatabaseUnavailable:
+                raise
+            except errors.ConvergenceError as error:
                 LOG.info('Stack %s is not repaired now: %s', stack.name, error)
         return attended
 
