@@ -9,7 +9,8 @@
 # make lint      style, types, import contracts
 # make docs      the documentation as a site, in build/docs/index.html
 # make links     whether the links of the documentation to other sites lead somewhere; needs a network
-# make bench     figures of this machine
+# make bench     figures of this machine; ARGUMENTS="--quick", "--only share idle", "--against REVISION", "--profile DIRECTORY"
+# make figures   measure everything that docs/measured.rst tells, which takes two hours on a quiet machine, and write it
 # make simulate  random orders of events and random programs, with faults, for a minute; ARGUMENTS="--time 600" for longer
 # make chaos     kill, freeze, cut off and restart real processes and servers; ARGUMENTS="--only storm --time 600"
 # make sockets   hold the API up with hundreds of slow sockets, and measure how others are answered
@@ -26,7 +27,7 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test test-quick coverage lowest heat openstack lint docs links constraints demo bench simulate chaos sockets fuzz mutants config clean
+.PHONY: help test test-quick coverage lowest heat openstack lint docs links constraints demo bench figures simulate chaos sockets fuzz mutants config clean
 
 help:
 	@sed -n '/^# make/,/^$$/s/^# //p' Makefile
@@ -64,10 +65,17 @@ demo: $(VENV)/installed
 bench: $(VENV)/installed
 	@$(VENV)/bin/python -m tests.bench $(ARGUMENTS)
 
+# Sizes for the plots; the rest at the size that it has by itself.
+figures: $(VENV)/installed
+	@$(VENV)/bin/python -m tests.bench --only operations workers nested requests stored crowd share idle giant \
+		--sizes 100 1000 10000 --json docs/figures.json $(ARGUMENTS)
+	@$(VENV)/bin/python -m tests.bench.report
+
 # Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
 simulate: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence.cmd.simulate --time 60 --jobs 2 --alternate \
-		--drop 0.02 --double 0.02 --crash 0.002 --lag 0.005 --random 0:100 --trees 0:100 $(ARGUMENTS) tests/scenarios
+		--drop 0.02 --double 0.02 --crash 0.002 --lag 0.005 --drift 0.002 --in-a-row 4 --random 0:100 --trees 0:100 \
+		$(ARGUMENTS) tests/scenarios
 
 chaos: $(VENV)/installed
 	@$(VENV)/bin/python $(PIP) --editable '.[test]'

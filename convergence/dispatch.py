@@ -7,8 +7,8 @@ traversal need only the database; whoever sees them become ready finishes them o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from convergence import errors
 from convergence.core.complete import conclude
@@ -16,6 +16,13 @@ from convergence.db.scopes import LastNode
 from convergence.db.transaction import Committed, Transactions
 
 LOG = logging.getLogger(__name__)
+
+TellOfNodes: TypeAlias = Callable[[Iterable[tuple[str, int]]], None]
+"""Tells somebody of nodes that became ready."""
+
+TOGETHER = 5
+"""So many nodes of a nested stack are told of in one message. No more than a worker has threads: what waits for one
+there could begin elsewhere."""
 
 
 class Messenger(Protocol):
@@ -26,6 +33,9 @@ class Messenger(Protocol):
 
         :param hops: how many workers without a free thread have handed that on.
         """
+
+    def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
+        """Somebody should look at these nodes: one message, so one worker has all of them."""
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal."""
@@ -55,6 +65,14 @@ class Dispatcher:
         for traversal_id, number in nodes:
             self._messenger.check_resource(traversal_id, number)
 
+    def cast_together(self, traversal_id: str, numbers: Sequence[int]) -> None:
+        """Tell the workers about nodes of a nested stack, of which there may be many: some in each message.
+
+        To send and to take a message costs more than a transaction, and others of these stacks keep all threads busy.
+        """
+        for start in range(0, len(numbers), TOGETHER):
+            self._messenger.check_resources(traversal_id, numbers[start : start + TOGETHER])
+
     def hand_on(self, traversal_id: str, number: int, hops: int) -> None:
         """Tell another worker about a node; see `Messenger.check_resource`."""
         self._messenger.check_resource(traversal_id, number, hops)
@@ -67,13 +85,16 @@ class Dispatcher:
         """Tell all workers to stop working on a traversal that the database says is over."""
         self._messenger.cancel(stack_id, traversal_id)
 
-    def conclude(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Finish nodes of the phases `IN_SERVICE` and `COMPLETE`, and those that become ready by that."""
+    def conclude(self, nodes: Iterable[tuple[str, int]], around: TellOfNodes | None = None) -> None:
+        """Finish nodes of the phases `IN_SERVICE` and `COMPLETE`, and those that become ready by that.
+
+        :param around: tells somebody of the nodes of the stack that this one is nested in; None: the workers are told.
+        """
         waiting = list(nodes)
         while waiting:
-            waiting += self._conclude(*waiting.pop(0))
+            waiting += self._conclude(*waiting.pop(0), around or self.cast)
 
-    def _conclude(self, traversal_id: str, number: int) -> tuple[tuple[str, int], ...]:
+    def _conclude(self, traversal_id: str, number: int, around: TellOfNodes) -> tuple[tuple[str, int], ...]:
         try:
             committed = self._store.transact(LastNode(traversal_id, number), lambda view: conclude(view, self._new_id))
         except errors.ConvergenceError as error:
@@ -82,5 +103,5 @@ class Dispatcher:
             return ()
         if committed is None:
             return ()
-        self.cast(committed.cast)  # of the stack that this one is nested in
+        around(committed.cast)
         return committed.last

@@ -10,6 +10,8 @@ from typing import Any, NoReturn, TypeAlias
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object."""
+AnyJson: TypeAlias = Any
+"""A JSON value that is handed on as it came, or that whoever gets it knows the shape of."""
 DEEPEST = 200
 """Maps and lists inside of each other: three times what a template may have, and far less than stops Python."""
 MOST_DIGITS = 300
@@ -17,7 +19,7 @@ MOST_DIGITS = 300
 _NUL = re.compile(r'(?<!\\)(?:\\\\)*\\u0000')
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> AnyJson:
     """The value of a JSON text.
 
     :raises ValueError: it is none, is nested too deeply, or holds what cannot be kept; the text says what, for example

@@ -24,6 +24,7 @@ from oslo_log import log
 from oslo_utils import strutils
 from typing_extensions import override
 
+from convergence.documents import AnyJson
 from convergence.errors import ConfigurationError
 from convergence.escaping import escaped
 from convergence.repetition import INTERVAL_S, Repetitions
@@ -78,7 +79,7 @@ def concealed(text: str) -> str:
     return without_signatures(masked(text, known) if known else text)
 
 
-def concealed_within(value: Any) -> Any:
+def concealed_within(value: Any) -> AnyJson:
     """A value, as JSON, without what is concealed here and now in any of its texts."""
     return texts_without(value, _concealed.get() or ())
 

@@ -53,6 +53,7 @@ class NoticeSubject(StrEnum):
 
     STACK = 'stack'
     AUTOSCALING = 'autoscaling'
+    DRIFT = 'drift'
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class StackNotice:
     :param at: seconds since the epoch, and so are `created_at` and `updated_at`.
     :param description: of its template; None: it cannot be read.
     :param user_id: for whom the stack acts after a request; None: for nobody.
-    :param about: the operation of the stack, or a group in it that gets other members.
+    :param about: the operation of the stack, a group in it that gets other members, or an object of it that changed
+        outside of the stack.
     :param details: what is told besides, under keys of its own.
     """
 

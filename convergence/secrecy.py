@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from convergence.documents import AnyJson
+
 MASK = '******'
 """Shown instead of a secret."""
 SHORTEST = 4
@@ -51,7 +53,7 @@ def occurring(secrets: Iterable[str], value: Any) -> frozenset[str]:
     return frozenset(secret for secret in secrets if json.dumps(secret, ensure_ascii=False)[1:-1] in text)
 
 
-def at(value: Any, path: Sequence[str | int]) -> Any:
+def at(value: Any, path: Sequence[str | int]) -> AnyJson:
     """The part of a value to which a path leads; None where it leads nowhere."""
     for step in path:
         if isinstance(value, dict):
@@ -68,7 +70,7 @@ def texts_at(value: Any, paths: Iterable[Sequence[str | int]]) -> frozenset[str]
     return frozenset().union(*(texts(at(value, path)) for path in paths))
 
 
-def masked_at(value: Any, paths: Iterable[Sequence[str | int]]) -> Any:
+def masked_at(value: Any, paths: Iterable[Sequence[str | int]]) -> AnyJson:
     """A value, as JSON, with the parts at some places masked as a whole."""
     steps: dict[str | int, list[Sequence[str | int]]] = {}
     for path in paths:
@@ -91,19 +93,19 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def without(value: Any, secrets: Iterable[str]) -> Any:
+def without(value: Any, secrets: Iterable[str]) -> AnyJson:
     """A value, as JSON, with every secret in its texts masked, and every number that is one."""
     known = frozenset(secrets)
     return _without(value, known, MASK) if known else value
 
 
-def texts_without(value: Any, secrets: Iterable[str]) -> Any:
+def texts_without(value: Any, secrets: Iterable[str]) -> AnyJson:
     """Like `without`, but numbers stay numbers."""
     known = frozenset(secrets)
     return _without(value, known, None) if known else value
 
 
-def _without(value: Any, secrets: frozenset[str], number: str | None) -> Any:
+def _without(value: Any, secrets: frozenset[str], number: str | None) -> AnyJson:
     if isinstance(value, dict):
         return {key: _without(inner, secrets, number) for key, inner in value.items()}
     if isinstance(value, list):

@@ -102,9 +102,18 @@ def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] += f'\n\n.. toctree::\n   :hidden:\n\n{lines}'
 
 
+def without_foreign_modules(app: Sphinx) -> tuple[()]:
+    """Keep modules without a page, such as ``builtins``, out of the list of sources: Sphinx would link to nothing."""
+    modules = getattr(app.env, '_viewcode_modules', {})
+    for name in [name for name, found in modules.items() if not found]:
+        del modules[name]
+    return ()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_transform(RelativeLinks)
     app.connect('source-read', add_navigation)
     app.connect('doctree-resolved', to_sections)
+    app.connect('html-collect-pages', without_foreign_modules, priority=100)
     return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}

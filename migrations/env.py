@@ -1,6 +1,6 @@
 """Run by Alembic: brings the database at the other end of the given connection to the wanted revision."""
 
-from typing import Any
+from typing import Any, Literal
 
 from alembic import context
 from sqlalchemy import Text
@@ -9,7 +9,7 @@ from convergence.db.schema.columns import Word
 from convergence.db.schema.models import METADATA
 
 
-def plain_type(kind: str, item: Any, autogenerate: Any) -> Any:
+def plain_type(kind: str, item: Any, autogenerate: Any) -> str | Literal[False]:
     """Write a revision in plain column types: it must mean the same when the code's own types have moved on."""
     if kind != 'type':
         return False

@@ -24,6 +24,8 @@ _order_seed = pytest.StashKey[int]()
 # How fast a machine is, and what else it does, is no property of the code.
 settings.register_profile('any machine', deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile('any machine')
+# For make test-quick: a fifth of the random examples of each test.
+settings.register_profile('quick', settings.get_profile('any machine'), max_examples=20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

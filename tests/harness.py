@@ -9,7 +9,7 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from convergence.db.schema.migration import DUTIES
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
+from convergence.engine.nesting.giving import NestingLimits
 from convergence.engine.nesting.values import NestedReads
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.stacks import StackLimits
@@ -53,7 +54,7 @@ class Messages:
     """What was sent to the workers and not delivered yet.
 
     :ivar lost: while true, whatever is sent vanishes.
-    :ivar sent: how many checks were ever sent.
+    :ivar sent: how many messages with checks were ever sent.
     """
 
     checks: list[tuple[str, int]] = field(default_factory=list)
@@ -72,6 +73,12 @@ class Messages:
             self.checks.append((traversal_id, node))
         return not self.lost
 
+    def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
+        """Queue some checks: one message."""
+        taken = [self.check_resource(traversal_id, node) for node in nodes]
+        self.sent -= len(nodes) - 1
+        return all(taken)
+
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Queue a cancel."""
         if not self.lost:
@@ -87,11 +94,18 @@ class Context:
     request_id: str = 'r'
 
 
-class Numbered:
-    """Ids that can be read: ``0001``, ``0002`` …, the same in every run."""
+_HARNESSES = itertools.count(1)
 
-    def __init__(self, prefix: str = '') -> None:
-        self._prefix = prefix
+
+class Numbered:
+    """Ids that can be read, and that no other harness of the process gives out.
+
+    Suites share a database. A thread that an earlier test has left behind finds none of its rows there: with the same
+    ids it once wrote into those of another test.
+    """
+
+    def __init__(self) -> None:
+        self._prefix = f'{next(_HARNESSES):04d}'
         self._numbers = itertools.count(1)
 
     def __call__(self) -> str:
@@ -167,8 +181,10 @@ class Harness:
         *,
         pace: Pace = NEVER_IN_THE_WAY,
         window: int = 64,
+        in_a_row: int = 1,
         new_id: Callable[[], str] | None = None,
         max_input_bytes: int | None = None,
+        nesting: NestingLimits | None = None,
     ) -> None:
         self.new_id = new_id or Numbered()
         self.engine = engine
@@ -186,7 +202,9 @@ class Harness:
         )
         self.ports = ports = memory_ports(self.store) if engine is None else Ports.of(self.store)
         self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
-        options = EngineOptions(stacks=StackLimits(may_adopt=True), window=window, max_snapshots=3, may_abandon=True)
+        stacks = StackLimits(may_adopt=True)
+        limits = nesting or NestingLimits()
+        options = EngineOptions(stacks=stacks, nesting=limits, window=window, max_snapshots=3, may_abandon=True)
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
         self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
@@ -194,7 +212,13 @@ class Harness:
         self.snapshots, self.abandonment, self.nesting = parts.snapshots, parts.abandonment, parts.nesting
         self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
         self._options = WorkerOptions(
-            'host', '1', pace, dispatch_window=window, unattended_s=None, max_input_bytes=max_input_bytes
+            'host',
+            '1',
+            pace,
+            dispatch_window=window,
+            in_a_row=in_a_row,
+            unattended_s=None,
+            max_input_bytes=max_input_bytes,
         )
         self.workers = [self.new_worker(), self.new_worker()]
         self.settling = True

@@ -57,6 +57,11 @@ class InlineGroups(ThreadGroups):
         return True
 
     @override
+    def is_crowded(self, traversal_id: str) -> bool:
+        """Nothing ever waits."""
+        return False
+
+    @override
     def interrupt(self, grace_s: float) -> None:
         """Stop everything that runs now."""
         for traversal_id in self.traversals():

@@ -22,6 +22,7 @@ class Observing:
 
     :param intervals: by type; None: of all types that look.
     :ivar acts_for: the stacks whose credentials were asked for.
+    :ivar told_engines: the stacks of which engines were told that there is something to put right.
     """
 
     def __init__(
@@ -32,16 +33,19 @@ class Observing:
         calls_per_minute: int | None = None,
         timeout_s: float = 30.0,
         batch: int = 100,
+        idle_s: float = 1.0,
     ) -> None:
         self.harness, ports = harness, harness.ports
-        self.rows, self.acts_for = ports.observations, []
+        self.rows, self.acts_for, self.told_engines = ports.observations, [], []
         every = harness.registry.observed_every_s(EVERY_S, {}) if intervals is None else dict(intervals)
         self.now = 0.0
         self.budget = CallBudget(calls_per_minute, lambda: self.now)
         access = CallAccess(ports.reader.signals, ports.software, self._credentials)
-        pacing = Pacing(every, batch=batch, threads=2, timeout_s=timeout_s)
+        pacing = Pacing(every, batch=batch, threads=2, timeout_s=timeout_s, idle_s=idle_s)
         looking = Looking(harness.registry, access)
-        self.observer = Observer(self.rows, looking, pacing, self.budget, harness.new_id, vary=lambda: 0.0)
+        self.observer = Observer(
+            self.rows, looking, pacing, self.budget, harness.new_id, lambda: 0.0, self.told_engines.append
+        )
         self._enrolment = Enrolment(self.rows, harness.reader, dict.fromkeys(every, 0.0), 100)
         harness.roster.register('observer', 'observer', 'host', '1', 1e6)
 

@@ -154,6 +154,13 @@ def test_what_cannot_be_right_is_refused_by_name(tmp_path, text, named):
         load(tmp_path, text)
 
 
+def test_a_value_that_is_wrong_is_named_with_its_section_and_file(tmp_path):
+    with pytest.raises(ConfigurationError) as raised:
+        load(tmp_path, '[worker]\nthreads = many\n')
+    assert f'[worker] threads in {tmp_path / "convergence.conf"}: ' in str(raised.value)
+    assert 'LocationInfo' not in str(raised.value)
+
+
 def test_a_missing_file_is_named():
     with pytest.raises(ConfigurationError, match=r'absent\.conf'):
         config.load(['--config-file', '/nowhere/absent.conf'], process='p', conf=cfg.ConfigOpts())

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Protocol, runtime_checkable
@@ -86,7 +86,7 @@ class Application:
         self._add_routes()
         self._add_discovery()
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Answer a request."""
         if self._options.authentication is not Authentication.KEYSTONE:
             strip_identity(environ)

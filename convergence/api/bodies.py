@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
-from typing import Any
 
 import falcon
 
@@ -13,6 +12,7 @@ from convergence.api import schemas
 from convergence.api.endpoints.signals import MAX_BODY_BYTES
 from convergence.api.faults import HttpProblem, bad_request
 from convergence.api.routes import Access, Body, Route
+from convergence.documents import AnyJson
 
 LOG = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _IGNORED_TYPES = ('application/octet-stream',)
 _MISSING = 'The body of the request is missing; it must be JSON.'
 
 
-def read(request: falcon.Request, route: Route, limit_bytes: int) -> Any:
+def read(request: falcon.Request, route: Route, limit_bytes: int) -> AnyJson:
     """The body of a request, in the shape that its route wants; None where there is none.
 
     :raises HttpProblem: 400, 413 or 415; the text says what is wrong.
@@ -46,7 +46,7 @@ def read(request: falcon.Request, route: Route, limit_bytes: int) -> Any:
     return value
 
 
-def parse(raw: bytes) -> Any:
+def parse(raw: bytes) -> AnyJson:
     """The value of a JSON text.
 
     :raises HttpProblem: 400, it is none, or holds what cannot be kept.

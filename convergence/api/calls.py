@@ -12,6 +12,7 @@ from oslo_context.context import RequestContext
 from convergence.api.event_stream import Followers
 from convergence.api.queries import Query
 from convergence.credentials.issuing import Issuer
+from convergence.documents import AnyJson
 from convergence.rpc.engine_api import EngineApi, Identity
 
 P = ParamSpec('P')
@@ -21,7 +22,7 @@ R = TypeVar('R')
 class Engine(Protocol):
     """Asks an engine: the part of `convergence.rpc.client.EngineClient` that is needed here."""
 
-    def call(self, context: RequestContext, name: str, /, **arguments: Any) -> Any:
+    def call(self, context: RequestContext, name: str, /, **arguments: Any) -> AnyJson:
         """Carry out the operation `name`."""
 
 

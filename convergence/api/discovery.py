@@ -14,6 +14,7 @@ from oslo_context.context import RequestContext
 from convergence import errors
 from convergence.api.calls import Engine
 from convergence.api.identity import new_request_id
+from convergence.documents import AnyJson
 
 LOG = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class Probes:
         status = HTTPStatus.OK if found['status'] == 'ok' else HTTPStatus.SERVICE_UNAVAILABLE
         return status, found
 
-    def _ask(self, operation: str) -> Any:
+    def _ask(self, operation: str) -> AnyJson:
         return self._engine.call(RequestContext(request_id=new_request_id(), overwrite=False), operation)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from convergence import errors
 from convergence.api.calls import ApiCall
 from convergence.credentials.issuing import Issuer
+from convergence.documents import Document
 from convergence.rpc.engine_api import EngineApi
 
 LOG = logging.getLogger(__name__)
@@ -36,6 +37,28 @@ def lent(
     if issuer is None:
         return ask(None)
     return _with(call, ask, _made(call, issuer, stack_identity))
+
+
+def lent_to_ask(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Document]) -> Document:
+    """Ask about a stack that is not there yet. Where resource types would ask their services for the user, and have
+    nothing to act with, they get credentials that are made for this one request, and removed after it.
+
+    Nothing depends on what is told then: where there can be none, it is told without.
+    """
+    document = ask(None)
+    if not document.pop('wants_credentials', False) or call.issuer is None:
+        return document
+    try:
+        credentials = _made(call, call.issuer, None)
+    except (errors.CredentialsRefused, errors.KeystoneUnavailable) as error:
+        LOG.info('Nothing is asked of services for %s: %s', call.context.request_id, error)
+        return document
+    try:
+        document = ask(credentials)
+    finally:
+        _discard(call, credentials['id'])
+    document.pop('wants_credentials', None)
+    return document
 
 
 def repaired(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_identity: Mapping[str, str]) -> R:

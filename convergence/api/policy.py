@@ -56,7 +56,7 @@ _WRITE = {
         'snapshot delete_snapshot restore_snapshot observe drift_policy'
     ),
     'actions': 'action suspend resume check rollback cancel_update cancel_without_rollback',
-    'resource': 'signal signal_url mark_unhealthy',
+    'resource': 'signal signal_url mark_unhealthy repair accept',
     'software_configs': 'create delete',
     'software_deployments': 'create update delete',
     'webhooks': 'create delete test',

@@ -100,18 +100,7 @@ def _route(
 
 
 def _with_body(route: Route, schema: Schema, body: Body = Body.REQUIRED) -> Route:
-    return Route(
-        route.method,
-        route.path,
-        route.endpoint,
-        route.operations,
-        route.rule,
-        route.status,
-        route.summary,
-        route.query,
-        body,
-        schema,
-    )
+    return replace(route, body=body, schema=schema)
 
 
 def _signed(line: str) -> Route:
@@ -229,6 +218,13 @@ _PARTS = (
         _route(f'PATCH {_RESOURCE}', resources.mark_unhealthy, 'resource_mark_unhealthy', 'resource:mark_unhealthy'),
         schemas.UNHEALTHY,
     ),
+    _route(f'POST {_RESOURCE}/repair', resources.repair, 'repair_resource', 'resource:repair', 202),
+    _with_body(
+        _route(f'POST {_RESOURCE}/accept', resources.accept, 'accept_drift', 'resource:accept'),
+        schemas.ACCEPT,
+        Body.OPTIONAL,
+    ),
+    _route(f'DELETE {_RESOURCE}/accept', resources.withdraw, 'withdraw_acceptance', 'resource:accept'),
     _route(f'GET {_RESOURCE}/metadata', resources.metadata, 'describe_stack_resource', 'resource:metadata'),
     _with_body(
         _route(f'POST {_RESOURCE}/signal', resources.signal, 'resource_signal', 'resource:signal'),

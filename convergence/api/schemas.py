@@ -69,6 +69,7 @@ ACTION = body(
     dict.fromkeys(('suspend', 'resume', 'check', 'rollback', 'cancel_update', 'cancel_without_rollback'), ANYTHING),
 )
 DRIFT_POLICY = body({'drift_policy': STRING}, ('drift_policy',), closed=True)
+ACCEPT = body({'properties': NAMES}, closed=True)
 SNAPSHOT = body({'name': TEXT_OR_NULL})
 UNHEALTHY = body({'mark_unhealthy': FLAG, 'resource_status_reason': TEXT_OR_NULL}, ('mark_unhealthy',), closed=True)
 SIGNAL: Schema = {'type': ['object', 'null']}

@@ -8,11 +8,12 @@ from typing import Any
 from convergence import errors
 from convergence.api.faults import bad_request
 from convergence.api.queries import flag, number
+from convergence.documents import AnyJson
 
 SentBody = Mapping[str, Any]
 
 
-def template(body: SentBody, *, required: bool = True) -> Any:
+def template(body: SentBody, *, required: bool = True) -> AnyJson:
     """The template of a body, as text or as a map; None where there is none and none is needed.
 
     :raises HttpProblem: 400, there is none.
@@ -46,7 +47,7 @@ def arguments(body: SentBody) -> dict[str, Any]:
     }
 
 
-def environment(body: SentBody) -> Any:
+def environment(body: SentBody) -> list[AnyJson] | None:
     """The environment of a body with its parameters laid over it; None where there is neither."""
     sent, parameters = body.get('environment'), body.get('parameters')
     layers = [sent] if sent else []

@@ -48,7 +48,7 @@ class Api:
 
     # --- requests ---------------------------------------------------------------------------------------------
 
-    def get(self, path: str, *, repeats: int = REPEATS, **query: Any) -> Any:
+    def get(self, path: str, *, repeats: int = REPEATS, **query: Any) -> Document:
         """The document at a path below the project.
 
         :param repeats: how often it may be asked for while no answer comes.
@@ -58,8 +58,8 @@ class Api:
 
     def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
-    ) -> Any:
-        """Send a request that changes something, or needs a body; the document of the answer, if it has one."""
+    ) -> Document:
+        """Send a request that changes something, or needs a body; what is answered, empty where nothing is."""
         repeats = REPEATS if headers and 'Idempotency-Key' in headers else 1
         return _document(self.ask(method, path, body=body, headers=headers, repeats=repeats))
 
@@ -205,10 +205,14 @@ class StackClient:
         finally:
             answer.close()
 
-    def resources(self) -> list[Document]:
-        """For each name the resource that is in service; each has a `path`, the names that lead to it, with slashes."""
+    def resources(self, limit: int | None = None, marker: str | None = None) -> list[Document]:
+        """For each name the resource that is in service; each has a `path`, the names that lead to it, with slashes.
+
+        :param limit: so many at most; None: all.
+        :param marker: only those behind the one of this name.
+        """
         leading, found = {self.id: ''}, []
-        for each in self._list('resources'):
+        for each in self._list('resources', limit=limit, marker=marker):
             located = _located(each)
             path = leading.get(_linked(each, 'stack'), '') + str(each['resource_name'])
             leading[_linked(each, 'nested')] = f'{path}/'
@@ -255,15 +259,20 @@ def _located(document: Document) -> Document:
 # --- answers --------------------------------------------------------------------------------------------------
 
 
-def _document(answer: requests.Response) -> Any:
+def _document(answer: requests.Response) -> Document:
+    """What an answer says; empty where it says nothing.
+
+    :raises CommandFailed: it is no JSON object, as all answers of the API are.
+    """
     if answer.status_code == HTTPStatus.NO_CONTENT or not answer.content:
-        return None
+        return {}
     try:
-        return answer.json()
+        document = {} if (value := answer.json()) is None else value
     except ValueError:
-        raise CommandFailed(
-            f'The answer from {answer.url} is not JSON: it does not speak the Orchestration API.'
-        ) from None
+        document = None
+    if not isinstance(document, dict):
+        raise CommandFailed(f'The answer from {answer.url} is no JSON object: it does not speak the Orchestration API.')
+    return document
 
 
 def _accepted(answer: requests.Response) -> requests.Response:

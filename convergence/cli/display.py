@@ -16,6 +16,7 @@ from convergence.cli.progress import Line, Mood, OperationProgress
 
 STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
 WAITING, KEPT, NOT_BEGUN = 'waiting', 'unchanged', 'not begun'
+OUTSIDE = 'changed outside'
 _STATE_WIDTH = len('ROLLBACK_IN_PROGRESS')
 _BRANCH, _LAST, _THROUGH = ('├─ ', '|- '), ('└─ ', '`- '), ('│  ', '|  ')
 
@@ -69,7 +70,7 @@ class PlainLines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._note = ''
+        self._note, self._has_begun = '', False
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +82,12 @@ class PlainLines:
 
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Print what has changed."""
+        if not self._has_begun:
+            self._has_begun = True
+            for line in progress.lines:
+                if told := progress.outside(line):
+                    text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {OUTSIDE}: {told}'
+                    self._console.print(Text(harmless(text)), soft_wrap=True)
         for line in changes:
             kind = line.type or ('' if line.above else 'the stack')
             text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {kind:<30}  {line.state}'
@@ -170,6 +177,8 @@ def _news(stack: Line) -> str:
 def _remark(progress: OperationProgress, line: Line) -> str:
     if line.mood is Mood.BAD:
         return ' '.join(line.reason.split())
+    if line.mood is Mood.BUSY and progress.outside(line):
+        return OUTSIDE
     if line.mood is Mood.WAITING and (others := progress.waits_for(line)):
         more = f' and {len(others) - 2} more' if len(others) > 2 else ''
         return f'{"needs" if progress.is_over else "waits for"} {", ".join(others[:2])}{more}'
@@ -178,6 +187,8 @@ def _remark(progress: OperationProgress, line: Line) -> str:
 
 def _idle(progress: OperationProgress, line: Line) -> str:
     """The word for a resource to which nothing has happened."""
+    if progress.outside(line):
+        return OUTSIDE
     if not progress.is_over:
         return WAITING
     return NOT_BEGUN if progress.was_kept_from(line) else KEPT

@@ -56,13 +56,18 @@ def scene_of(stack: StackClient, before: Scene | None = None, *, deleting: bool 
     requires: dict[str, list[str]] = {}
     for edge in graph['edges']:
         requires.setdefault(str(edge['from']), []).append(str(edge['to']))
+    # What an operation has begun to work on is not known any more to have changed, so what was known before counts too.
+    drifted = [node for node in graph['nodes'] if node.get('changed_outside')]
+    outside = {str(node['name']): str(node['changed_outside']) for node in drifted}
+    if before is not None:
+        outside = {**before.outside, **outside}
     if deleting:
-        return Scene(stack.name, stack.id, {}, types, requires)
+        return Scene(stack.name, stack.id, {}, types, requires, outside=outside)
     # What has no state yet has not been made: a creation that has failed is told so by its rows alone after a while.
     planned = frozenset(
         str(node['name']) for node in graph['nodes'] if node.get('is_planned') or _is_untouched(node.get('status'))
     )
-    return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires, planned)
+    return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires, planned, outside)
 
 
 def _is_untouched(status: str | None) -> bool:

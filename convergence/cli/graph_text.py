@@ -14,8 +14,8 @@ NOTHING_YET = 'not begun'
 def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
     """The graph as lines: each resource once, below the first of those that need it.
 
-    :param drawn: `nodes` (`name`, `type`, `status`: null for what was not begun, '' where there is nothing to say), and
-        `edges` (`from` needs `to`; `is_implied`: not because the template says so).
+    :param drawn: `nodes` (`name`, `type`, `status`: null for what was not begun, '' where there is nothing to say,
+        `changed_outside`), and `edges` (`from` needs `to`; `is_implied`: not because the template says so).
     """
     needs: dict[str, list[str]] = {}
     needed = set()
@@ -32,7 +32,8 @@ def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
         state = NOTHING_YET if node['status'] is None else node['status']
         again = '  (see above)' if name in seen and needs.get(name) else ''
         line = f'{lead}{guide}{harmless(name)}  {harmless(node["type"])}  {state}'
-        lines.append(line.rstrip() + note + again)
+        outside = '  (changed outside)' if node.get('changed_outside') else ''
+        lines.append(line.rstrip() + outside + note + again)
         if name in seen:
             return
         seen.add(name)

@@ -18,12 +18,12 @@ from pygls.lsp.server import LanguageServer
 from pygls.workspace import ServerTextPosition, ServerTextRange, TextDocument
 
 from convergence import __version__, errors
-from convergence.cli.template_authoring import linted
 from convergence.cli.template_check import TemplateChecker
 from convergence.cli.template_editing import Candidate, CandidateKind, Vocabulary, explain_name, key_at
 from convergence.cli.template_files import load
 from convergence.cli.template_here import installed_types, local_installation
 from convergence.cli.template_index import NameKind, Occurrence, TemplateIndex
+from convergence.cli.template_linting import linted
 from convergence.template.document import ParsedDocument
 from convergence.template.formatting import Unformattable, formatted
 from convergence.template.limits import Limits

@@ -42,7 +42,7 @@ def connected(command: CommandT) -> CommandT:
     """Give a command the options that say which server to use; it gets an `Api` as its first argument."""
 
     @functools.wraps(command)
-    def with_api(*, endpoint: str, project: str, token: str, server: str, cloud: str, **rest: Any) -> Any:
+    def with_api(*, endpoint: str, project: str, token: str, server: str, cloud: str, **rest: Any) -> object:
         named = [name for name, given in (('endpoint', endpoint), ('server', server), ('os-cloud', cloud)) if given]
         if len(named) > 1:
             raise UsageMistake(f'--{" and --".join(named)} name {len(named)} servers; leave all but one out.')
@@ -56,7 +56,7 @@ def printing(command: CommandT) -> CommandT:
     """Give a command ``--format`` and ``--column``; it gets a `ResultPrinter` as ``output``."""
 
     @functools.wraps(command)
-    def with_output(*arguments: Any, form: str, columns: tuple[str, ...], **rest: Any) -> Any:
+    def with_output(*arguments: Any, form: str, columns: tuple[str, ...], **rest: Any) -> object:
         return command(*arguments, output=ResultPrinter(Format(form), columns), **rest)
 
     return _with(with_output, _OUTPUT)  # type: ignore[return-value]

@@ -123,6 +123,7 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
             str(each['resource_name']),
             str(each['resource_type']),
             PlannedAction.ADDED,
+            reason=str(each.get('reason') or ''),
             properties=tuple(
                 PropertyChange(name, None, each['properties'][name]) for name in each.get('given_properties') or ()
             ),

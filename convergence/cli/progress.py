@@ -87,6 +87,7 @@ class Scene:
     :param existing: type by name of what it has at the beginning.
     :param requires: what each resource needs, by name.
     :param planned: the wanted ones that the operation is to visit; all others are as they should be already.
+    :param outside: how objects are known to have changed outside of the stack before it, by name.
     """
 
     stack_name: str
@@ -95,6 +96,7 @@ class Scene:
     existing: Mapping[str, str] = field(default_factory=dict)
     requires: Mapping[str, Sequence[str]] = field(default_factory=dict)
     planned: frozenset[str] = frozenset()
+    outside: Mapping[str, str] = field(default_factory=dict)
 
 
 class OperationProgress:
@@ -157,6 +159,10 @@ class OperationProgress:
         """The name of a line, different from all others."""
         doubled = line.part is Part.LEAVING and (line.above, line.name, Part.WANTED) in self._lines
         return f'{line.name}{OLD}' if doubled else line.name
+
+    def outside(self, line: Line) -> str:
+        """How the object of a line was known to have changed outside of the stack before the operation; empty: not."""
+        return '' if line.above else self._scene.outside.get(line.name, '')
 
     def end(self, *, well: bool) -> None:
         """Take note that the operation has ended.

@@ -116,14 +116,24 @@ def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None
 @stack.command(epilog=EPILOG)
 @STACK
 @RESOURCE_IF_ANY
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only N of them, in the order of their names.')
+@click.option('--marker', metavar='NAME', help='Only those behind this one: the last of the page before.')
 @NESTED_DEPTH
 @printing
 @connected
-def resources(api: Api, output: ResultPrinter, name: str, resource: str | None, nested_depth: int | None) -> None:
+def resources(
+    api: Api,
+    output: ResultPrinter,
+    name: str,
+    resource: str | None,
+    limit: int | None,
+    marker: str | None,
+    nested_depth: int | None,
+) -> None:
     """List the resources of a stack, or show everything about one RESOURCE."""
     found = replace(api.stack(name), nested_depth=nested_depth)
     if resource is None:
-        output.listing(_located(RESOURCE_COLUMNS, nested_depth), found.resources())
+        output.listing(_located(RESOURCE_COLUMNS, nested_depth), found.resources(limit, marker))
         return
     document = dict(api.get(found.at('resources', resource))['resource'])
     document.pop('links', None)

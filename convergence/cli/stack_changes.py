@@ -14,7 +14,7 @@ from rich.console import Console
 
 from convergence.cli import plan as plans
 from convergence.cli import plan_report
-from convergence.cli.arguments import STACK, complete_resources
+from convergence.cli.arguments import STACK, CommandT, complete_resources
 from convergence.cli.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.feed import Feed
@@ -43,7 +43,7 @@ _PLANNING = (
 )
 
 
-def planned(command: Any) -> Any:
+def planned(command: CommandT) -> CommandT:
     """Give a command ``--dry-run``, ``--plan`` and ``--show-nested``."""
     for option in reversed(_PLANNING):
         command = option(command)

@@ -11,11 +11,16 @@ import click
 from convergence.cli.arguments import NESTED_DEPTH, STACK
 from convergence.cli.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Unfinished
+from convergence.cli.operations import Follow, begun
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
+from convergence.cli.waiting import waitable
 from convergence.documents import Document
 
-COLUMNS = ('path', 'resource_type', 'state', 'property', 'wanted', 'applied', 'live', 'since', 'looked_at', 'reason')
+COLUMNS = (
+    *('path', 'resource_type', 'state', 'property', 'wanted', 'applied', 'live', 'accepted'),
+    *('since', 'looked_at', 'reason'),
+)
 ASK_EVERY_S = 0.5
 _DONE = {'ignore': 'ignored from now on', 'report': 'shown from now on', 'repair': 'put right from now on'}
 
@@ -37,8 +42,20 @@ _DONE = {'ignore': 'ignored from now on', 'report': 'shown from now on', 'repair
     type=click.Choice(['ignore', 'report', 'repair']),
     help='From now on do this when an object is found changed; repairs that were given up are tried again.',
 )
+@click.option(
+    '--repair',
+    metavar='RESOURCE',
+    help='Compare this resource, and what reads it, with what is there, and put right what differs.',
+)
+@click.option(
+    '--accept',
+    metavar='RESOURCE[.PROPERTY]',
+    help='Take what is there for wanted, of one property or of all that differ, until the template changes them.',
+)
+@click.option('--withdraw', metavar='RESOURCE', help='Take back what was accepted of this resource: it differs again.')
 @click.option('--all', 'everything', is_flag=True, help='Also list what is as it was made.')
 @NESTED_DEPTH
+@waitable
 @printing
 @connected
 def drift(
@@ -48,17 +65,31 @@ def drift(
     refresh: bool,
     refresh_timeout: float,
     policy: str | None,
+    repair: str | None,
+    accept: str | None,
+    withdraw: str | None,
     everything: bool,
     nested_depth: int | None,
+    **given: Any,
 ) -> int:
     """List what changed outside of STACK: what its template wants, what was applied last, and what is there.
 
-    Ends with 1 where something did. Observers look now and then; "since" is when one first saw it so.
+    Ends with 1 where something did. Observers look now and then; "since" is when one first saw it so. With --repair
+    nothing is listed: an update begins that touches this resource and what reads it alone, whatever the policy says.
     """
     stack = api.stack(name)
     if policy is not None:
         api.send('PATCH', stack.at('drift'), {'drift_policy': policy})
         click.echo(f'What changes outside of stack {stack.name} is {_DONE[policy]}.', err=True)
+    if repair is not None:
+        path = stack.at('resources', repair, 'repair')
+        return begun(stack, lambda: api.send('POST', path), 'UPDATE_COMPLETE', Follow.of(given), output)
+    if accept is not None:
+        _accept(stack, accept)
+    if withdraw is not None:
+        made = api.send('DELETE', stack.at('resources', withdraw, 'accept'))['drift']
+        names = ', '.join(made['withdrawn'])
+        click.echo(f'Of {withdraw} in stack {stack.name} is accepted no more: {names}.', err=True)
     if refresh:
         _refresh(stack, nested_depth, refresh_timeout)
     found = dict(
@@ -70,6 +101,18 @@ def drift(
     else:
         output.listing(COLUMNS, _lines(found))
     return ExitCode.FAILED if found['drifted'] else ExitCode.OK
+
+
+def _accept(stack: StackClient, asked: str) -> None:
+    """Take what is there of a resource, or of one property, for wanted. Names of resources may have dots themselves."""
+    names = [each['resource_name'] for each in stack.api.get(stack.at('drift'))['drift']['resources']]
+    resource, dot, name = asked.rpartition('.')
+    if asked in names or not dot:
+        resource, name = asked, ''
+    body = {'properties': [name]} if name else None
+    made = stack.api.send('POST', stack.at('resources', resource, 'accept'), body)['drift']
+    accepted = ', '.join(made['accepted'])
+    click.echo(f'Of {resource} in stack {stack.name} is wanted from now on what is there: {accepted}.', err=True)
 
 
 def _refresh(stack: StackClient, nested_depth: int | None, timeout_s: float) -> None:
@@ -92,9 +135,10 @@ def _refresh(stack: StackClient, nested_depth: int | None, timeout_s: float) -> 
 def _lines(found: Document) -> Iterator[Document]:
     """A line for each property that differs, and one for each object of which there is none."""
     for each in found['resources']:
+        accepted = ', '.join(each['accepted']) or None
         for differing in each['properties'] or [{}]:
             values = {key: differing.get(key) for key in ('wanted', 'applied', 'live')}
-            yield {**each, **values, 'property': differing.get('name')}
+            yield {**each, **values, 'property': differing.get('name'), 'accepted': accepted}
 
 
 def _filled(found: Document) -> tuple[str, ...]:

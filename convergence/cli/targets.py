@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from convergence.cli import notices
+from convergence.cli import local_servers
 from convergence.cli.exits import Unreachable, UsageMistake
 from convergence.errors import ConvergenceError
 from convergence.template.limits import Limits
@@ -202,25 +202,25 @@ def _from_clouds(name: str, source: str) -> Target:
 
 
 def _served(project: str, environment: Mapping[str, str], directory: Path) -> Target:
-    found = notices.find(directory, notices.registry(dict(environment)))
+    found = local_servers.find(directory, local_servers.registry(dict(environment)))
     if not found:
         raise Unreachable(
             'No server is named, and none serves on this machine. Start one with "convergence serve", or name one '
             'with --endpoint URL or CONVERGENCE_ENDPOINT.'
         )
     if len(found) > 1:
-        listed = ', '.join(f'{notice.url} (data in {notice.data})' for notice in found)
+        listed = ', '.join(f'{server.url} (data in {server.data})' for server in found)
         raise UsageMistake(f'Several servers serve on this machine: {listed}. Name one with --endpoint URL.')
-    notice = found[0]
-    return _target(notice.url, project, notice.token(), f'"convergence serve" with data in {notice.data}')
+    server = found[0]
+    return _target(server.url, project, server.token(), f'"convergence serve" with data in {server.data}')
 
 
 def _with_own_token(target: Target, environment: Mapping[str, str], directory: Path) -> Target:
     """With the token of the user's own server, where that is the one that is named and no token is."""
     if not target.is_local or target.token():
         return target
-    notice = notices.served_at(target.url, directory, notices.registry(dict(environment)))
-    return replace(target, token=notice.token) if notice is not None else target
+    server = local_servers.served_at(target.url, directory, local_servers.registry(dict(environment)))
+    return replace(target, token=server.token) if server is not None else target
 
 
 def from_process(wish: ServerArguments) -> Target:

@@ -36,18 +36,8 @@ for _command in template_authoring.COMMANDS:
 
 
 @template.command()
-@click.argument(
-    'files', nargs=-1, required=True, metavar='FILE...', type=click.Path(exists=True, allow_dash=True, dir_okay=False)
-)
-@click.option(
-    '-e',
-    '--environment',
-    'environments',
-    multiple=True,
-    metavar='FILE',
-    type=click.Path(exists=True, dir_okay=False),
-    help='An environment; may be repeated, later ones win.',
-)
+@template_authoring.FILES
+@template_authoring.ENVIRONMENTS
 @click.option(
     '-P',
     '--parameter',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import os
@@ -22,22 +21,20 @@ from convergence.cli import template_lint_report
 from convergence.cli.exits import CommandFailed, ExitCode, UsageMistake
 from convergence.cli.graph_text import graph_lines
 from convergence.cli.output import say
-from convergence.cli.template_check import BundleNames, Findings, TemplateChecker
-from convergence.cli.template_files import STANDARD_INPUT, Bundle, load
+from convergence.cli.template_check import Findings, TemplateChecker
+from convergence.cli.template_files import STANDARD_INPUT, load
 from convergence.cli.template_here import given, installed_types, local_installation, unreadable
-from convergence.cli.template_index import TemplateIndex
-from convergence.cli.template_lint import PLAIN_SECRET, RULES, LintedTemplate, lint
+from convergence.cli.template_lint import RULES
 from convergence.cli.template_lint_report import LintResult
+from convergence.cli.template_linting import linted
 from convergence.cli.template_report import as_text
 from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.template.formatting import Unformattable, formatted
-from convergence.template.problems import Problems
-from convergence.template.sources import read
 
-_FILES = click.argument(
+FILES = click.argument(
     'files', nargs=-1, required=True, metavar='FILE...', type=click.Path(exists=True, allow_dash=True, dir_okay=False)
 )
-_ENVIRONMENTS = click.option(
+ENVIRONMENTS = click.option(
     '-e',
     '--environment',
     'environments',
@@ -55,7 +52,7 @@ _UNKNOWN_TYPES = click.option(
 
 
 @click.command('format')
-@_FILES
+@FILES
 @click.option('--check', is_flag=True, help='Change nothing; exit code 1 if a file would be changed.')
 @click.option('--diff', is_flag=True, help='Change nothing, and show what would be changed.')
 def format_(files: Sequence[str], check: bool, diff: bool) -> int:
@@ -132,8 +129,8 @@ def _replace(path: Path, text: str) -> None:
 
 
 @click.command('lint', epilog='\b\nRules:\n' + '\n'.join(f'  {rule.id:<20} {rule.meaning}' for rule in RULES))
-@_FILES
-@_ENVIRONMENTS
+@FILES
+@ENVIRONMENTS
 @_UNKNOWN_TYPES
 @click.option(
     '--ignore',
@@ -187,25 +184,12 @@ def _linted(checker: TemplateChecker, name: str, environments: Sequence[str], ig
     return linted(checker, bundle, ignored)
 
 
-def linted(checker: TemplateChecker, bundle: Bundle, ignored: frozenset[str] = frozenset()) -> LintResult:
-    """What is wrong with a template, or with what its author may have meant."""
-    findings = checker.check(bundle)
-    found: list[errors.Problem] = []
-    if findings.compiled is not None and not findings.errors:
-        document = read(bundle.text, 'template', checker.installation.limits, Problems())
-        subject = LintedTemplate(document, TemplateIndex(document), findings.compiled, checker.registry)
-        named = [BundleNames(bundle).give(problem) for problem in lint(subject, ignored)]
-        # What should not stand in the template need not stand in a log as well.
-        found = [dataclasses.replace(each, excerpt='') if each.kind == PLAIN_SECRET else each for each in named]
-    return LintResult(bundle.name, findings.errors, [*findings.warnings, *found])
-
-
 # --- graph ----------------------------------------------------------------------------------------------------
 
 
 @click.command()
 @click.argument('file', metavar='FILE', type=click.Path(exists=True, allow_dash=True, dir_okay=False))
-@_ENVIRONMENTS
+@ENVIRONMENTS
 @click.option(
     '-P',
     '--parameter',

@@ -10,7 +10,13 @@ from typing import Any
 from convergence import template
 from convergence.cli.template_files import Bundle
 from convergence.core.model import Json
+from convergence.engine.nesting.foresight import Foresight, defaults_of
+from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.member_checks import problems_below
+from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.submission import Submission
 from convergence.errors import Place, Problem, RequestLimitExceeded, StackValidationFailed
+from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template.excerpts import Excerpts
@@ -18,6 +24,8 @@ from convergence.template.merging import merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
 
+DEEPEST = NestingLimits().max_depth
+"""How many stacks a stack may be in, where nobody has configured another number."""
 _IDENTITY = template.StackIdentity('stack-id', 'stack', 'project')
 
 
@@ -58,13 +66,9 @@ class TemplateChecker:
         """Check one template with its environments and files."""
         compiled, warnings, errors = None, [], list(bundle.problems)
         try:
-            compiled = self._analyse(bundle, self._environment(bundle), self.require)
-            warnings = validate(
-                compiled,
-                self.registry,
-                ignore_unknown_types=self.ignore_unknown_types,
-                most_bytes=self.installation.limits.max_stored_bytes,
-            )
+            environment = self._environment(bundle)
+            compiled = self._analyse(bundle, environment, self.require)
+            warnings = self._validate(compiled, self._submission(bundle, environment))
         except StackValidationFailed as error:
             errors += _not_told_yet(error.problems, bundle.problems)
             warnings = compiled.warnings if compiled else []
@@ -77,6 +81,52 @@ class TemplateChecker:
             tuple(sorted(map(names.give, errors), key=_position)),
             tuple(map(names.give, _not_told_yet(warnings, bundle.problems))),
         )
+
+    def _submission(self, bundle: Bundle, environment: str | Mapping[str, Any]) -> Submission:
+        if isinstance(environment, str):
+            root = read(environment, 'environment', self.installation.limits, Problems()).root
+            environment = root if isinstance(root, dict) else {}
+        values = environment.get('parameters')
+        given = {**(values if isinstance(values, dict) else {}), **self.parameters}
+        return Submission(bundle.text, {**environment, 'parameters': given}, bundle.files)
+
+    def _validate(self, compiled: template.Compiled, submission: Submission, depth: int = 0) -> list[Problem]:
+        """Check it against the resource types, and what is nested in it, as an engine does before anything is made.
+
+        :raises StackValidationFailed: carries everything that is wrong with it.
+        """
+        most_bytes, lenient = self.installation.limits.max_stored_bytes, self.ignore_unknown_types
+        foresight = Foresight(self.registry, self.installation, most_bytes=most_bytes, deepest=DEEPEST)
+        warnings = validate(
+            compiled,
+            self.registry,
+            ignore_unknown_types=lenient,
+            most_bytes=most_bytes,
+            defaults=defaults_of(submission),
+            further=foresight.problems(
+                compiled, submission, _IDENTITY.project_id, Permits(), lenient=lenient, depth=depth
+            ),
+        )
+
+        def check(nested: Submission) -> None:
+            inner = template.analyse(
+                nested.template,
+                identity=_IDENTITY,
+                environment=nested.environment,
+                files=nested.files,
+                facade=nested.facade,
+                installation=self.installation,
+                require_parameters=template.Require.NONE,
+            )
+            self._validate(inner, nested, depth + 1)
+
+        def type_of(name: str) -> ResourceType[Any] | None:
+            return self.registry.get(name) if name in self.registry else None
+
+        problems = [*problems_below(compiled, submission, type_of, check)] if depth < DEEPEST else []
+        if problems:
+            raise StackValidationFailed(problems)
+        return warnings
 
     def _analyse(
         self, bundle: Bundle, environment: str | Mapping[str, Any] | None, require: template.Require

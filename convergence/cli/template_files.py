@@ -27,6 +27,9 @@ PROVIDER_ENDINGS = ('.yaml', '.yml', '.template')
 UNREADABLE = 'UnreadableFile'
 """The kind of the problem that a file cannot be read."""
 
+_DEFINES = frozenset({'type', 'properties', 'metadata', 'deletion_policy', 'update_policy', 'depends_on'})
+"""What the definition of a member says."""
+
 _REMOTE = ('http', 'https', 'swift', 'swift+http', 'swift+https', 'ftp')
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -191,10 +194,24 @@ def _named(document: ParsedDocument) -> Iterator[tuple[str, KeyPath, bool]]:
             kind = body.get(key) if isinstance(body, dict) else None
             if isinstance(kind, str) and kind.endswith(PROVIDER_ENDINGS):
                 yield kind, (section, name, key), True
+            if isinstance(body, dict):
+                yield from _members(body.get('properties'), (section, name, 'properties'))
     for path, node in _maps(root.get('resource_registry'), ('resource_registry',)):
         for key, value in node.items():
             if isinstance(value, str) and value.endswith(PROVIDER_ENDINGS) and key != 'base_url':
                 yield value, (*path, key), True
+
+
+def _members(properties: Json, where: KeyPath) -> Iterator[tuple[str, KeyPath, bool]]:
+    """The same of what groups and chains are made of: their properties have definitions of resources, or types."""
+    for path, node in _maps(properties, where):
+        kind = node.get('type')
+        if isinstance(kind, str) and kind.endswith(PROVIDER_ENDINGS) and node.keys() <= _DEFINES:
+            yield kind, (*path, 'type'), True
+    types = properties.get('resources') if isinstance(properties, dict) else None
+    for index, kind in enumerate(types if isinstance(types, list) else ()):
+        if isinstance(kind, str) and kind.endswith(PROVIDER_ENDINGS):
+            yield kind, (*where, 'resources', index), True
 
 
 def _maps(node: Json, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Json]]]:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from convergence import __version__
-from convergence.cli import notices
+from convergence.cli import local_servers
 from convergence.cmd.engine import STOP_S
 from convergence.cmd.program import Program, ProgramService, Working, run
 from convergence.config import Settings
@@ -95,22 +95,22 @@ class Posting:
 
     def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
         self._data, self._address, self._token_file = settings.state_dir, address, settings.api.token_file
-        self._posted = contextlib.ExitStack()
+        self._announced = contextlib.ExitStack()
 
     def start(self) -> None:
-        """Post the notice."""
+        """Let commands of this machine find the API."""
         token_file = str(self._token_file or '')
-        notice = notices.Notice(self._address(), os.getpid(), str(self._data), __version__, token_file)
+        server = local_servers.LocalServer(self._address(), os.getpid(), str(self._data), __version__, token_file)
         try:
-            self._posted.enter_context(notices.claimed(self._data))
-            self._posted.enter_context(notices.posted(notice, notices.registry(os.environ)))
-        except (OSError, notices.AlreadyServed) as error:
-            self._posted.close()
+            self._announced.enter_context(local_servers.claimed(self._data))
+            self._announced.enter_context(local_servers.announced(server, local_servers.registry(os.environ)))
+        except (OSError, local_servers.AlreadyServed) as error:
+            self._announced.close()
             LOG.info('Commands on this machine do not find this API by themselves: %s: %s', self._data, error)
 
     def stop(self) -> None:
-        """Take the notice away."""
-        self._posted.close()
+        """Let nobody find it any more."""
+        self._announced.close()
 
     def close(self) -> None:
         """Nothing is held."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def _signed_first(application: WsgiApplication, verified: WsgiApplication) -> Ws
     What a request claims about who asks is removed, so that it opens nothing else, whatever its path is taken for.
     """
 
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if is_signal_path(environ.get('PATH_INFO', '')):
             strip_identity(environ)
             return application(environ, start_response)
@@ -130,7 +130,7 @@ def _serving(settings: ApiSettings) -> Serving:
 def only_health(application: WsgiApplication) -> WsgiApplication:
     """The part of an application that probes ask for."""
 
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get('PATH_INFO', '')
         if path == '/healthcheck' or path.startswith('/health/'):
             return application(environ, start_response)

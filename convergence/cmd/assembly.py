@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -28,12 +28,12 @@ from convergence.db.schema.migration import require_newest
 from convergence.db.schema.sealing import opened, seal_of
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
-from convergence.dispatch import Dispatcher
-from convergence.engine.nesting.operations import NestingLimits
+from convergence.engine.asking import WorkerQuestions
+from convergence.engine.nesting.giving import NestingLimits
 from convergence.engine.nesting.values import NestedReads
 from convergence.engine.operations.credentials import StackCredentials
-from convergence.engine.operations.drift_policies import DriftPolicyChanges
 from convergence.engine.operations.options import StackLimits
+from convergence.engine.operations.repairs import RepairOptions
 from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.software import Software
 from convergence.engine.preview.preview import Previews
@@ -49,21 +49,14 @@ from convergence.engine.reads.answers import (
 from convergence.engine.service import EngineService
 from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.engine.sweeper.presence import Presences
-from convergence.engine.sweeper.repairs import RepairOptions
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.registry import Registry
-from convergence.rpc.client import EngineClient, WorkerClient
-from convergence.rpc.context import CallerContext
-from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
+from convergence.rpc.client import QuestionClient, WorkerClient
+from convergence.rpc.server import EngineServer
 from convergence.rpc.transport import MEMORY_URL, Transport
 from convergence.rpc.transport import connect as connect_broker
-from convergence.worker.attempt import Pace
-from convergence.worker.credentials import CredentialsOfStacks
-from convergence.worker.fallback import LocalFallback
-from convergence.worker.nested import EngineNesting
-from convergence.worker.service import WorkerOptions, WorkerService
 
 if TYPE_CHECKING:
     from convergence.credentials.keystone import Keystone
@@ -152,6 +145,11 @@ class Parts:
         self.transport.close()
         self.store.engine.dispose()
 
+    def sealing(self) -> tuple[Callable[[str], str], Callable[[str], str]]:
+        """What closes a text for the processes that have the keys of the database, and what opens such a one."""
+        seal = seal_of(self.store.engine.dialect)
+        return seal.close if seal is not None else str, partial(opened, seal=seal)
+
     def queue_name(self, service_id: str) -> str:
         """Under which name a process listens.
 
@@ -167,107 +165,28 @@ def observed_types(parts: Parts) -> dict[str, float]:
     return parts.types.observed_every_s(parts.settings.observer.interval_s, parts.settings.observer.intervals)
 
 
-def _on_behalf(project_id: str, request_id: str) -> CallerContext:
-    """Who asks an engine for something about a nested stack."""
-    return CallerContext(request_id=request_id or None, project_id=project_id)
-
-
-class WorkerProcess:
-    """A worker with its servers."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        settings = parts.settings.worker
-        pace = Pace(
-            settings.poll_interval_min_s,
-            settings.poll_interval_max_s,
-            settings.park_after_s,
-            settings.transient_attempts,
-        )
-        options = WorkerOptions(
-            host=parts.settings.host,
-            version=__version__,
-            pace=pace,
-            heartbeat_interval_s=settings.heartbeat_interval_s,
-            lease_s=settings.lease_s,
-            cancel_grace_s=settings.cancel_grace_s,
-            unattended_s=3 * settings.sweep_interval_s,
-            max_stuck_threads=settings.max_stuck_threads,
-            threads=settings.threads,
-            dispatch_window=settings.dispatch_window,
-            max_stored_bytes=parts.settings.limits.max_stored_bytes,
-            max_input_bytes=parts.settings.limits.max_input_bytes,
-            creation_settles_s=settings.creation_settles_s,
-        )
-        self._drain_timeout_s = settings.drain_timeout_s
-        hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)
-        ports = Ports.of(parts.store)
-        self.service = WorkerService(
-            ports,
-            Dispatcher(parts.store, hands, new_id),
-            parts.types,
-            engine,
-            options,
-            new_id,
-            nested=EngineNesting(engine, ports.reader, _on_behalf),
-            credentials=CredentialsOfStacks(
-                ports.credentials,
-                parts.keystone,
-                parts.settings.credentials.region,
-                parts.settings.credentials.interface,
-            ),
-        )
-        hands.lend_a_hand = self.service.lend_a_hand
-        self.service.heartbeat.witness = Witness(
-            parts.store, self.service.id, settings.lease_s, self.service.recent.tell
-        )
-        queue_name = parts.queue_name(self.service.id)
-        self._checks = WorkerServer(parts.transport, queue_name, self.service)
-        self._cancels = CancelServer(parts.transport, queue_name, self.service)
-
-    def start(self) -> None:
-        """Take work."""
-        self.service.start()
-        self._cancels.start()
-        self._checks.start()
-
-    def begin_nothing(self) -> None:
-        """From now on no action begins here. Returns at once; `stop` does the rest."""
-        self.service.begin_nothing()
-
-    def stop(self) -> bool:
-        """Take no more work, hand back what waits, finish what runs; whether all of it ended in time."""
-        self.begin_nothing()
-        self._checks.stop()
-        self.service.begin_to_stop(self._drain_timeout_s)
-        drained = self.service.wait(self._drain_timeout_s)
-        self._cancels.stop()
-        self._checks.wait(1.0)
-        self._cancels.wait(1.0)
-        self.service.leave()
-        return drained
-
-    def ailment(self) -> str:
-        """Why this process should be started anew; empty while it should not."""
-        return self.service.ailment()
-
-    def close(self) -> None:
-        """Give back the connections."""
-        self._parts.close()
+def _workers(parts: Parts) -> WorkerQuestions:
+    """Where an engine asks what only workers can find out."""
+    settings = parts.settings
+    # Whoever waits for the engine must hear from it before he gives up.
+    limit_s = min(settings.engine.question_timeout_s, settings.transport.response_timeout_s / 2)
+    most = max(1, settings.engine.threads // 2)
+    return WorkerQuestions(QuestionClient(parts.transport).ask, *parts.sealing(), limit_s, most)
 
 
 def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
     reader, roster, goals, objects = StackReader(parts.store), ports.roster, engine.goals, ports.observations
+    workers, credentials = _workers(parts), ports.credentials
     return (
         StackReads(reader, goals, parts.settings.engine.hidden_stack_tags, objects),
-        ResourceReads(reader, goals, ports.software, objects),
+        ResourceReads(reader, goals, ports.software, objects, workers),
         ExplainReads(reader, goals, objects),
         DriftReads(reader, goals, objects, roster, engine.enrolment.of),
-        HistoryReads(reader, goals),
+        HistoryReads(reader, goals, objects),
         ProgressReads(Overview(parts.store), roster),
-        InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds),
-        Previews(reader, parts.types, engine.stacks, objects),
+        InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds, workers, credentials),
+        Previews(reader, parts.types, engine.stacks, objects, workers, credentials),
         Presences(roster),
     )
 
@@ -331,7 +250,7 @@ class EngineProcess:
         self._parts = parts
         self._stop_s = stop_s
         settings, engine_id = parts.settings.engine, new_id()
-        ports, database = Ports.of(parts.store, _kept(parts.settings.limits)), parts.store.engine
+        ports = Ports.of(parts.store, _kept(parts.settings.limits))
         myself = _myself(parts, engine_id)
         engine = wire_engine(
             ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, observed_types(parts)), myself
@@ -351,7 +270,7 @@ class EngineProcess:
             engine.stacks,
             engine.rollbacks,
             engine.actions,
-            DriftPolicyChanges(engine.stacks, engine.traversals, ports.observations),
+            *engine.drift,
             engine.snapshots,
             engine.abandonment,
             engine.signals,
@@ -361,9 +280,7 @@ class EngineProcess:
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),
             self._telling.webhooks(engine.stacks),
-            StackCredentials(
-                ports.credentials, engine.stacks.find, partial(opened, seal=seal_of(database.dialect)), new_id
-            ),
+            StackCredentials(ports.credentials, engine.stacks.find, parts.sealing()[1], new_id),
         )
         offered = (*acting, *_reading(parts, ports, engine, heartbeat))
         self.service = EngineService(offered, engine.traversals, engine.sweeper, heartbeat)

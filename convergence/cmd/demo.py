@@ -29,7 +29,7 @@ from pathlib import Path
 from rich.console import Console
 
 import convergence
-from convergence.cli import notices
+from convergence.cli import local_servers
 from convergence.cli.changes import ResourceOutcome, announced, happened
 from convergence.cli.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, NotFound
@@ -98,11 +98,12 @@ def _run(report: Report, directory: Path, first: Path, second: Path, group: Path
     report.say('One process serves: 1 engine, 3 workers, the API; SQLite, messages in memory.', 'dim')
     report.say(f'All that it keeps is in {directory}.', 'dim')
     interrupted = False
-    with _served(report, directory) as notice:
-        demo = Demo(report, notice.url, notice.token(), directory / 'local')
+    with _served(report, directory) as served:
+        demo = Demo(report, served.url, served.token(), directory / 'local')
         try:
             demo.create(first)
             demo.update(second)
+            demo.repair()
             demo.delete()
             demo.scale(group)
         except KeyboardInterrupt:
@@ -117,7 +118,7 @@ def _run(report: Report, directory: Path, first: Path, second: Path, group: Path
 
 
 @contextlib.contextmanager
-def _served(report: Report, directory: Path) -> Iterator[notices.Notice]:
+def _served(report: Report, directory: Path) -> Iterator[local_servers.LocalServer]:
     """Have ``convergence serve`` serve `directory`; what it says of itself.
 
     :raises ConvergenceError: it did not begin to.
@@ -129,7 +130,7 @@ def _served(report: Report, directory: Path) -> Iterator[notices.Notice]:
         # A session of its own: Ctrl-C is for the demo, which still needs the server to remove what was made.
         server = subprocess.Popen(
             [*COMMAND, 'serve', '--data', str(directory), '--port', '0', '--config-file', str(configuration), '-v'],
-            env=os.environ | {'XDG_STATE_HOME': str(directory / 'notices')},
+            env=os.environ | {'XDG_STATE_HOME': str(directory / 'state')},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -137,11 +138,11 @@ def _served(report: Report, directory: Path) -> Iterator[notices.Notice]:
         )
     try:
         ends = time.monotonic() + SERVER_LIMIT_S
-        while (notice := notices.alive(directory)) is None:
+        while (served := local_servers.alive(directory)) is None:
             if server.poll() is not None or time.monotonic() > ends:
                 raise ConvergenceError('convergence serve did not begin')
             time.sleep(0.05)
-        yield notice
+        yield served
     finally:
         server.terminate()
         try:
@@ -211,9 +212,25 @@ class Demo:
         self._report.check(f'{old_url} does not answer any more', _get(old_url) is None)
         self._look_at(stack, 'Good day from Convergence (second edition)')
 
+    def repair(self) -> None:
+        """Kill the server behind the engine's back, and see that another one answers without a word of anybody."""
+        self._report.title('3  Repair: somebody kills the server')
+        self._type('UPDATE_COMPLETE', 'drift', STACK, '--set-policy', 'repair', '--refresh')
+        stack, killed = self._api.stack(STACK), self._servers[-1]
+        self._report.say(f'$ kill -9 {killed.partition(":")[0]}', 'cyan')
+        begun = time.monotonic()
+        stop(killed, signal.SIGKILL)
+        while not self._is_repaired(stack, killed) and time.monotonic() < begun + SERVER_LIMIT_S:
+            time.sleep(0.05)
+        took_s = time.monotonic() - begun
+        self._servers.append(_server(stack))
+        other = self._servers[-1] != killed and is_running(self._servers[-1])
+        self._report.check(f'Another server ({_pid(self._servers[-1])}) has taken its place in {took_s:.1f} s', other)
+        self._look_at(stack, 'Good day from Convergence (second edition)')
+
     def delete(self) -> None:
         """Delete the stack and see that nothing is left."""
-        self._report.title('3  Delete')
+        self._report.title('4  Delete')
         stack = self._api.stack(STACK)
         url = _output(stack, 'url')
         self._type('DELETE_COMPLETE', 'delete', STACK, '--yes', '--wait')
@@ -226,14 +243,14 @@ class Demo:
 
     def scale(self, source: Path) -> None:
         """Create a group, have a signal start another server, and another signal end the first one."""
-        self._report.title(f'4  Scale: {source.parent.name}/{source.name}')
+        self._report.title(f'5  Scale: {source.parent.name}/{source.name}')
         self._type('CREATE_COMPLETE', 'create', GROUP, '-t', str(source), '--wait')
         stack = self._api.stack(GROUP)
         (first,) = self._group_of(stack, 1)
         self._signal('more')
         both = self._group_of(stack, 2)
         self._report.check('A signal has started another server', len(both) == 2 and first in both, str(both))
-        answers = [_get(url) for url in both]
+        answers = [_get_when_up(url) for url in both]
         self._report.check('GET / of both: 200 Hello from the group', answers == [(200, 'Hello from the group')] * 2)
         self._signal('fewer')
         left = self._group_of(stack, 1)
@@ -253,6 +270,10 @@ class Demo:
                     time.sleep(0.1)
 
     # --- parts ------------------------------------------------------------------------------------------------
+
+    def _is_repaired(self, stack: StackClient, killed: str) -> bool:
+        """Whether the stack is at rest again, with another server."""
+        return _server(stack) != killed and stack.show()['stack_status'] == 'UPDATE_COMPLETE'
 
     def _signal(self, policy: str) -> None:
         _tell(self._report, 'stack', 'signal', GROUP, policy)
@@ -357,6 +378,14 @@ def _get(url: str, password: str | None = None) -> tuple[int, str] | None:
             return error.code, error.read().decode().strip()
     except (OSError, http.client.HTTPException):
         return None
+
+
+def _get_when_up(url: str) -> tuple[int, str] | None:
+    """As `_get`, of a server that has only just been started: that it runs does not mean that it listens."""
+    ends = time.monotonic() + SERVER_LIMIT_S
+    while (answer := _get(url)) is None and time.monotonic() < ends:
+        time.sleep(0.1)
+    return answer
 
 
 def _end_processes(root: Path) -> None:

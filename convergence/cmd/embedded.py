@@ -15,8 +15,9 @@ from typing import Any, Self
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 
-from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
+from convergence.cmd.assembly import EngineProcess, Parts, open_transport
 from convergence.cmd.database import open_database
+from convergence.cmd.working import WorkerProcess
 from convergence.concurrency import Group, sleep
 from convergence.config import Settings
 from convergence.db.schema import migration

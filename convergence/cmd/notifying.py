@@ -20,7 +20,9 @@ from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender
-from convergence.engine.operations.webhooks import FindsStacks, WebhookLimits, Webhooks
+from convergence.engine.operations.sinks import EventSinks
+from convergence.engine.operations.stacks import Stacks
+from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
 from convergence.rpc.notifier import NotificationBus, is_configured
 
 
@@ -57,8 +59,10 @@ class ToldOutside:
             RelayOptions(configured.interval_s, configured.threads, configured.timeout_s, configured.give_up_after_s),
         )
 
-    def webhooks(self, stacks: FindsStacks) -> Webhooks:
-        """What callers ask to be done with webhooks."""
+    def webhooks(self, stacks: Stacks) -> Webhooks:
+        """What callers ask to be done with webhooks, which environments may name from now on."""
+        if self._limits.enabled:
+            stacks.event_sinks = EventSinks(self._rows.telling)
         return Webhooks(self._rows, stacks, self._sender, self._limits, self._new_id, os.urandom)
 
     def start(self) -> None:

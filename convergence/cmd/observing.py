@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_config import cfg
 
 from convergence import __version__
 from convergence.cmd.assembly import Parts, new_id, observed_types
 from convergence.db.ports import Ports
 from convergence.db.queries.witness import Witness
+from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Presence
 from convergence.observer.budget import CallBudget
+from convergence.observer.hearing import Hearing
 from convergence.observer.looking import Looking
 from convergence.observer.observer import Observer, Pacing
 from convergence.observer.service import KIND, ObserverService
+from convergence.observer.waking import Waking
+from convergence.observer.watching import Watching
+from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import CallAccess
+from convergence.rpc.client import EngineClient, WorkerClient
+from convergence.rpc.listener import NotificationListener
 from convergence.worker.credentials import CredentialsOfStacks
 
 
@@ -21,44 +32,81 @@ class ObserverProcess:
     """An observer with its parts.
 
     :param owns_parts: whether to close them with it.
+    :ivar observer: what looks.
     """
 
     def __init__(self, parts: Parts, *, owns_parts: bool = True) -> None:
         self._parts = parts
         self._owns_parts = owns_parts
         settings, ports, service_id = parts.settings, Ports.of(parts.store), new_id()
-        observer = settings.observer
+        configured = settings.observer
         credentials = CredentialsOfStacks(
             ports.credentials, parts.keystone, settings.credentials.region, settings.credentials.interface
         )
         pacing = Pacing(
             observed_types(parts),
-            threads=observer.threads,
-            timeout_s=observer.timeout_s,
+            threads=configured.threads,
+            timeout_s=configured.timeout_s,
         )
-        budget = CallBudget(observer.calls_per_minute or None, time.monotonic)
+        budget = CallBudget(configured.calls_per_minute or None, time.monotonic)
         looking = Looking(
             parts.types, CallAccess(ports.reader.signals, ports.software, credentials), settings.limits.max_stored_bytes
         )
+        self.observer = Observer(
+            ports.observations, looking, pacing, budget, new_id, drifted=EngineClient(parts.transport).drifted
+        )
+        waking = Waking(ports.store, Dispatcher(ports.store, WorkerClient(parts.transport), new_id))
+        watching = Watching(ports.watched, ports.observations, _watched_types(parts), self.observer.hurry, waking)
         self.service = ObserverService(
-            Observer(ports.observations, looking, pacing, budget, new_id),
+            self.observer,
             budget,
             ports.roster,
             Presence(service_id, KIND, settings.host, __version__, settings.engine.lease_s),
             settings.engine.heartbeat_interval_s,
             pacing,
+            watching if configured.watch else None,
         )
         self.service.heartbeat.witness = Witness(parts.store, service_id, settings.engine.lease_s)
+        self._listener = _listener(parts, watching.tell)
 
     def start(self) -> None:
         """Begin to look."""
         self.service.start()
+        if self._listener is not None:
+            self._listener.start()
 
     def stop(self) -> bool:
         """Look at nothing more; whether what was in hand has ended in time."""
+        if self._listener is not None:
+            self._listener.stop()
         return self.service.stop()
 
     def close(self) -> None:
         """Give back the connections."""
         if self._owns_parts:
             self._parts.close()
+
+
+def _watched_types(parts: Parts) -> Mapping[str, ResourceType[Any]]:
+    """The types that tell of events of their objects, of those at whose objects anybody looks."""
+    kinds = {name: parts.types.get(name) for name in observed_types(parts)}
+    return {name: kind for name, kind in kinds.items() if kind.watches()}
+
+
+def _listener(parts: Parts, tell: Callable[[str, str], None]) -> NotificationListener | None:
+    """Hears services, where the configuration names topics and any type reads what is sent there.
+
+    :raises ConfigurationError: the address of the broker is wrong.
+    """
+    configured, kinds = parts.settings.observer, {name: parts.types.get(name) for name in parts.types.names()}
+    heard = {name: kind for name, kind in kinds.items() if kind.hears()}
+    if not (configured.watch and configured.notification_topics and heard):
+        return None
+    return NotificationListener(
+        cfg.CONF,
+        configured.notification_url or parts.settings.transport.url,
+        configured.notification_exchanges,
+        configured.notification_topics,
+        f'{cfg.CONF.control_exchange}_observers',
+        Hearing(heard, tell),
+    )

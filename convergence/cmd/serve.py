@@ -1,7 +1,7 @@
 """``convergence serve``: everything in one process on this machine, for trying things out and for small needs.
 
 An engine, workers and the API on a loopback address. All that is kept lies in one directory, which one server at a
-time may serve; the commands of this machine find it by the notice that it leaves there.
+time may serve; the commands of this machine find it by the file that it leaves there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 from oslo_config import cfg
 
 from convergence import __version__, config, errors
-from convergence.cli import notices
+from convergence.cli import local_servers
 from convergence.cli.exits import CommandFailed, Refused, epilog
 from convergence.config import Settings
 
@@ -64,9 +64,9 @@ def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], in
     settings = _settings(data, port, config_files, insecure=insecure)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(notices.claimed(settings.state_dir))
-        except notices.AlreadyServed as taken:
-            raise _taken(settings.state_dir, taken.notice) from None
+            stack.enter_context(local_servers.claimed(settings.state_dir))
+        except local_servers.AlreadyServed as taken:
+            raise _taken(settings.state_dir, taken.server) from None
         except OSError as error:
             raise CommandFailed(
                 f'{settings.state_dir} cannot be used: {error.strerror}. Choose another --data.'
@@ -142,8 +142,8 @@ def _log_to(path: Path | None) -> None:
         logging.captureWarnings(True)
 
 
-def _taken(data: Path, notice: notices.Notice | None) -> Refused:
-    who = f'The server at {notice.url} (process {notice.pid})' if notice else 'Another server, which is just starting,'
+def _taken(data: Path, server: local_servers.LocalServer | None) -> Refused:
+    who = f'The server at {server.url} (process {server.pid})' if server else 'Another server, which is just starting,'
     return Refused(f'{who} serves {data} already. Use that one, or serve another directory: --data DIRECTORY.')
 
 
@@ -175,13 +175,13 @@ class Sign:
 
     def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
         self._data, self._address, self._token_file = settings.state_dir, address, settings.api.token_file
-        self._posted = contextlib.ExitStack()
+        self._announced = contextlib.ExitStack()
 
     def start(self) -> None:
-        """Post the notice, and print where the API is."""
+        """Let commands of this machine find the API, and print where the API is."""
         data, url = self._data, self._address()
-        notice = notices.Notice(url, os.getpid(), str(data), __version__, str(self._token_file or ''))
-        self._posted.enter_context(notices.posted(notice, notices.registry(os.environ)))
+        server = local_servers.LocalServer(url, os.getpid(), str(data), __version__, str(self._token_file or ''))
+        self._announced.enter_context(local_servers.announced(server, local_servers.registry(os.environ)))
         with contextlib.suppress(OSError):
             (data / PORT_FILE).write_text(f'{urlsplit(url).port}\n', encoding='ascii')
         click.echo(f'Convergence {__version__} serves {url}')
@@ -194,8 +194,8 @@ class Sign:
         sys.stdout.flush()
 
     def stop(self) -> None:
-        """Take the notice away."""
-        self._posted.close()
+        """Let nobody find it any more."""
+        self._announced.close()
         with contextlib.suppress(OSError):
             click.echo('Ending: what runs is finished or handed back. Ctrl-C again ends at once.', err=True)
 

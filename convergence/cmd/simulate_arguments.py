@@ -64,6 +64,7 @@ class SimulateOptions:
             '--engines': (plan.engines, usual.engines),
             '--workers': (plan.workers, usual.workers),
             '--threads': (plan.threads, usual.threads),
+            '--in-a-row': (plan.in_a_row, usual.in_a_row),
             '--grain': (_grain(plan), Grain.STEP),
             '--drop': (faults.drop, 0.0),
             '--double': (faults.double, 0.0),
@@ -73,6 +74,7 @@ class SimulateOptions:
             '--outage': (faults.outage, 0.0),
             '--lag': (faults.lag, 0.0),
             '--lose-commits': (faults.back, 0.0),
+            '--drift': (faults.drift, 0.0),
             '--most-crashes': (faults.most_crashes, usual.faults.most_crashes),
         }
         differing = {name: value for name, (value, usually) in given.items() if value != usually}
@@ -104,6 +106,7 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
         engines=given.engines or (1 if explore else RunPlan().engines),
         workers=given.workers or (2 if explore else RunPlan().workers),
         threads=given.threads,
+        in_a_row=given.in_a_row,
         storage=in_sqlite if given.store == 'sqlite' else in_memory,
         passed=grain.passed,
     )
@@ -143,6 +146,7 @@ def _faults(given: argparse.Namespace) -> Faults:
         given.outage,
         given.lag,
         given.lose_commits,
+        given.drift,
     )
 
 
@@ -161,6 +165,7 @@ def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) 
         'outage',
         'lag',
         'lose_commits',
+        'drift',
         'story',
         'grain',
     ):
@@ -216,8 +221,19 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         help='others may go on at every step (default), or only between transactions (default of --explore)',
     )
     group.add_argument('--threads', type=_positive, default=RunPlan().threads, metavar='N', help='of each worker (8)')
+    group.add_argument(
+        '--in-a-row',
+        type=_positive,
+        default=RunPlan().in_a_row,
+        metavar='N',
+        help='nodes that a thread of a worker looks at one after the other (1: each is a message)',
+    )
     _add_faults(group)
-    group.add_argument('--alternate', action='store_true', help='every other seed (the even ones) without faults')
+    group.add_argument(
+        '--alternate',
+        action='store_true',
+        help='every other seed (the even ones) without faults, and two of four seeds with a message for each node',
+    )
     group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
     group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
     group.add_argument('--story', choices=[form.value for form in Form], help='tell what happened, in this form')
@@ -252,7 +268,14 @@ def _add_faults(group: argparse._ArgumentGroup) -> None:
         type=_rate,
         default=0.0,
         metavar='RATE',
-        help='of points at which the database goes back to what it was some commits ago; with rows in memory',
+        help='of points at which the database goes back to what it was some commits ago',
+    )
+    group.add_argument(
+        '--drift',
+        type=_rate,
+        default=0.0,
+        metavar='RATE',
+        help='of points at which somebody else changes, spoils or removes an object; then there are observers',
     )
     group.add_argument(
         '--most-crashes',

@@ -108,7 +108,8 @@ class SimulationDatabase:
         :param limit_s: after so long without coming to rest the run has failed.
         """
         clear(Store(self.database))
-        crew = Crew(self.database, Order(seed, plan.faults, plan.engines, plan.workers, plan.threads))
+        order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.in_a_row)
+        crew = Crew(self.database, order)
         store = Store(self.database)
         context = Context(project_id=str(uuid.uuid4()))
         place = RealInstallation(Asked(crew), context, store, crew.reality, crew, partial(look, crew, store))

@@ -22,7 +22,8 @@ def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = N
     :raises OperatorError: database or broker cannot be used.
     """
     require_broker(settings, NAME)
-    from convergence.cmd.assembly import Parts, WorkerProcess
+    from convergence.cmd.assembly import Parts
+    from convergence.cmd.working import WorkerProcess
 
     return WorkerProcess((open_parts or Parts.open)(settings))
 

@@ -6,20 +6,22 @@ server forks has connections of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from oslo_config import cfg
 
 from convergence import config, logs
+from convergence.api.serving.gateway import WsgiApplication
 from convergence.cmd import api
 from convergence.cmd.program import require_broker
 from convergence.concurrency import Lock
 
 _lock = Lock()
-_made: list[Any] = []
+_made: list[WsgiApplication] = []
 
 
-def application(environ: dict[str, Any], start_response: Any) -> Any:
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Answer a request."""
     with _lock:
         if not _made:
@@ -27,7 +29,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Any:
     return _made[0](environ, start_response)
 
 
-def _make() -> Any:
+def _make() -> WsgiApplication:
     from convergence.cmd.api_process import make_application
     from convergence.cmd.assembly import open_transport
     from convergence.cmd.keys import configured_seal

@@ -46,14 +46,15 @@ OPTIONS: list[cfg.Opt] = [
         default=5,
         min=1,
         help='How often in a row an object that is found changed outside of its stack is put right, where that is the '
-        'policy of the stack, before it is given up: somebody else is changing it.',
+        'policy of the stack, before it is given up: somebody else is changing it. So many repairs of a stack in a '
+        'row may fail, too.',
     ),
     cfg.FloatOpt(
         'repair_pause_s',
         default=10.0,
         min=0.0,
-        help='Seconds after the first repair of an object before the next one may begin; twice as many each time, up '
-        'to an hour.',
+        help='Seconds after the first repair of an object, or after the first one that has failed, before the next one '
+        'may begin; twice as many each time, up to an hour.',
     ),
     cfg.FloatOpt(
         'creation_settles_s',
@@ -76,6 +77,14 @@ OPTIONS: list[cfg.Opt] = [
         min=0.0,
         help='Seconds that what runs has, after a cancel without rollback, to come to its end by itself, while nothing '
         'else begins; then it is stopped. 0: it is stopped at once, as "cancel --now" does.',
+    ),
+    cfg.FloatOpt(
+        'question_timeout_s',
+        default=20.0,
+        min=0.1,
+        help='Seconds that a worker has to ask services for a preview, or for the validation of a template: whether '
+        'something can be made, and what an update would do. What is not known by then is said not to be known. At '
+        'most half of [transport] response_timeout_s. Attributes that are read when somebody looks have 5 s at most.',
     ),
     cfg.BoolOpt(
         'enable_stack_abandon',
@@ -114,6 +123,7 @@ class EngineSettings:
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
     cancel_patience_s: float = 600.0
+    question_timeout_s: float = 20.0
     enable_stack_abandon: bool = False
     enable_stack_adopt: bool = False
     hidden_stack_tags: Sequence[str] = field(default_factory=lambda: ['data-processing-cluster'])

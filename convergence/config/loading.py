@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -132,7 +133,32 @@ def load(
         )
         return settings(conf)
     except cfg.Error as error:
-        raise ConfigurationError(f'The configuration cannot be used: {error}') from error
+        raise ConfigurationError(f'The configuration cannot be used: {_wrong_value(conf) or error}') from error
+
+
+_NOT_VALID = re.compile(r"from (?:LocationInfo\(.*detail='(?P<place>[^']*)'\) )?is not valid: (?P<why>.*)", re.DOTALL)
+
+
+def _wrong_value(conf: cfg.ConfigOpts) -> str:
+    """Which of our options has a value that cannot be used, and where: oslo.config names no section.
+
+    Empty where something else is wrong.
+    """
+    for group, options in OPTIONS.items():
+        for option in options:
+            try:
+                (conf if group == 'DEFAULT' else conf[group])[option.name]
+            except cfg.ConfigSourceValueError as error:
+                found = _NOT_VALID.search(str(error))
+                if found is not None:
+                    return f'[{group}] {option.name}{_in(found["place"])}: {found["why"]}'
+            except cfg.Error:
+                return ''
+    return ''
+
+
+def _in(place: str | None) -> str:
+    return f' in {place}' if place else ''
 
 
 def unknown_options(conf: cfg.ConfigOpts) -> list[str]:

@@ -15,6 +15,29 @@ OPTIONS: list[cfg.Opt] = [
         default=True,
         help='Whether "convergence serve" and convergence-all-in-one observe. convergence-observer does in any case.',
     ),
+    cfg.BoolOpt(
+        'watch',
+        default=True,
+        help='Whether objects are looked at as soon as their resource type tells that something has happened to them, '
+        'such as the end of a process. Otherwise only when it is time.',
+    ),
+    cfg.ListOpt(
+        'notification_topics',
+        default=[],
+        sample_default='notifications',
+        help='Topics of the notifications of services (oslo.messaging) that observers hear, so that objects are looked '
+        'at as soon as their service tells of them. It is taken away from nobody else. None: nobody listens.',
+    ),
+    cfg.ListOpt(
+        'notification_exchanges',
+        default=['nova', 'neutron', 'cinder', 'glance', 'openstack'],
+        help='The exchanges to which those services send: their control_exchange.',
+    ),
+    cfg.StrOpt(
+        'notification_url',
+        secret=True,
+        help='URL of the broker to which they send. Default: [transport] url.',
+    ),
     cfg.IntOpt('workers', default=1, min=1, help='Observer processes that convergence-observer starts.'),
     cfg.IntOpt('threads', default=8, min=1, help='Objects that each observer process looks at at the same time.'),
     cfg.FloatOpt(
@@ -53,6 +76,10 @@ class ObserverSettings:
     """How reality is looked at. See the options of the same names."""
 
     enabled: bool = True
+    watch: bool = True
+    notification_topics: Sequence[str] = ()
+    notification_exchanges: Sequence[str] = ()
+    notification_url: str | None = field(default=None, repr=False)
     workers: int = 1
     threads: int = 8
     interval_s: float = 300.0

@@ -11,6 +11,14 @@ from convergence.core.model import DISPATCH_WINDOW
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Worker processes that convergence-worker starts.'),
     cfg.IntOpt('threads', default=8, min=1, help='Resources that each worker process works on at the same time.'),
+    cfg.IntOpt(
+        'nodes_in_a_row',
+        default=16,
+        min=1,
+        help='How many resources of one operation a thread works on one after the other, where each makes the next one '
+        'ready and no other operation waits for a thread, before it tells any worker of the next. '
+        '1: every resource is a message.',
+    ),
     cfg.FloatOpt(
         'poll_interval_min_s', default=0.2, min=0.01, help='Seconds to the first poll of an action that takes time.'
     ),
@@ -67,6 +75,7 @@ class WorkerSettings:
 
     workers: int = 1
     threads: int = 8
+    nodes_in_a_row: int = 16
     poll_interval_min_s: float = 0.2
     poll_interval_max_s: float = 30.0
     park_after_s: float = 2.0

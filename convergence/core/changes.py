@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from convergence.core.model import Action, Definition, DriftPolicy, Hook, Json, NodeStatus, Output, Status
-from convergence.core.rows import Pending, Retry
+from convergence.core.model import Action, Definition, DriftPolicy, Hook, Json, NodeStatus, Output, Status, Yielding
+from convergence.core.rows import Acceptance, Pending, Retry
 
 
 class StackChange(TypedDict, total=False):
@@ -74,6 +74,8 @@ class ResourceChange(TypedDict, total=False):
     nothing_made: bool
     clearing: bool
     mendable: bool
+    accepted: Acceptance | None
+    yielding: Yielding | None
 
 
 class NodeChange(TypedDict, total=False):

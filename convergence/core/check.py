@@ -26,14 +26,8 @@ from convergence.core.decide import (
 from convergence.core.digest import digest, repeatable
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
 from convergence.core.hooks import is_gone, is_past_the_last, pause_before, pauses_at_all
-from convergence.core.model import (
-    PERFORMED,
-    Action,
-    DeletionPolicy,
-    NodeStatus,
-    Phase,
-    Status,
-)
+from convergence.core.model import PERFORMED, Action, DeletionPolicy, NodeStatus, Phase, Status
+from convergence.core.nesting import is_doubted
 from convergence.core.perform import let_go_of_snapshot, perform, wake_up
 from convergence.core.rows import Pending, Resource
 from convergence.core.verdicts import (
@@ -47,6 +41,7 @@ from convergence.core.verdicts import (
     refuse_unread,
 )
 from convergence.core.views import NodeView
+from convergence.core.yielding import go_on_giving_way, take_back
 
 
 def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[StepDecision]:
@@ -172,6 +167,9 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
+    giving = go_on_giving_way(view, worker, resource)
+    if giving is not None:
+        return giving
     ruling = before_comparing(resource, goal)
     at_once = _whatever_is_wanted(view, worker, resource, ruling) if ruling is not None else None
     if at_once is not None:
@@ -204,6 +202,8 @@ def _whatever_is_wanted(
             return _replace(view, resource)
         case Disposition.CLEAR:
             return go_on_clearing(view, worker, resource)
+        case Disposition.TAKE_BACK:
+            return take_back(view, worker, resource)
     return None
 
 
@@ -245,9 +245,8 @@ def _carry_out(
 def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
     """The object is as it is wanted. Read what others ask of it, unless that is known."""
     output = resource.output
-    is_stale = resource.digest is None and worker.nests(
-        resource.type
-    )  # its stack has got another goal, but not from it
+    # Its stack has got another goal, but not from it.
+    is_stale = is_doubted(resource) and worker.nests(resource.type)
     if output is None or is_stale or any(key not in output.attributes for key in view.node.asked):
         if resource.crash_count >= MAX_CRASHES:
             return refuse_lethal(view, worker, resource, 'reading its attributes')
@@ -266,6 +265,7 @@ def _pending(view: NodeView, wanted: Desired) -> Pending:
         template_id=view.traversal.template_id,
         digest='' if wanted.is_renewed else digest(definition, view.inputs),
         metadata=wanted.metadata,
+        accepted=wanted.accepted,
     )
 
 
@@ -277,6 +277,7 @@ def applied(pending: Pending) -> ResourceChange:
         'requires': pending.requires,
         'template_id': pending.template_id,
         'digest': pending.digest,
+        'accepted': pending.accepted,
         'pending': None,
     }
 
@@ -315,6 +316,7 @@ def _beginning(resource: Resource, pending: Pending, action: Action) -> Resource
         'pending': pending,
         'requires': pending.requires,
         'template_id': pending.template_id,
+        'digest': None,
         'nothing_made': False,
     }
 
@@ -372,6 +374,8 @@ def _repeats(view: NodeView, resource: Resource) -> bool:
     """Whether the action that the row was left in the middle of is just what this node wants."""
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
+    if resource.yielding is not None:
+        return False  # it has to take something back as well
     return pending is not None and pending.digest == digest(definition, view.inputs)
 
 

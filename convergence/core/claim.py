@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from convergence.core.model import DISPATCH_WINDOW, Action, Change, Json
-from convergence.core.rows import Node, Pending, Resource, Stack, Traversal
+from convergence.core.rows import Acceptance, Node, Pending, Resource, Stack, Traversal
 from convergence.core.views import NodeView
 
 
@@ -31,6 +31,8 @@ class Step(StrEnum):
     CANCEL = 'CANCEL'
     INTERRUPT = 'INTERRUPT'
     CLEAR = 'CLEAR'
+    GIVE_WAY = 'GIVE_WAY'
+    TAKE_BACK = 'TAKE_BACK'
     DELETE = 'DELETE'
 
 
@@ -46,6 +48,8 @@ ACTING = frozenset(
         Step.CANCEL,
         Step.INTERRUPT,
         Step.CLEAR,
+        Step.GIVE_WAY,
+        Step.TAKE_BACK,
         Step.DELETE,
     }
 )
@@ -73,6 +77,7 @@ class Creation:
     :param is_repeated: whether nothing but a second creation with the same token tells what the first one has made.
     :param is_enforced: whether a second creation with the same token makes nothing new.
     :param is_exclusive: whether there can be one object only of a name, so that it goes before another is made.
+    :param gives_way: whether an object has to give something up before the one is made that replaces it.
     :param settles_s: for how many seconds it may still make something when its worker gives no sign of life any more.
     """
 
@@ -80,6 +85,7 @@ class Creation:
     settles_s: float = 60.0
     is_enforced: bool = False
     is_exclusive: bool = False
+    gives_way: bool = False
 
 
 def nests_none(type_name: str) -> bool:
@@ -129,12 +135,14 @@ class Desired:
 
     :param change: what it takes to get there from the row's properties as last applied.
     :param is_renewed: whether the next traversal is to look at it even if nothing seems to have changed.
+    :param accepted: which of the properties are not as the template says, but were accepted.
     """
 
     properties: Mapping[str, Json]
     change: Change
     metadata: Json = field(default_factory=dict)
     is_renewed: bool = False
+    accepted: Acceptance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +161,7 @@ class Claim:
     :param action: the action that the step belongs to.
     :param completes_node: whether success finishes the node; a leftover of an older traversal does not.
     :param at: when it was claimed, by the database's clock.
+    :param rivals: to give way or take back: the other rows of the name of which there may be an object.
     :param clean: whether the step repeats a call that failed for the moment and left nothing behind.
     """
 
@@ -166,6 +175,7 @@ class Claim:
     pending: Pending | None = None
     at: float = 0.0
     clean: bool = False
+    rivals: tuple[Resource, ...] = ()
 
     @property
     def row_action(self) -> Action:

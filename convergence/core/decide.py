@@ -17,6 +17,7 @@ from convergence.core.adoption import brings_nested, is_adopted, is_offered, ref
 from convergence.core.creation import Made, is_going_on, is_put_off, made
 from convergence.core.leaving import object_of
 from convergence.core.model import Action, Change, Definition, Restriction, Status
+from convergence.core.nesting import is_doubted
 from convergence.core.rows import Resource
 
 
@@ -28,6 +29,7 @@ class Disposition(StrEnum):
     * `REFUSE`: the resource fails, and the row stays as it is.
     * `CREATE`, `ADOPT`, `UPDATE`, `REPLACE`, `KEEP`: as they say; `KEEP` touches nothing but the row.
     * `CLEAR`: the removal of its object, for another one to be made in the row, comes to its end.
+    * `TAKE_BACK`: its object gets back what it gave up for a replacement, then the row is decided about again.
     * `REPAIR`: the type looks at the object, of a failed row or because reality is asked: it is kept, updated in place,
       or replaced.
     """
@@ -43,6 +45,7 @@ class Disposition(StrEnum):
     KEEP = 'KEEP'
     REPAIR = 'REPAIR'
     CLEAR = 'CLEAR'
+    TAKE_BACK = 'TAKE_BACK'
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
         return None
     if not is_offered(row) and is_unfinished(row, goal.repeats, goal.recreated):
         return Ruling(Disposition.FINISH, f'its {row.action} is not finished yet and comes to its end first')
+    if row.yielding is not None:
+        return Ruling(Disposition.TAKE_BACK, 'it first takes back what it gave up for a replacement')
     return _of_others(row, definition) if definition.external_id is not None else None
 
 
@@ -151,7 +156,7 @@ def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Ruling
         return Ruling(Disposition.REFUSE, restricted(Restriction.UPDATE))
     if row.status is not Status.COMPLETE:
         return Ruling(Disposition.REPAIR, f'its {row.action} failed')
-    if change is Change.NONE and goal.nests and row.digest is None:
+    if change is Change.NONE and goal.nests and is_doubted(row):
         return Ruling(Disposition.UPDATE, 'there is something to tidy up in it')
     if goal.observes:
         # What is in a stack, the stack itself compares.

@@ -153,7 +153,8 @@ class TellParent:
 class DoubtParents:
     """A nested stack has something to tidy up: the next update of each stack around it must come down to it.
 
-    The digests of the resources on the way up are forgotten. Whoever holds one of them is not disturbed.
+    The digests of the resources on the way up are forgotten. Whoever holds one of them is not disturbed, but
+    cannot store another one; see `convergence.core.nesting.DOUBTED`.
 
     :param resource_id: the resource whose object the nested stack is.
     """
@@ -194,7 +195,10 @@ class InsertResources:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResource:
-    """Change columns of a resource that is held by `owner` under `fence`; else `Conflict`."""
+    """Change columns of a resource that is held by `owner` under `fence`; else `Conflict`.
+
+    Where it is doubted (see `DoubtParents`), no digest is stored but None, whatever the change says.
+    """
 
     resource_id: str
     owner: str | None
@@ -293,12 +297,15 @@ class InsertEvents:
     """Events, in order.
 
     :param details: what those outside are told of the events of a stack besides what these say.
+    :param is_drift: whether they tell that objects were found otherwise than they were made, or are so again: those
+        outside are told.
     :param suppressed: a change of a group's members that was asked for, and is not made: those outside are told.
     """
 
     events: tuple[Event, ...]
     details: Mapping[str, Json] | None = None
     suppressed: Scaling | None = None
+    is_drift: bool = False
 
 
 @dataclass(frozen=True, slots=True)

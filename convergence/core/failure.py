@@ -154,6 +154,8 @@ def fail_stack(view: PlanView, new_id: Callable[[], str], no_way_back: str = '')
         return Decision(Outcome.NOTHING)
     impossible = wanted is Outcome.ROLL_BACK
     reason = f'{traversal.reason}; it cannot be rolled back: {no_way_back}' if impossible else traversal.reason
+    if traversal.repair_attempt:
+        reason = f'{reason}; {traversal.cause}'  # nobody has asked for it: it says why, and whether it is tried again
     return Decision(Outcome.FAIL, tuple(stop(stack, traversal, reason, view.now, new_id)))
 
 

@@ -6,153 +6,34 @@ node's successors, through their counters; in a superseded one, the current trav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import TypeAlias
+from dataclasses import replace
 
 from convergence.core import failure, hooks, states
 from convergence.core.changes import ResourceChange
-from convergence.core.check import applied, updating
+from convergence.core.check import applied
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.clearing import cleared
 from convergence.core.decide import may_replace, restricted
-from convergence.core.effects import (
-    Decision,
-    DeleteResource,
-    Effect,
-    FinishNode,
-    InsertEvents,
-    KeepItem,
-    UpdateResource,
-)
+from convergence.core.effects import Decision, DeleteResource, Effect, FinishNode, InsertEvents, UpdateResource
+from convergence.core.held import event_of, free, held_row, kept_item, known, rest, search_limit
 from convergence.core.hooks import admit_next
 from convergence.core.interrupt import NO_NODE
-from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Restriction, Status
-from convergence.core.perform import item_of
+from convergence.core.model import PERFORMED, Action, NodeStatus, Output, Restriction, Status
 from convergence.core.replace import is_replaceable
-from convergence.core.rows import Event, Resource, Retry
+from convergence.core.results import (
+    End,
+    Failed,
+    NeedsReplacement,
+    NotBegun,
+    Parked,
+    ParkedAlready,
+    Postponed,
+    Result,
+    Succeeded,
+)
+from convergence.core.rows import Resource, Retry
 from convergence.core.views import FinishView
-
-
-@dataclass(frozen=True, slots=True)
-class Succeeded:
-    """The action is complete; `output` is what dependents get (None after a delete).
-
-    :param note: what the event is to say of it; empty for the usual.
-    :param kept: here and below, what the type keeps for a snapshot; None where that is not known.
-    """
-
-    output: Output | None
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    kept: Mapping[str, Json] | None = None
-    note: str = ''
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The action has failed.
-
-    :param nothing_made: of a creation, whether the type has said that it left nothing behind.
-    :param findable: of a creation, whether its type can be asked what it has made, whatever it has said.
-    :param mendable: of a check: see `Resource.mendable`.
-    """
-
-    reason: str
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    progress: Mapping[str, Json] | None = None
-    kept: Mapping[str, Json] | None = None
-    nothing_made: bool = False
-    findable: bool = False
-    mendable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Parked:
-    """The action goes on by itself; somebody is to look at it again after `after_s` seconds."""
-
-    progress: Mapping[str, Json] | None
-    after_s: float
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    kept: Mapping[str, Json] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Postponed:
-    """A call failed for the moment; it is to be repeated after `after_s` seconds.
-
-    :param attempts: how often it has been made by now.
-    """
-
-    reason: str
-    attempts: int
-    after_s: float
-    progress: Mapping[str, Json] | None = None
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    kept: Mapping[str, Json] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsReplacement:
-    """Only a new object will do: the row is given back as it is, to be replaced."""
-
-    reason: str
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class NotBegun:
-    """Nothing was called under the claim: the worker was told to stop before that. Another one takes the step."""
-
-    physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ParkedAlready:
-    """The action goes on by itself, and the row was parked by whoever has begun it: there is nothing to write.
-
-    :param after_s: see `Parked`.
-    """
-
-    after_s: float
-    physical_id: str | None = None
-
-
-Result: TypeAlias = Succeeded | Failed | Parked | ParkedAlready | Postponed | NeedsReplacement | NotBegun
-
-
-def may_have_made(claim: Claim, result: Result) -> bool:
-    """Whether there may be an object that a creation, of which this is the result, has made.
-
-    A type that can be asked is asked: that a failed creation has left nothing behind is what it says, and may be wrong.
-    """
-    if claim.action is not Action.CREATE or claim.resource.token is None:
-        return False
-    if isinstance(result, Failed):
-        return result.findable or not result.nothing_made
-    return isinstance(result, Succeeded | Parked | ParkedAlready)
-
-
-class End(StrEnum):
-    """What the end of an action led to.
-
-    * `FENCED`: somebody else holds the row by now; nothing was written.
-    * `DONE`: the node is finished. `RELEASED`: the row is free, the node is not finished by this.
-    * `FAILED`: the traversal has failed, somebody has to settle the stack.
-    * `OVER`: the traversal is being cancelled, and perhaps that was the last that ran: somebody has to look.
-    """
-
-    FENCED = 'FENCED'
-    DONE = 'DONE'
-    RELEASED = 'RELEASED'
-    FAILED = 'FAILED'
-    OVER = 'OVER'
+from convergence.core.yielding import DONE, failed_to_yield, gone, yielded
 
 
 def as_claimed(claim: Claim, result: Result, now: float) -> FinishView | None:
@@ -168,8 +49,8 @@ def as_claimed(claim: Claim, result: Result, now: float) -> FinishView | None:
 
 def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
     """Write what an action has led to and let go of the row, in one step."""
-    resource = view.resource
-    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
+    resource = held_row(view, claim)
+    if resource is None:
         return Decision(End.FENCED)
     decision = _finished(view, resource, claim, result, worker)
     if view.is_being_cancelled and not isinstance(result, Parked | ParkedAlready | Postponed | NotBegun):
@@ -198,61 +79,8 @@ def _finished(view: FinishView, resource: Resource, claim: Claim, result: Result
 
 def _may_not_replace(resource: Resource, claim: Claim, result: NeedsReplacement) -> bool:
     definition = claim.node.definition
-    known = replace(resource, physical_id=result.physical_id or resource.physical_id)
-    return definition is not None and not may_replace(known, definition)
-
-
-def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
-    """Write, while the action goes on, what has become known of it.
-
-    :returns: as the verdict, whether the row is still held.
-    """
-    resource = view.resource
-    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
-        return Decision(False)
-    changes: ResourceChange = {**_known(answer.physical_id, answer.data), 'progress': answer.progress}
-    return Decision(True, (UpdateResource(resource.id, resource.owner, resource.fence, changes), *_kept(claim, answer)))
-
-
-def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
-    """A repair has found the object and is about to update it in place: now the update begins.
-
-    :returns: as the verdict, whether the row is still held.
-    """
-    resource = view.resource
-    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
-        return Decision(False)
-    assert claim.pending is not None
-    changes = updating(resource, claim.pending)
-    event = _event(view, worker, resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed', None)
-    return Decision(
-        True,
-        (UpdateResource(resource.id, resource.owner, resource.fence, changes), InsertEvents((event,))),
-    )
-
-
-def release(
-    view: FinishView, fence: int, worker: Worker, *, lost: bool = False, silent_s: float = 0.0
-) -> Decision[End]:
-    """Take a row from an owner that does not work on it any more; its action stays in the middle, to be resumed.
-
-    :param worker: whoever takes it.
-    :param lost: whether the owner has died.
-    :param silent_s: for how many seconds it has certainly called nothing.
-    """
-    resource = view.resource
-    if resource is None or resource.owner is None or resource.fence != fence:
-        return Decision(End.FENCED)
-    changes: ResourceChange = {
-        'owner': None,
-        'fence': fence + 1,
-        'wake_at': None,
-        **_search_limit(view, resource, worker, silent_s),
-    }
-    if lost:
-        changes['crash_count'] = resource.crash_count + 1
-    effects = (UpdateResource(resource.id, resource.owner, fence, changes),)
-    return Decision(End.RELEASED, effects, view.waiting)
+    row = replace(resource, physical_id=result.physical_id or resource.physical_id)
+    return definition is not None and not may_replace(row, definition)
 
 
 def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
@@ -277,18 +105,21 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
     hook = hooks.hook_after(view, claim) if claim.step is not Step.CLEAR else None
     mark: ResourceChange = hooks.at(hook, claim.traversal.id) if hook is not None else {}
     if claim.step is Step.CLEAR:
-        effects.append(UpdateResource(resource.id, *held, {**_rest(), **cleared(resource)}))
+        effects.append(UpdateResource(resource.id, *held, {**rest(), **cleared(resource)}))
     elif claim.action is Action.DELETE and hook is not None:
-        effects.append(UpdateResource(resource.id, *held, {**_rest(), **mark}))
+        effects.append(UpdateResource(resource.id, *held, {**rest(), **mark}))
     elif claim.action is Action.DELETE:
         effects.append(DeleteResource(resource.id, *held, resource.was_signalled))
+    elif claim.step in DONE:
+        learned = known(result.physical_id, result.data)
+        effects.append(UpdateResource(resource.id, *held, {**rest(), **learned, **yielded(view, resource, claim)}))
     elif claim.action in PERFORMED and claim.step is not Step.READ:
         effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
-        effects += _kept(claim, result)
+        effects += kept_item(claim, result)
     else:
         changes: ResourceChange = {
-            **_rest(),
-            **_known(result.physical_id, result.data),
+            **rest(),
+            **known(result.physical_id, result.data),
             'output': result.output,
             **mark,
         }
@@ -301,12 +132,12 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
             changes['digest'] = None
         effects.append(UpdateResource(resource.id, *held, changes))
     if not _only_looked(resource, claim):
-        reason = result.note or 'state changed'
-        event = _event(view, worker, resource, claim.action, Status.COMPLETE, reason, physical_id)
+        reason = result.note or DONE.get(claim.step, 'state changed')
+        event = event_of(view, worker, resource, claim.action, Status.COMPLETE, reason, physical_id)
         effects.append(InsertEvents((event,)))
     if hook is not None:
         # The reasons come in the order in which things happen: it is done, and then it pauses.
-        told = _event(view, worker, resource, claim.action, Status.COMPLETE, hooks.paused(hook), physical_id)
+        told = event_of(view, worker, resource, claim.action, Status.COMPLETE, hooks.paused(hook), physical_id)
         effects.append(InsertEvents((told,)))
         return Decision(End.RELEASED, *admit_next(claim, effects))
     return _onward(view, claim, effects, result.output, worker)
@@ -316,13 +147,7 @@ def _performed(view: FinishView, resource: Resource, claim: Claim, result: Succe
     """What the resource was made from is what it was; what it hands to others as well, unless a check read it anew."""
     state = states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
     changes: ResourceChange = {} if result.output is None else {'output': result.output}
-    return {**_rest(), **_known(result.physical_id, result.data), **state, **changes, 'updated_at': view.now}
-
-
-def _kept(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list[Effect]:
-    if claim.action is not Action.SNAPSHOT or result.kept is None:
-        return []
-    return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
+    return {**rest(), **known(result.physical_id, result.data), **state, **changes, 'updated_at': view.now}
 
 
 def _only_looked(resource: Resource, claim: Claim) -> bool:
@@ -378,8 +203,8 @@ def _onward(
 def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, worker: Worker) -> Decision[End]:
     result = replace(result, reason=result.reason + failure.after(view.traversal, resource.name))
     changes: ResourceChange = {
-        **_rest(),
-        **_known(result.physical_id, result.data),
+        **rest(),
+        **known(result.physical_id, result.data),
         'progress': result.progress,
         'status_reason': result.reason,
         'updated_at': view.now,
@@ -387,24 +212,25 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
     if claim.action is Action.CREATE:
         changes['nothing_made'] = result.nothing_made
         if not result.nothing_made and result.physical_id is None:
-            changes |= _search_limit(view, resource, worker)
+            changes |= search_limit(view, resource, worker)
     if claim.step is Step.CLEAR:
         changes |= {'clearing': False, 'progress': None}
     if resource.status is Status.IN_PROGRESS:
         changes |= states.resource_state(resource, claim.row_action, Status.FAILED, result.reason)
         changes['mendable'] = result.mendable
+    changes |= failed_to_yield(resource, claim, result.reason)
     wanting = _found_wanting(resource, claim, result.reason, mendable=True)
     changes |= wanting
     action = wanting.get('action', claim.action)
     effects: list[Effect] = [
         UpdateResource(resource.id, resource.owner, resource.fence, changes),
-        InsertEvents((_event(view, worker, resource, action, Status.FAILED, result.reason, result.physical_id),)),
-        *_kept(claim, result),
+        InsertEvents((event_of(view, worker, resource, action, Status.FAILED, result.reason, result.physical_id),)),
+        *kept_item(claim, result),
     ]
     node, traversal = view.node, view.traversal
     if not view.is_current or node is None or traversal is None:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
-    if not claim.completes_node and claim.step is not Step.CLEAR:
+    if not claim.completes_node and claim.step not in (Step.CLEAR, *DONE):
         # What failed, or was cancelled, is a leftover of an older traversal: its node here will look for itself.
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     if not view.is_running or node.status is not NodeStatus.READY:
@@ -420,8 +246,8 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
     """The action waits in its row. What has happened since it was claimed may be what it waits for."""
     unheard = resource.event_count != claim.resource.event_count
     changes: ResourceChange = {
-        **_free(),
-        **_known(result.physical_id, result.data),
+        **free(),
+        **known(result.physical_id, result.data),
         'progress': result.progress,
         'wake_at': view.now if unheard else view.now + result.after_s,
         'polled_event_count': claim.resource.event_count,
@@ -430,7 +256,7 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
     changes |= _again(resource, claim, result) if isinstance(result, Postponed) else {'retry': None}
     effects: list[Effect] = [
         UpdateResource(resource.id, resource.owner, resource.fence, changes),
-        *_kept(claim, result),
+        *kept_item(claim, result),
     ]
     if not view.is_current:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
@@ -442,7 +268,7 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
 
 def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBegun) -> Decision[End]:
     """The row waits as it did before it was claimed: it stays known that a creation has left nothing behind."""
-    changes: ResourceChange = {'owner': None, 'wake_at': None, **_known(result.physical_id, result.data)}
+    changes: ResourceChange = {'owner': None, 'wake_at': None, **known(result.physical_id, result.data)}
     if claim.step is Step.CREATE or claim.clean:
         before = claim.resource.retry
         changes['retry'] = Retry(claim.attempts, before.error if before is not None else '', clean=True)
@@ -466,21 +292,21 @@ def _unsuitable(
 ) -> Decision[End]:
     # The row that replaces it is counted on from here: whoever makes that dies as well, perhaps.
     changes: ResourceChange = {
-        **_rest(),
+        **rest(),
         'crash_count': resource.crash_count,
-        **_known(result.physical_id, result.data),
+        **known(result.physical_id, result.data),
     }
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
         # An update that was begun and then refused may have changed part of the object: what it was to become and all
         # that it may refer to stay in the row, and whoever wants the old object again has to put it right first.
         changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
-        event = _event(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
+        event = event_of(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
-    wanting = _found_wanting(resource, claim, result.reason, mendable=False)
+    wanting = _found_wanting(resource, claim, result.reason, mendable=False) or gone(resource, claim, result.reason)
     if wanting:
         changes |= wanting
-        event = _event(view, worker, resource, Action.CHECK, Status.FAILED, result.reason, result.physical_id)
+        event = event_of(view, worker, resource, Action.CHECK, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
     effects.insert(0, UpdateResource(resource.id, resource.owner, resource.fence, changes))
     if not view.is_current:
@@ -488,50 +314,3 @@ def _unsuitable(
     node = claim.node
     woken = () if is_replaceable(node, claim.traversal) else ((node.traversal_id, node.number),)
     return Decision(End.RELEASED, tuple(effects), woken)
-
-
-# --- shared ---------------------------------------------------------------------------------------------------
-
-
-def _search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
-    """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
-
-    The call may still land in the service that it was made to, or what it has begun go on there. Who died has made it
-    before; of whoever lives, and comes back later than that, `convergence.core.leftover` keeps track.
-    """
-    if resource.action is not Action.CREATE or resource.physical_id is not None:
-        return {}
-    settles_s = worker.creation(resource.type).settles_s
-    return {'search_until': view.now + max(0.0, settles_s - silent_s)}
-
-
-def _free() -> ResourceChange:
-    return {'owner': None, 'progress': None, 'wake_at': None}
-
-
-def _rest() -> ResourceChange:
-    """For a row whose action has come to an end."""
-    return {**_free(), 'deadline': None, 'retry': None, 'crash_count': 0}
-
-
-def _known(physical_id: str | None, data: Mapping[str, Json]) -> ResourceChange:
-    """What is known of the physical object; what is not known (any more) never overwrites what was."""
-    changes: ResourceChange = {}
-    if physical_id is not None:
-        changes['physical_id'] = physical_id
-    if data:
-        changes['data'] = data
-    return changes
-
-
-def _event(
-    view: FinishView,
-    worker: Worker,
-    resource: Resource,
-    action: Action,
-    status: Status,
-    reason: str,
-    physical_id: str | None,
-) -> Event:
-    event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
-    return replace(event, physical_id=physical_id or resource.physical_id)

@@ -50,6 +50,10 @@ class Graph:
         self._graph.add_node(key)
         self._graph.add_edges_from((key, required) for required in requires)
 
+    def part(self, key: Key, requires: Iterable[Key]) -> None:
+        """Let a node not wait for others any more."""
+        self._graph.remove_edges_from([(key, required) for required in requires])
+
     def requires(self, key: Key) -> Sequence[Key]:
         """What must be done before `key`."""
         return list(self._graph.successors(key))
@@ -57,6 +61,10 @@ class Graph:
     def required_by(self, key: Key) -> Sequence[Key]:
         """What waits for `key`."""
         return list(self._graph.predecessors(key))
+
+    def is_before(self, earlier: Key, later: Key) -> bool:
+        """Whether a node has to be done before another one, on whatever way."""
+        return networkx.has_path(self._graph, later, earlier)
 
     def in_order(self) -> Sequence[Key]:
         """All nodes, requirements first; the same for the same template and rows."""
@@ -87,7 +95,10 @@ class Graph:
 
 
 def build(
-    definitions: Mapping[str, Definition], rows: Sequence[Resource], chosen: Collection[str] = frozenset()
+    definitions: Mapping[str, Definition],
+    rows: Sequence[Resource],
+    chosen: Collection[str] = frozenset(),
+    first: Collection[str] = frozenset(),
 ) -> Graph:
     """Both halves of the graph, without the two nodes that end a traversal (see `close`).
 
@@ -96,6 +107,8 @@ def build(
         that was built on it has gone, or stands on something else.
     :param chosen: keys of the rows that are used for wanted names. They go only if they are replaced, and then when
         everything wanted is in service. Whoever replaces one adds its cleanup node; see `_foreseen` for the others.
+    :param first: keys of rows in whose way nothing new can be made: they go before the update node of their name, but
+        for those that something is built on which waits for that.
     """
     graph = Graph()
     for name, definition in definitions.items():
@@ -105,12 +118,20 @@ def build(
     for row in rows:
         if row.id in cleaned:
             after = IN_SERVICE if row.id in chosen else update_key(row.name)
-            graph.add(cleanup_key(row.id), [after] if row.name in definitions else [])
+            graph.add(cleanup_key(row.id), [after] if row.name in definitions and row.id not in first else [])
     for row in rows:
         own = cleanup_key(row.id) if row.id in cleaned else update_key(row.name)
         for required in row.requires:
             if required in cleaned and required != row.id:
                 graph.add(cleanup_key(required), [own])
+    for row in rows:
+        if row.id in first and row.id in cleaned and row.name in definitions:
+            goes, comes = cleanup_key(row.id), update_key(row.name)
+            if graph.is_before(comes, goes):
+                # What stays in use, and is built on what goes, has to bear that there is none for a while.
+                used = [key for key in graph.requires(goes) if key.phase is Phase.UPDATE or key.subject in chosen]
+                graph.part(goes, used)
+            graph.add(*((goes, [comes]) if graph.is_before(comes, goes) else (comes, [goes])))
     return graph
 
 

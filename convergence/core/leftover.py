@@ -15,6 +15,9 @@ from convergence.core.model import UNDER_WAY, Action, NodeStatus, Phase, Status,
 from convergence.core.rows import Node, Resource, Traversal
 from convergence.core.views import PlanView
 
+LATE = 'made by a worker that had lost the resource to another one'
+"""Why there is the row of a leftover."""
+
 
 class Tracking(StrEnum):
     """What became of an object whose id could not be written under the claim.
@@ -111,7 +114,7 @@ def _leftover(view: PlanView, claim: Claim, physical_id: str | None, key: str) -
         id=key,
         action=Action.CREATE,
         status=Status.FAILED,
-        status_reason='made by a worker that had lost the resource to another one',
+        status_reason=LATE,
         physical_id=physical_id,
         nothing_made=False,
         pending=None,
@@ -119,6 +122,7 @@ def _leftover(view: PlanView, claim: Claim, physical_id: str | None, key: str) -
         digest=None,
         replaces=None,
         replaced_by=None,
+        yielding=None,
         template_id=None,
         owner=None,
         fence=0,

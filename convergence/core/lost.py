@@ -44,6 +44,16 @@ def known_again(
     return decision
 
 
+def is_unknown(view: PlanView, claim: Claim, physical_id: str | None) -> bool:
+    """Whether no row knows the object of an action, as when its creation is lost with whoever has carried that out.
+
+    :param view: the whole stack.
+    """
+    if physical_id is None or claim.action is Action.DELETE:
+        return False
+    return not any(row.physical_id == physical_id and row.type == claim.resource.type for row in view.resources)
+
+
 def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = False) -> Decision[Tracking]:
     """Put a row in doubt that says it is just what it was before another action than a creation.
 
@@ -75,8 +85,9 @@ def _is_before(view: PlanView, row: Resource, claim: Claim) -> bool:
     """Whether a row is in a state from before a claim.
 
     Its fence may have grown since by what an older traversal had still to do: where the stack has forgotten the
-    traversal of the claim, and has begun no other one, nobody has come to what was done under it.
+    traversal of the claim, and has begun no other one, nobody has come to what was done under it. One that began at the
+    same moment may well be the one that took its place, in quick succession: that is no loss.
     """
     current, own = view.traversal, claim.traversal
-    is_forgotten = current is not None and current.id != own.id and current.started_at <= own.started_at
+    is_forgotten = current is not None and current.id != own.id and current.started_at < own.started_at
     return is_forgotten or row.fence < claim.resource.fence

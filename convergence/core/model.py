@@ -106,6 +106,20 @@ class Change(StrEnum):
     REPLACE = 'REPLACE'
 
 
+class Yielding(StrEnum):
+    """Where a row stands that has to give something up for the one that replaces it; see `convergence.core.yielding`.
+
+    * `GIVING`: in the traversal for which it was claimed last it gives way, and is then replaced. `GIVEN`: it has.
+    * `RETURNING`: it is wanted again, and takes back what it gave.
+    * `DEPRIVED`: another row of its name was chosen, and takes what this one has.
+    """
+
+    GIVING = 'GIVING'
+    GIVEN = 'GIVEN'
+    RETURNING = 'RETURNING'
+    DEPRIVED = 'DEPRIVED'
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How calls that fail for the moment are repeated. What is None is as the resource type, or the worker, has it.
@@ -192,6 +206,8 @@ class Definition:
     :param restored_from: what a snapshot has kept of the resource, when the stack is brought back to that.
     :param nested: digest of what a nested stack is made from besides the properties: the templates, files and mappings
         of the environment that it may use. Empty for what is no nested stack.
+    :param asked: of what is a nested stack, the attributes that are asked of it and that its resources tell. They are
+        part of what the digest is of.
     :param secrets: values that nobody may be shown, as texts: those of hidden parameters, where they went into this
         resource or one that it requires. No part of what the resource is.
     :param hidden: where values stand that are computed from hidden parameters, here or in what the resource requires:
@@ -224,6 +240,7 @@ class Definition:
     private: tuple[Path, ...] = field(default=(), compare=False)
     harmless: tuple[str, ...] = field(default=(), compare=False)
     implied: tuple[str, ...] = field(default=(), compare=False)
+    asked: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def concealed(self) -> tuple[Path, ...]:
@@ -280,6 +297,8 @@ class Definition:
             document['harmless'] = list(self.harmless)
         if self.implied:
             document['implied'] = list(self.implied)
+        if self.asked:
+            document['asked'] = list(self.asked)
         return document
 
     @classmethod
@@ -319,6 +338,7 @@ class Definition:
             private=_paths(document.get('private')),
             harmless=tuple(str(name) for name in harmless),
             implied=_names(document.get('implied')),
+            asked=_names(document.get('asked')),
         )
 
 

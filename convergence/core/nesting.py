@@ -16,6 +16,15 @@ from convergence.core.model import Json, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 
+DOUBTED = 'doubted'
+"""The digest of a row that somebody holds, or for which something is under way, when its stack gets something to tidy
+up: what comes of that is not up to date when it is done. Where nothing is going on, None says the same."""
+
+
+def is_doubted(row: Resource) -> bool:
+    """Whether the stack of a row may have something to tidy up that an update to the same goal would get at."""
+    return row.digest in (None, DOUBTED)
+
 
 def parent_told(stack: Stack) -> tuple[Effect, ...]:
     """What becomes true, besides, when a stack comes to rest."""
@@ -49,7 +58,7 @@ def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:
     return parent.token == stack_id and parent.status is Status.IN_PROGRESS
 
 
-def parked(view: PlanView, progress: Mapping[str, Json], after_s: float) -> tuple[Effect, ...]:
+def park(view: PlanView, progress: Mapping[str, Json], after_s: float) -> tuple[Effect, ...]:
     """What lets go of the row of a nested stack in the same step in which the stack gets something to do.
 
     Nothing, where somebody waits for the row for another reason: whoever holds it lets go of it then. What has happened

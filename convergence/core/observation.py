@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from convergence.core.model import Action, DriftPolicy, Json, Status
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Event, Resource, Stack
 
 SETTLED = 3
 """Looks in a row that find an object healthy, after which earlier repairs do not count any more."""
@@ -82,6 +82,7 @@ class Observation:
     :param repairs: how many repairs in a row were begun, since the object was last healthy for `SETTLED` looks.
     :param repair_at: before that none is begun.
     :param given_up: whether none is begun any more: the object keeps changing, or no repair can put it right.
+    :param told: the drift of which an event of the resource has told; None: of none, or that it is over.
     """
 
     resource_id: str
@@ -104,6 +105,7 @@ class Observation:
     repairs: int = 0
     repair_at: float | None = None
     given_up: bool = False
+    told: ObservedState | None = None
 
     def says(self, sight: Comparison, fence: int) -> bool:
         """Whether a look at the row as it is now came to the same as the look before."""
@@ -157,6 +159,7 @@ class LookOutcome:
     :param fence: of the row, as it was leased.
     :param pause_s: seconds until somebody is to look again.
     :param same: whether it is what was seen before.
+    :param news: an event that tells of it; None: there is nothing to tell.
     """
 
     resource_id: str
@@ -165,6 +168,12 @@ class LookOutcome:
     source: LookSource
     pause_s: float
     same: bool
+    news: Event | None = None
+
+    @property
+    def drift(self) -> ObservedState | None:
+        """The drift that was found; None: there is none."""
+        return self.sight.found if self.sight.found.is_drift else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +197,25 @@ class Leased:
     observation: Observation
     row: Resource
     stack: Stack
+
+
+def is_news(told: ObservedState | None, found: ObservedState) -> bool:
+    """Whether an event is to tell what a look came to: once of each drift, and once that it is over.
+
+    :param told: see `Observation`. It outlives repairs and replacements: these are no news until somebody has looked.
+    """
+    if found.is_drift:
+        return found is not told
+    return found is ObservedState.HEALTHY and told is not None
+
+
+def news_of(leased: Leased, sight: Comparison, new_id: Callable[[], str]) -> Event | None:
+    """The event that tells what a look came to; None: none does."""
+    row, seen = leased.row, leased.observation
+    if not is_news(seen.told, sight.found):
+        return None
+    text = f'Found {sight.found}: {sight.reason}' if sight.found.is_drift else 'Found as it was made again'
+    return Event.of_resource(new_id(), row, row.action, row.status, text, seen.leased_at or 0.0)
 
 
 _NOT_UP = frozenset({Action.INIT, Action.DELETE, Action.SUSPEND})

@@ -6,12 +6,12 @@ is no moment in which a stack has a current traversal without its graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from convergence.core import failure, graph, leaving, states
 from convergence.core.changes import StackChange
-from convergence.core.digest import digest
+from convergence.core.choosing import choose, unchanged
 from convergence.core.effects import (
     Decision,
     Effect,
@@ -27,104 +27,21 @@ from convergence.core.effects import (
 from convergence.core.graph import Graph, Key
 from convergence.core.hooks import pauses_at_all
 from convergence.core.model import (
-    DISPATCH_WINDOW,
-    PERFORMED,
     UNDER_WAY,
     Action,
     Definition,
     Goal,
-    Hook,
-    Json,
     NodeStatus,
     Output,
     Phase,
     Status,
     TraversalStatus,
+    Yielding,
 )
+from convergence.core.request import Planner, Request
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
-from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView
-
-_NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
-"""The actions whose success leaves nothing that could be used."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """An object that was there before its stack, with the private data of its type.
-
-    :param physical_id: None for one that is to become a stack of what was there before; the data have that.
-    """
-
-    physical_id: str | None
-    data: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is to happen to a stack.
-
-    :param goal: the wanted resources; empty for a delete and for the rollback of a create.
-    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
-    :param template: the goal's template; None where `goal` is empty.
-    :param is_new_template: whether the template has to be stored.
-    :param stack_changes: columns of the stack that change with the operation.
-    :param cancels: whether what is in progress is not to be waited for; see `Traversal.cancels`.
-    :param retains: whether objects stay when their rows go; see `Traversal.retains`.
-    :param offered: objects that are there already, by resource name.
-    :param leaves: names of resources whose objects are left behind: all rows of theirs go at once.
-    :param beside: called like `guard`, after it; what else becomes true with the plan.
-    :param traversal_id: of the new traversal; empty, until whoever starts it has given it one.
-    :param cause: what made the operation necessary, where no user asked for it; in the stack's reason from the start of
-        the operation to its end.
-    :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
-    :param for_parent: see `Traversal.for_parent`.
-    :param observes: see `Traversal.observes`; then every node is visited, or those of `visits`.
-    :param visits: where an operation observes: names of the resources that are visited, and with them what reads them.
-        None: all.
-    :param scaling: see `Traversal.scaling`.
-    """
-
-    action: Action
-    goal: Goal
-    guard: Callable[[PlanView], None] = lambda view: None
-    template: Template | None = None
-    is_new_template: bool = False
-    rollback_on_failure: bool = False
-    request_id: str = ''
-    stack_changes: StackChange = field(default_factory=StackChange)
-    cancels: bool = False
-    retains: bool = False
-    offered: Mapping[str, Offer] = field(default_factory=dict)
-    leaves: frozenset[str] = frozenset()
-    beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
-    traversal_id: str = ''
-    cause: str = ''
-    deadline: float | None = None
-    for_parent: bool = False
-    observes: bool = False
-    scaling: Scaling | None = None
-    visits: frozenset[str] | None = None
-
-    @property
-    def performs(self) -> bool:
-        """Whether something is done to objects as they are, and the stack keeps its goal."""
-        return self.action in PERFORMED
-
-
-@dataclass(frozen=True, slots=True)
-class Planner:
-    """What planning needs from outside, the same for every request.
-
-    :param new_id: makes an id that was never used before.
-    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
-    :param visit_unchanged: visit every node, whether anything seems to have changed or not, as scenarios that count
-        visits expect it.
-    """
-
-    new_id: Callable[[], str]
-    window: int = DISPATCH_WINDOW
-    visit_unchanged: bool = False
+from convergence.core.yielding import deprived
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +67,40 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     left_rows = _left_rows(view, request)
     view, request, left = _without_what_is_left(view, request, planner)
     chosen = choose(stack, view.resources, request)
-    backwards = request.action is Action.SUSPEND
     made = {
         name: _new_row(stack, view.now, definition, request, planner)
         for name, definition in request.goal.definitions.items()
-        if name not in chosen and not backwards
+        if name not in chosen and request.action is not Action.SUSPEND
     }
     rows = {**chosen, **made}
     finished = _finished_already(request, chosen, planner)
-    whole = _whole(view, chosen, request)
+    whole = _whole(view, chosen, request, planner)
     whole.remove(_visited_already(whole, chosen, finished))
     request = request if whole else replace(request, template=_alike(request, chosen.values()))
     graph.close(whole)
     nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), planner.window)
-    traversal = Traversal(
+    traversal = _traversal(view, stack, request, left_rows, nodes, len(finished))
+    effects = [
+        *_stack_effects(view, stack, traversal, request),
+        *_resource_effects(view, chosen, made, finished, request),
+        *_traversal_effects(view, traversal, nodes),
+        InsertEvents((_started(stack, view.now, traversal, request, planner),)),
+        *left,
+        *beside,
+    ]
+    row_ids = {name: row.id for name, row in rows.items()}
+    return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids, beside), tuple(effects))
+
+
+def _traversal(
+    view: PlanView, stack: Stack, request: Request, left_rows: tuple[str, ...], nodes: Sequence[Node], unchanged: int
+) -> Traversal:
+    """The row of what a request begins.
+
+    :param left_rows: see `Traversal.left_rows`.
+    :param unchanged: how many resources have nothing to do.
+    """
+    return Traversal(
         id=request.traversal_id,
         stack_id=stack.id,
         action=request.action,
@@ -174,7 +111,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         deadline=_deadline(view, stack, request),
         node_count=len(nodes),
         complete_number=next(node.number for node in nodes if node.phase is Phase.COMPLETE),
-        unchanged=len(finished),
+        unchanged=unchanged,
         request_id=request.request_id,
         cancels=request.cancels or failure.nobody_waits_for(view.traversal),
         retains=request.retains,
@@ -183,17 +120,9 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         for_parent=request.for_parent,
         observes=request.observes,
         scaling=request.scaling,
+        repair_attempt=request.repair_attempt,
+        in_service_at=view.now if request.wants_nothing else None,
     )
-    effects = [
-        *_stack_effects(view, stack, traversal, request),
-        *_resource_effects(chosen, made, finished, request),
-        *_traversal_effects(view, traversal, nodes),
-        InsertEvents((_started(stack, view.now, traversal, request, planner),)),
-        *left,
-        *beside,
-    ]
-    row_ids = {name: row.id for name, row in rows.items()}
-    return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids, beside), tuple(effects))
 
 
 def _deadline(view: PlanView, stack: Stack, request: Request) -> float:
@@ -224,18 +153,26 @@ def _left_rows(view: PlanView, request: Request) -> tuple[str, ...]:
     return (*before, *sorted(row.id for row in view.resources if row.name in request.leaves))
 
 
-def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request) -> Graph:
+def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request, planner: Planner) -> Graph:
     """The nodes of both phases; where there is no new goal, those of one: nothing is left over then.
 
     What is done to objects as they are follows the template. Suspending goes the other way, like a removal: what uses
     others goes to rest first. A check also looks at what could not be removed.
     """
     if not request.performs:
-        return graph.build(request.goal.definitions, view.resources, {row.id for row in chosen.values()})
+        kept = {row.id for row in chosen.values()}
+        return graph.build(request.goal.definitions, view.resources, kept, _in_the_way(view, kept, request, planner))
     if request.action is Action.SUSPEND:
         return graph.build({}, [_with_requirements(row, chosen, request.goal) for row in chosen.values()])
     not_removed = [row for row in view.resources if (row.action, row.status) == (Action.DELETE, Status.FAILED)]
     return graph.build(request.goal.definitions, not_removed if request.action is Action.CHECK else ())
+
+
+def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner: Planner) -> set[str]:
+    """The rows that are left over and have the only object that there can be of a name which is wanted."""
+    wanted = request.goal.definitions
+    left = [row for row in view.resources if row.id not in kept and row.name in wanted]
+    return {row.id for row in left if row.type == wanted[row.name].type and planner.is_exclusive(row.type)}
 
 
 def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal) -> Resource:
@@ -248,34 +185,6 @@ def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
-
-
-def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str, Resource]:
-    """The row to use for each wanted name that has a usable one.
-
-    First the row that already has the goal's template (a rollback comes back to it), then one that is or will be of
-    use over one that failed or never began, then one that was made from just the wanted definition, then one that was
-    not replaced, then the present template's, then the newest. A row whose deletion has begun is never chosen.
-    """
-
-    def rank(row: Resource) -> tuple[bool, bool, bool, bool, bool, float, str]:
-        return (
-            request.template is not None and request.template.is_of(row),
-            row.action is not Action.INIT and row.status is not Status.FAILED,
-            row.definition == request.goal.definitions[row.name],
-            row.replaced_by is None,
-            row.template_id is not None and row.template_id == stack.template_id,
-            row.created_at,
-            row.id,
-        )
-
-    best: dict[str, Resource] = {}
-    for row in rows:
-        if row.action is Action.DELETE or row.name not in request.goal.definitions:
-            continue
-        if row.name not in best or rank(row) > rank(best[row.name]):
-            best[row.name] = row
-    return best
 
 
 def _new_row(stack: Stack, now: float, definition: Definition, request: Request, planner: Planner) -> Resource:
@@ -295,44 +204,10 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
 
 
 def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Output]:
-    if planner.visit_unchanged or request.performs or (request.observes and request.visits is None):
+    if request.performs or (request.visits is None and (request.observes or planner.visit_unchanged)):
         return {}
     pauses = pauses_at_all(request.action) and request.visits is None
     return unchanged(request.goal, chosen, pauses=pauses, visits=request.visits or ())
-
-
-def unchanged(
-    goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False, visits: Collection[str] = ()
-) -> dict[str, Output]:
-    """The resources for which there is nothing to do, with their outputs.
-
-    A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
-    requires is unchanged, and it would be made from just what it was made from.
-
-    :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
-    :param visits: names of those that are visited all the same.
-    """
-    finished: dict[str, Output] = {}
-    for name in _requirements_first(goal.definitions):
-        definition, row = goal.definitions[name], chosen.get(name)
-        if row is None or row.owner or row.status is not Status.COMPLETE or row.action in _NOT_UP:
-            continue
-        if name in visits:
-            continue
-        if pauses and Hook.PRE_UPDATE in definition.hooks:
-            continue
-        if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
-            continue
-        if any(required not in finished for required in definition.requires):
-            continue
-        if row.digest == digest(definition, finished):
-            finished[name] = row.output
-    return finished
-
-
-def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
-    halves = graph.build(definitions, ())
-    return (key.subject for key in halves.in_order())
 
 
 def _alike(request: Request, rows: Collection[Resource]) -> Template | None:
@@ -362,7 +237,8 @@ def _number(
 ) -> list[Node]:
     """Number the nodes, requirements first, the two that end the traversal last.
 
-    Unchanged resources get a node, done, only where somebody reads it.
+    Unchanged resources get a node, done, only where somebody reads it. Where nothing is wanted at all nobody need come
+    to say that everything wanted is up.
     """
     order = sorted(whole.in_order(), key=lambda key: key.phase in (Phase.IN_SERVICE, Phase.COMPLETE))
     definitions = request.goal.definitions
@@ -373,7 +249,9 @@ def _number(
     numbers.update({key: number for number, key in enumerate(order, len(done))})
 
     def node(key: Key) -> Node:
-        waiting = len(whole.requires(key))
+        is_up = request.wants_nothing
+        waiting = len([each for each in whole.requires(key) if not (is_up and each.phase is Phase.IN_SERVICE)])
+        is_done = is_up and key.phase is Phase.IN_SERVICE
         update = key.phase is Phase.UPDATE
         row = rows[key.subject] if update else existing.get(key.subject)
         definition = definitions[key.subject] if update else None
@@ -382,7 +260,7 @@ def _number(
             traversal_id=request.traversal_id,
             number=numbers[key],
             phase=key.phase,
-            status=NodeStatus.WAITING if waiting else NodeStatus.READY,
+            status=NodeStatus.DONE if is_done else NodeStatus.WAITING if waiting else NodeStatus.READY,
             name=row.name if row else None,
             resource_id=row.id if row else None,
             definition=definition,
@@ -464,6 +342,7 @@ def _stack_effects(view: PlanView, stack: Stack, traversal: Traversal, request: 
 
 
 def _resource_effects(
+    view: PlanView,
     chosen: Mapping[str, Resource],
     made: Mapping[str, Resource],
     finished: Mapping[str, Output],
@@ -479,6 +358,9 @@ def _resource_effects(
     back = tuple(sorted(row.id for row in chosen.values() if row.replaced_by and not request.performs))
     if back:
         effects.append(UpdateResources(back, {'replaced_by': None}))
+    losing = deprived(view.resources, chosen) if not request.performs else ()
+    if losing:
+        effects.append(UpdateResources(losing, {'yielding': Yielding.DEPRIVED}))
     if made:
         effects.append(InsertResources(tuple(sorted(made.values(), key=lambda row: row.id))))
     return effects

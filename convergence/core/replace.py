@@ -15,6 +15,7 @@ from convergence.core.effects import (
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource, Traversal
 from convergence.core.views import NodeView
+from convergence.core.yielding import begin_giving_way, gives_way_first
 
 
 def is_replaceable(node: Node, traversal: Traversal) -> bool:
@@ -26,6 +27,7 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
     """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
 
     Where the old object has to go first, the new one is made in the same row; see `convergence.core.clearing`.
+    Where it has to give something up for the new one, it does so first; see `convergence.core.yielding`.
 
     The stack row is locked before the resource row: the new row is part of what a plan has to see.
 
@@ -34,21 +36,12 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
     """
     old, node = view.resource, view.node
     definition = node.definition
-    overtaken = (
-        not view.may_start
-        or not is_replaceable(node, view.traversal)
-        or node.status is not NodeStatus.READY
-        or old is None
-        or old.id != replaced_id
-        or old.owner is not None
-        or old.replaced_by is not None
-        or old.is_cleared
-        or old.action is Action.INIT  # its object has gone first meanwhile
-    )
-    if overtaken or old is None or definition is None:
+    if old is None or definition is None or old.id != replaced_id or _is_overtaken(view, old):
         return Decision(None)
     if goes_first(worker, old, definition):
         return begin_clearing(view, worker, old)
+    if gives_way_first(view, worker, old):
+        return begin_giving_way(view, old)
     new = Resource(
         id=worker.new_id(),
         stack_id=old.stack_id,
@@ -62,6 +55,7 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         cleared=old.cleared,
         cleared_traversal_id=old.cleared_traversal_id,
         crash_count=old.crash_count,
+        accepted=old.accepted if old.type == definition.type else None,
     )
     effects: list[Effect] = [
         InsertResources((new,)),
@@ -71,6 +65,18 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
     if not view.has_cleanup:
         effects.append(_cleanup(view.traversal, old))
     return Decision(new.id, tuple(effects), ((node.traversal_id, node.number),))
+
+
+def _is_overtaken(view: NodeView, old: Resource) -> bool:
+    return (
+        not view.may_start
+        or not is_replaceable(view.node, view.traversal)
+        or view.node.status is not NodeStatus.READY
+        or old.owner is not None
+        or old.replaced_by is not None
+        or old.is_cleared
+        or old.action is Action.INIT  # its object has gone first meanwhile
+    )
 
 
 def _cleanup(traversal: Traversal, old: Resource) -> AppendCleanup:

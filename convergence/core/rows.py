@@ -5,6 +5,7 @@ Times are seconds since the epoch on the *database's* clock, so that two hosts n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from convergence.core.model import (
     Phase,
     Status,
     TraversalStatus,
+    Yielding,
 )
 from convergence.core.scaling import Scaling
 
@@ -130,6 +132,8 @@ class Traversal:
     :param in_service_at: when everything wanted was up; None while it is not. Leftovers may go afterwards.
     :param observes: whether objects are compared with reality, also those of resources that nobody has changed.
     :param scaling: the change of a group's members for which its nested stack does this; None: for another reason.
+    :param repair_attempt: which one in a row this is of the repairs that an engine has begun by itself, because objects
+        changed outside of the stack; 0: it is none, a user has asked for it.
     """
 
     id: str
@@ -157,6 +161,7 @@ class Traversal:
     in_service_at: float | None = None
     observes: bool = False
     scaling: Scaling | None = None
+    repair_attempt: int = 0
 
     @property
     def in_service_number(self) -> int:
@@ -207,10 +212,62 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Live values of properties that a person has taken for wanted, until the template wants others than it did then.
+
+    :param wanted: what the template wanted, by property; None where it said nothing.
+    :param live: what counts instead, by property: the same ones.
+    """
+
+    wanted: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    live: Mapping[str, Json] = field(default_factory=dict, repr=False)
+
+    def holding(self, wanted: Mapping[str, Json]) -> Acceptance | None:
+        """That of the properties of which the template wants what it did; None: of none.
+
+        :param wanted: what the template wants, resolved.
+        """
+        names = [name for name, before in self.wanted.items() if _text(wanted.get(name)) == _text(before)]
+        if not names:
+            return None
+        return Acceptance({name: self.wanted[name] for name in names}, {name: self.live[name] for name in names})
+
+    def document(self) -> dict[str, Json]:
+        """As JSON, for a row. The inverse is `from_document`."""
+        return {'wanted': dict(self.wanted), 'live': dict(self.live)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Json]) -> Acceptance:
+        """The value that `document` was made from."""
+        wanted, live = document.get('wanted') or {}, document.get('live') or {}
+        assert isinstance(wanted, dict)
+        assert isinstance(live, dict)
+        return cls(wanted, live)
+
+
+def with_accepted(
+    accepted: Acceptance | None, wanted: Mapping[str, Json]
+) -> tuple[Mapping[str, Json], Acceptance | None]:
+    """What is wanted of a resource, and what of it is not as the template says but was accepted.
+
+    :param accepted: see `Resource.accepted`.
+    :param wanted: what the template wants, resolved, as far as that is known.
+    """
+    held = accepted.holding(wanted) if accepted is not None else None
+    return (wanted, None) if held is None else ({**wanted, **held.live}, held)
+
+
+def _text(value: Json) -> str:
+    """As text: Python takes True and 1 for equal. What is not known yet is like nothing else."""
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """What an action in flight will have applied when it succeeds; whoever finishes the action needs it.
 
     :param digest: see `convergence.core.digest`.
+    :param accepted: which of the properties are not as the template says, but were accepted.
     """
 
     definition: Definition
@@ -219,9 +276,11 @@ class Pending:
     template_id: str | None
     digest: str
     metadata: Json = field(default_factory=dict)
+    accepted: Acceptance | None = None
 
     def document(self) -> dict[str, Json]:
         """As JSON, for a row. The inverse is `from_document`. A field added later is left out at its default."""
+        added: dict[str, Json] = {} if self.accepted is None else {'accepted': self.accepted.document()}
         return {
             'definition': self.definition.document(),
             'properties': dict(self.properties),
@@ -229,6 +288,7 @@ class Pending:
             'template_id': self.template_id,
             'digest': self.digest,
             'metadata': self.metadata,
+            **added,
         }
 
     @classmethod
@@ -236,6 +296,7 @@ class Pending:
         """The value that `document` was made from, by this version or another: what is missing has its default."""
         definition, properties = document['definition'], document.get('properties') or {}
         requires, template_id = document.get('requires') or [], document.get('template_id')
+        accepted = document.get('accepted')
         assert isinstance(definition, dict)
         assert isinstance(properties, dict)
         assert isinstance(requires, list)
@@ -246,6 +307,7 @@ class Pending:
             template_id=None if template_id is None else str(template_id),
             digest=str(document.get('digest', '')),
             metadata=document.get('metadata', {}),
+            accepted=Acceptance.from_document(accepted) if isinstance(accepted, dict) else None,
         )
 
 
@@ -299,6 +361,8 @@ class Resource:
     :param clearing: whether its object is being removed so that another one can be made in the row.
     :param mendable: of a failed check: whether the object may be of use all the same, because it only differs from what
         was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
+    :param accepted: live values that a person has accepted; `properties` has them. None: there are none.
+    :param yielding: set while its object lacks, or may lack, what another one of its name needs as well.
     :param retry: set while a call that failed for the moment is repeated.
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
     :param crash_count: how many workers in a row have died in the middle of the present action.
@@ -354,6 +418,8 @@ class Resource:
     nothing_made: bool = False
     clearing: bool = False
     mendable: bool = False
+    accepted: Acceptance | None = None
+    yielding: Yielding | None = None
     damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
 
     @property

@@ -1,4 +1,4 @@
-"""What somebody outside has to say to a resource: a signal, or that a hook is cleared.
+"""What somebody outside has to say to a resource: a signal, that a hook is cleared, or that its object has changed.
 
 Neither waits for whoever holds the row, nor changes anything that a holder writes.
 """
@@ -16,7 +16,7 @@ from convergence.core.effects import (
     InsertSignal,
     RevokeAddresses,
 )
-from convergence.core.model import Action, Hook, Json, TraversalStatus
+from convergence.core.model import Action, Hook, Json, Status, TraversalStatus
 from convergence.core.rows import Event, ReceivedSignal, Resource
 from convergence.core.views import SignalView
 
@@ -68,6 +68,17 @@ def clear(view: SignalView, hook: Hook, new_id: Callable[[], str]) -> Decision[b
         return Decision(False)
     event = _event(view, resource, resource.action, f'Hook {hook} is cleared', new_id)
     return Decision(True, (ClearHook(resource.id, hook, traversal.id), InsertEvents((event,))), _woken(view, resource))
+
+
+def stir(view: SignalView) -> Decision[bool]:
+    """Something has happened to the object of a row: if an action of it is in progress, have it polled at once.
+
+    :returns: as the verdict, whether one is.
+    """
+    resource = view.resource
+    if resource is None or resource.status is not Status.IN_PROGRESS:
+        return Decision(False)
+    return Decision(True, (CountEvent(resource.id),), _woken(view, resource))
 
 
 def _woken(view: SignalView, only: Resource | None = None) -> tuple[tuple[str, int], ...]:

@@ -45,6 +45,7 @@ class NodeView:
     :param has_cleanup: for a replacement, whether the traversal has a cleanup node for the row as well.
     :param leftovers: for the node `IN_SERVICE`, names of rows that are not of the goal's template, sorted; not all.
     :param late: for the node `IN_SERVICE`, numbers of the nodes that were added while the traversal ran, and wait.
+    :param rivals: for an update node whose row gave way, the other rows of its name; they are not locked.
     :param last: for the node `IN_SERVICE`, the node `COMPLETE` where it waits for nothing else.
     """
 
@@ -61,6 +62,7 @@ class NodeView:
     leftovers: tuple[str, ...] = ()
     last: Node | None = None
     late: tuple[int, ...] = ()
+    rivals: tuple[Resource, ...] = ()
 
     @property
     def is_current(self) -> bool:
@@ -84,8 +86,8 @@ class FinishView:
 
     :param resource: None where the row is gone.
     :param node: None where the node has been removed with its traversal.
-    :param waiting: `READY` nodes of the *current* traversal that work on the row; only read when that traversal is
-        not the node's own.
+    :param waiting: `READY` nodes of the *current* traversal that work on the row, or where it is marked as yielding on
+        another one of its name; only read when that traversal is not the node's own.
     :param assumed: whether the rows are those that the claim saw, and were not read again: then what the decision
         writes is held against them, or it does not come true.
     """

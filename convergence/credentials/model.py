@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from convergence.errors import CredentialsRefused
+
+KeystoneSession: TypeAlias = Any
+"""A `keystoneauth1.session.Session`; the library is there only where credentials are used."""
 
 
 class Method(StrEnum):
@@ -123,8 +126,8 @@ class Credentials(Protocol):
         :raises FinalFailure: Keystone refuses; the text says what to do.
         """
 
-    def session(self) -> Any:
-        """A `keystoneauth1.session.Session` with a time limit for each request, and a token that is valid now.
+    def session(self) -> KeystoneSession:
+        """A session with a time limit for each request, and a token that is valid now.
 
         It gets itself another token when one has run out, or is answered with 401. Raises what `token` does. Where it
         gets none in the middle of its use it raises `OutcomeUnknown`; what else its requests raise is keystoneauth's.

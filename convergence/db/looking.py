@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from convergence.core.effects import Decision, FinishNode
-from convergence.core.model import Phase
+from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
-from convergence.db.scopes import HeldResource, Scope
+from convergence.db.scopes import HeldResource, Scope, ViewT
 from convergence.errors import Conflict, OlderState
 
 
@@ -58,6 +58,22 @@ def row_and_node(
     return resource, seen
 
 
+def needs_rivals(resource: Resource, node: Node) -> bool:
+    """Whether the other rows of its name have a say in what is done about a row; see `NodeView.rivals`.
+
+    Nobody begins anything with them while the node is not done: that nobody holds one stays true, so none is locked.
+    """
+    return resource.yielding is not None and node.phase is Phase.UPDATE
+
+
+def waits_for(node: Node, resource: Resource) -> bool:
+    """Whether a node is to be told that a row is free: it works on that, or on a row that is to take from it."""
+    if node.status is not NodeStatus.READY:
+        return False
+    takes = resource.yielding is not None and node.phase is Phase.UPDATE and node.name == resource.name
+    return takes or node.resource_id == resource.id
+
+
 def require_lock(held: object | None, stack: Stack) -> None:
     """See that a stack that is read now was there when it was to be locked.
 
@@ -67,22 +83,21 @@ def require_lock(held: object | None, stack: Stack) -> None:
         raise Conflict(f'stack {stack.id} was not there when it was to be locked')
 
 
-def only_follower(node: Node, traversal: Traversal, read: Callable[[str, int], Node | None]) -> Node | None:
+def only_follower(node: Node, traversal: Traversal, complete: Node | None) -> Node | None:
     """The node `COMPLETE`, for the node `IN_SERVICE`, where it waits for that alone: nothing is left over.
 
     The stack is locked, so no node can come between them.
 
-    :param read: reads a node by the id of its traversal and its number.
+    :param complete: the last node of the traversal.
     """
-    if node.phase is not Phase.IN_SERVICE or len(node.required_by) != 1 or traversal.late_numbers:
+    if node.phase is not Phase.IN_SERVICE or traversal.late_numbers or complete is None:
         return None
-    follower = read(node.traversal_id, node.required_by[0])
-    return follower if follower is not None and follower.waiting == 1 else None
+    return complete if node.required_by == (complete.number,) and complete.waiting == 1 else None
 
 
-def assumption(scope: Scope[Any]) -> Any:
+def assumption(scope: Scope[ViewT]) -> ViewT | None:
     """The view on which a decision is made before anything is read; None: there is none."""
-    return scope.assumed if isinstance(scope, HeldResource) else None
+    return cast('ViewT', scope.assumed) if isinstance(scope, HeldResource) else None
 
 
 def require_checked(decision: Decision[Any]) -> None:

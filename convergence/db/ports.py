@@ -20,7 +20,17 @@ from convergence.core.observation import (
     LookSource,
     Observation,
 )
-from convergence.core.rows import Node, ReceivedSignal, Resource, Snapshot, SnapshotItem, Stack, Template, Traversal
+from convergence.core.rows import (
+    Event,
+    Node,
+    ReceivedSignal,
+    Resource,
+    Snapshot,
+    SnapshotItem,
+    Stack,
+    Template,
+    Traversal,
+)
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
 from convergence.db.queries.credentials import CredentialRows
@@ -33,11 +43,41 @@ from convergence.db.queries.snapshots import SnapshotRows
 from convergence.db.queries.software import SoftwareRows
 from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
+from convergence.db.queries.watched import ToldOf, WatchedObjects
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Transactions
 
 
-class ReaderPort(Protocol):
+class TraversalReaderPort(Protocol):
+    """Questions about operations and the steps of their plans."""
+
+    def traversal(self, traversal_id: str) -> Traversal | None:
+        """One operation."""
+
+    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
+        """The operations on a stack, oldest first."""
+
+    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
+        """The nodes of a traversal, in order."""
+
+    def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
+        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
+
+
+class SignalReaderPort(Protocol):
+    """Questions about the signals that resources have received."""
+
+    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
+        """The signals that some rows have received, oldest first, each with the name of the resource."""
+
+    def has_signal(self, resource_id: str, signal_id: str) -> bool:
+        """Whether a row has received a signal."""
+
+    def count_signals(self, resource_id: str) -> int:
+        """How many signals a row has received."""
+
+
+class ReaderPort(TraversalReaderPort, SignalReaderPort, Protocol):
     """Answers questions about stacks, from what is committed."""
 
     def stack(self, stack_id: str) -> Stack | None:
@@ -75,27 +115,6 @@ class ReaderPort(Protocol):
 
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
         """All rows of some resources of a stack."""
-
-    def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
-        """The signals that some rows have received, oldest first, each with the name of the resource."""
-
-    def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
-
-    def count_signals(self, resource_id: str) -> int:
-        """How many signals a row has received."""
-
-    def traversal(self, traversal_id: str) -> Traversal | None:
-        """One operation."""
-
-    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
-        """The operations on a stack, oldest first."""
-
-    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
-        """The nodes of a traversal, in order."""
-
-    def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
-        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
 
     def now(self) -> float:
         """The database's clock, in seconds since the epoch."""
@@ -209,19 +228,34 @@ class ObservationsPort(Protocol):
         """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
 
     def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
-        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
+        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
-    def enrol_again(self, root_id: str) -> None:
-        """The policies of a stack, and of those nested in it, are others: what was given up is tried again."""
+        What is nested in it is to be enrolled again where its policy is another since.
+        """
 
     def to_repair(self, limit: int) -> list[Drifted]:
-        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
+        """Objects that are to be put right and may be now, first what might have been begun longest ago.
+
+        They are of stacks in whose tree nothing is in progress, and of which it is known what their policy is by now.
+        """
+
+    def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
+        """Stacks whose last operation was a repair that failed, of which the pause is over; longest ago first.
+
+        :param pauses: seconds after the end of the first in a row, of the second, and so on; after more none is due.
+        """
 
     def repair_begun(self, pauses: Mapping[str, float]) -> None:
         """A repair of some objects was begun; for each the seconds until another one may begin."""
 
-    def give_up(self, resource_ids: Sequence[str]) -> None:
-        """No repair of some objects is begun any more."""
+    def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
+        """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
+
+    def give_up(self, told: Mapping[str, Event]) -> None:
+        """No repair of some objects is begun any more, and the event of each is stored; see `Observations.give_up`."""
+
+    def forget_repairs(self, resource_ids: Sequence[str]) -> None:
+        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds."""
@@ -246,6 +280,16 @@ class ObservationsPort(Protocol):
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+
+
+class WatchedPort(Protocol):
+    """Answers what is to be watched, and what an event is about."""
+
+    def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """The physical ids of what is observed, by type, of some types."""
+
+    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+        """The rows of a type that have one of these objects."""
 
 
 class KnownObjectsPort(Protocol):
@@ -366,6 +410,7 @@ class Ports:
     snapshots: SnapshotsPort
     software: SoftwareRowsPort
     observations: ObservationsPort
+    watched: WatchedPort
     credentials: CredentialsPort = NO_CREDENTIALS
 
     @classmethod
@@ -382,5 +427,6 @@ class Ports:
             SnapshotRows(store),
             SoftwareRows(store),
             Observations(store),
+            WatchedObjects(store),
             CredentialRows(store),
         )

@@ -37,6 +37,10 @@ class EngineService:
         """A worker says that a traversal has failed."""
         self._traversals.settle(stack_id, traversal_id)
 
+    def drifted(self, context: object, stack_id: str) -> None:
+        """An observer says that it has found something changed that is to be put right."""
+        self._sweeper.repair()
+
     def start(self) -> None:
         """Become known and begin to sweep."""
         self._heartbeat.start()

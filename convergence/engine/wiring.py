@@ -8,22 +8,26 @@ from dataclasses import dataclass, field
 from convergence import template
 from convergence.core.claim import Worker
 from convergence.core.model import DISPATCH_WINDOW
-from convergence.core.plan import Planner
+from convergence.core.request import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
-from convergence.engine.nesting.operations import Nesting, NestingLimits
+from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.operations import Nesting
 from convergence.engine.nesting.scaling import GroupScaling
 from convergence.engine.operations.abandonment import Abandonment
+from convergence.engine.operations.acceptance import DriftAcceptance
 from convergence.engine.operations.actions import Actions, Present
+from convergence.engine.operations.drift_policies import DriftPolicyChanges
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackLimits
+from convergence.engine.operations.repairs import RepairOptions, ResourceRepairs
 from convergence.engine.operations.rollbacks import Rollbacks
 from convergence.engine.operations.signals import MOST_BYTES, SignalOperations
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.enrolment import Enrolment
-from convergence.engine.sweeper.repairs import DriftRepairs, RepairOptions
+from convergence.engine.sweeper.repairs import DriftRepairs
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.resources.registry import Registry
@@ -56,7 +60,10 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What carries an engine's operations out, and its sweeper."""
+    """What carries an engine's operations out, and its sweeper.
+
+    :param drift: what does what people ask to be done about objects that changed outside of their stacks.
+    """
 
     dispatcher: Dispatcher
     enrolment: Enrolment
@@ -68,6 +75,7 @@ class EngineParts:
     snapshots: Snapshots
     abandonment: Abandonment
     signals: SignalOperations
+    drift: tuple[DriftPolicyChanges, DriftAcceptance, ResourceRepairs]
     nesting: Nesting
     sweeper: Sweeper
 
@@ -90,7 +98,8 @@ def wire_engine(
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    traversals = Traversals(store, reader, goals, dispatcher, Planner(new_id, options.window, options.visit_unchanged))
+    planner = Planner(new_id, options.window, options.visit_unchanged, types.is_exclusive)
+    traversals = Traversals(store, reader, goals, dispatcher, planner)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
     scaling = GroupScaling(store, reader, nesting, types, new_id)
@@ -110,6 +119,11 @@ def wire_engine(
         Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
         Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
         SignalOperations(ports, stacks, types, dispatcher, scaling, new_id, most_bytes=options.max_signal_bytes),
+        (
+            DriftPolicyChanges(stacks, traversals),
+            DriftAcceptance(store, stacks, ports.observations, new_id),
+            ResourceRepairs(stacks, traversals, ports.observations),
+        ),
         nesting,
         Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )

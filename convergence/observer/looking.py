@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from convergence import logs
 from convergence.concurrency import Task, TaskKilled
@@ -57,7 +56,7 @@ class Looking:
             strictness=Strictness.LENIENT,
             cancelled=task.cancelled.is_set,
         )
-        return sight(kind, replace(self._access.given_to(call, leased.row), on_cancel=task.on_cancel))
+        return sight(kind, self._access.given_to(call, leased.row, on_cancel=task.on_cancel))
 
     def _storable(self, seen: Comparison) -> Comparison:
         try:

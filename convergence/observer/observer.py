@@ -7,9 +7,11 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from convergence.concurrency import Group, Pool, Task, ThreadEvent, start_thread
-from convergence.core.observation import Comparison, Leased, LookOutcome, LookSource, ObservedState, pause_s
+from convergence.core.model import DriftPolicy
+from convergence.core.observation import Comparison, Leased, LookOutcome, LookSource, ObservedState, news_of, pause_s
 from convergence.db.ports import ObservationsPort
 from convergence.errors import ConvergenceError
 from convergence.observer.budget import CallBudget
@@ -19,6 +21,8 @@ LOG = logging.getLogger(__name__)
 
 GRACE_S = 1.0
 """What a look that has taken too long is given to end by itself."""
+ALONE_S = 0.05
+"""What one thread is given to look at a whole batch: where looks are quick, several of them only hinder each other."""
 SPREAD = 0.1
 """By what part of a pause objects are told apart that were looked at together."""
 
@@ -46,6 +50,10 @@ class Pacing:
         return 2 * self.timeout_s + 5 * GRACE_S
 
 
+def nobody(stack_id: str) -> None:
+    """The default of who is told of what drifted."""
+
+
 @dataclass(slots=True)
 class _Batch:
     """A batch in hand: what nobody looks at yet, who looks at what, and what was seen."""
@@ -60,6 +68,8 @@ class Observer:
 
     :param new_id: makes an id that was never used before: one for each lease.
     :param vary: a number between 0 and 1, another one each time.
+    :param drifted: is told, with the id of a stack, that there is something to put right. A hint: it may be lost.
+    :ivar new_group: makes what the looks of one batch are tasks of.
     """
 
     def __init__(
@@ -70,6 +80,7 @@ class Observer:
         budget: CallBudget,
         new_id: Callable[[], str],
         vary: Callable[[], float] = random.random,
+        drifted: Callable[[str], object] = nobody,
     ) -> None:
         self._rows = rows
         self._looking = looking
@@ -77,8 +88,10 @@ class Observer:
         self._budget = budget
         self._new_id = new_id
         self._vary = vary
-        self._pool = Pool(pacing.threads, 'observer')
+        self._drifted = drifted
+        self.new_group: Callable[[], Group] = partial(Group, 'observer', Pool(pacing.threads, 'observer'))
         self._stopping = ThreadEvent()
+        self._awake = ThreadEvent()
         self._ended = ThreadEvent()
         self._busy = 0
 
@@ -94,7 +107,12 @@ class Observer:
     def stop(self, timeout_s: float) -> bool:
         """Begin nothing more, and wait for what is in hand; whether it ended in time."""
         self._stopping.set()
+        self._awake.set()
         return self._ended.wait(timeout_s)
+
+    def hurry(self) -> None:
+        """Something is due now: do not wait until it is time to ask."""
+        self._awake.set()
 
     def turn(self) -> int:
         """Look at a batch of what is due; how much was due.
@@ -111,6 +129,8 @@ class Observer:
             affordable = self._affordable(holder, leased)
             seen, left = self._look_at(affordable)
             self._rows.write(holder, self._looks(seen))
+            if (stack_id := _to_repair(seen)) is not None:
+                self._drifted(stack_id)
             self._rows.put_off(holder, left, self._pacing.idle_s)
         finally:
             self._busy = 0
@@ -132,10 +152,12 @@ class Observer:
 
     def _look_at(self, leased: Sequence[Leased]) -> tuple[list[tuple[Leased, Comparison]], list[str]]:
         """Look at objects, some at a time: what was seen, and the rows at which nobody has come to look."""
-        batch, group = _Batch(deque(leased)), Group('observer', self._pool)
-        for _ in range(min(self._pacing.threads, len(leased))):
-            group.spawn(self._work, batch)
-        group.wait(self._pacing.timeout_s)
+        batch, group = _Batch(deque(leased)), self.new_group()
+        group.spawn(self._work, batch)
+        if group.wait(ALONE_S):
+            for _ in range(min(self._pacing.threads, len(leased)) - 1):
+                group.spawn(self._work, batch)
+            group.wait(self._pacing.timeout_s)
         left = list(batch.waiting)
         batch.waiting.clear()
         if group.wait(self._pacing.timeout_s):
@@ -168,13 +190,18 @@ class Observer:
             same = known.says(sight, fence)
             interval_s = self._pacing.intervals.get(each.row.type, max(self._pacing.intervals.values(), default=0.0))
             wait_s = share * pause_s(interval_s, known.alike + 1 if same else 1)
-            looks.append(LookOutcome(known.resource_id, fence, sight, known.wanted_by or LookSource.POLL, wait_s, same))
+            source, news = known.wanted_by or LookSource.POLL, news_of(each, sight, self._new_id)
+            looks.append(LookOutcome(known.resource_id, fence, sight, source, wait_s, same, news))
         return looks
 
     def _run(self) -> None:
         try:
             pause = 0.0
-            while not self._stopping.wait(pause):
+            while True:
+                self._awake.wait(pause)
+                self._awake.clear()
+                if self._stopping.is_set():
+                    break
                 try:
                     pause = 0.0 if self.turn() else self._pacing.idle_s
                 except ConvergenceError as error:
@@ -185,3 +212,12 @@ class Observer:
                     pause = self._pacing.idle_s
         finally:
             self._ended.set()
+
+
+def _to_repair(seen: Sequence[tuple[Leased, Comparison]]) -> str | None:
+    """The stack of one of the objects that are to be put right."""
+    for each, sight in seen:
+        known = each.observation
+        if sight.found.is_drift and known.policy is DriftPolicy.REPAIR and not known.given_up:
+            return each.stack.id
+    return None

@@ -9,6 +9,7 @@ from convergence.errors import ConvergenceError
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.observer.budget import CallBudget
 from convergence.observer.observer import Observer, Pacing
+from convergence.observer.watching import Watching
 
 LOG = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ class ObserverService:
     """Looks for as long as it lives.
 
     :param observer: made with `pacing` and `budget`.
+    :param watching: hurries `observer`; None: objects are looked at when it is time, and not before.
     """
 
     def __init__(
@@ -30,8 +32,10 @@ class ObserverService:
         presence: Presence,
         heartbeat_interval_s: float,
         pacing: Pacing,
+        watching: Watching | None = None,
     ) -> None:
         self._observer = observer
+        self._watching = watching
         self._budget = budget
         self._roster = roster
         self._timeout_s = pacing.timeout_s
@@ -47,9 +51,13 @@ class ObserverService:
         """Become known, and begin to look."""
         self.heartbeat.start()
         self._observer.start()
+        if self._watching is not None:
+            self._watching.start()
 
     def stop(self) -> bool:
         """Look at nothing more; whether what was in hand has ended in time."""
+        if self._watching is not None:
+            self._watching.stop(self._timeout_s)
         ended = self._observer.stop(self._timeout_s)
         self.heartbeat.stop()
         return ended

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from convergence.core.model import Json
 from convergence.resources.contract import Call, ResourceType
-from convergence.resources.shapes import Kind, annotations_of, shape_of
+from convergence.resources.shapes import FieldDeclaration, Kind, annotations_of, shape_of
 
 _DESCRIPTION = 'convergence.attribute.description'
 _NAME = 'convergence.attribute.name'
@@ -37,7 +37,7 @@ def attr(
     secret: bool = False,
     dear: bool = False,
     live: bool = False,
-) -> Any:
+) -> FieldDeclaration:
     """Declare an attribute with a description: the right-hand side of a field of the `Attributes` dataclass.
 
     :param name: the name in templates, where that is not the field's name.
@@ -47,7 +47,7 @@ def attr(
     :param dear: reading it takes long or costs something, so it is read only where a template asks for it. The others
         are read after each action, for whoever looks at the resource.
     :param live: it changes although nobody changes the resource, so each check of the stack reads it anew, wherever it
-        had been read before.
+        had been read before, and whoever looks at the resource is told what it is now.
     """
     told = None if of is None else tuple(of)
     metadata = {_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret, _DEAR: dear, _LIVE: live}
@@ -93,6 +93,21 @@ def is_live(kind: ResourceType[Any], name: str) -> bool:
     """Whether an attribute changes although nobody changes the resource."""
     entry = _entry(kind, name)
     return entry is not None and bool(entry.metadata.get(_LIVE))
+
+
+def attributes_to_ask_for(
+    kind: ResourceType[Any], wanted: Collection[str] = (), read: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The names of the attributes that are read at the moment in which somebody looks at a resource.
+
+    :param wanted: asked for by name: of these also the dear ones that are live, what was never read, and `SHOW`.
+    :param read: the names of those that were read before; what is not live among them is shown as it was then.
+    """
+    live = [
+        name for name in attribute_names(kind) if is_live(kind, name) and (name in wanted or not _is_dear(kind, name))
+    ]
+    more = [name for name in wanted if name and (name == SHOW or name not in read) and has_attribute(kind, name)]
+    return tuple(name for name in dict.fromkeys((*live, *more)) if not is_secret(kind, name))
 
 
 def _is_dear(kind: ResourceType[Any], name: str) -> bool:

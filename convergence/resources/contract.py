@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
-from convergence.core.model import Action, Json, RetryPolicy
+from convergence.core.model import Action, Change, Json, RetryPolicy
 from convergence.core.observation import ObservedState
 from convergence.resources.answers import (
     Answer,
@@ -40,10 +40,12 @@ from convergence.resources.answers import (
 from convergence.resources.calls import Call, P, Recorder, Signal, Signals
 from convergence.resources.drift import sight
 from convergence.resources.support import SUPPORTED, SupportStatus
+from convergence.resources.watching import Tell, Watcher
 
 __all__ = [
     'Answer',
     'Call',
+    'Change',
     'Done',
     'FinalFailure',
     'ForeignObject',
@@ -61,7 +63,9 @@ __all__ = [
     'ResourceType',
     'Signal',
     'Signals',
+    'Tell',
     'TransientFailure',
+    'Watcher',
 ]
 # What authors of types need they find here, wherever it stands.
 
@@ -155,6 +159,9 @@ class ResourceType(Generic[P]):
         Called before `prepare` and `create`, outside of every transaction; it may take its time. What it refuses was
         never made, whatever it raises, and needs no clean-up. Called again where the creation begins again.
 
+        Also called when somebody only asks: by a preview, and when a template is validated. There is no row then, and
+        no token; `call.credentials` may have none.
+
         :raises FinalFailure: there cannot be; the text names the property and what is wrong with it.
         :raises TransientFailure: nobody can tell at the moment.
         """
@@ -162,6 +169,22 @@ class ResourceType(Generic[P]):
     def validates(self) -> bool:
         """Whether `validate` asks: true where it is written."""
         return type(self).validate is not ResourceType.validate
+
+    def plan(self, call: Call[P]) -> Change | None:
+        """What `update` would do with the same call: nothing, change the object in place, or ask for another one.
+
+        Asked for previews, of changes that the schema and `needs_replacement` allow in place, when all values are
+        known; never while an action goes on, and outside of every transaction: it may ask services. It changes nothing.
+
+        :returns: None where that is not known yet, or not before it is done.
+        :raises FinalFailure: the update would fail; the text names the property and what is wrong with it.
+        :raises TransientFailure: nobody can tell at the moment.
+        """
+        return None
+
+    def plans(self) -> bool:
+        """Whether `plan` says anything: true where it is written."""
+        return type(self).plan is not ResourceType.plan
 
     def prepare(self, call: Call[P]) -> Mapping[str, Json]:
         """Look and choose before the object is made, and make nothing: the private data with which `create` is called.
@@ -191,6 +214,30 @@ class ResourceType(Generic[P]):
         can do neither, `delete` is not called, and an event and a warning say so.
         """
         return Done()
+
+    def give_way(self, call: Call[P]) -> None:
+        """Take from the object what another one of its name needs, before that is made in its place.
+
+        An address, a port: what there can be only once, and both are to have. What it was is recorded first, by
+        `call.record`, for `take_back`. Called again after a crash, and of what was to be a replacement where the old
+        object is to have it again: that keeps nothing of what is recorded then.
+
+        :raises ObjectNotFound: there is no object any more, so it has nothing: that is success.
+        :raises TransientFailure: it has it still; it is called again.
+        """
+
+    def take_back(self, call: Call[P]) -> None:
+        """Give the object again what `give_way` took from it: it is wanted after all. The others have given way by now.
+
+        Called again after a crash; also where it never came to `give_way`, or only to a part of it.
+
+        :raises ObjectNotFound: there is no object any more; another one is made.
+        :raises TransientFailure: somebody else has it still; it is called again.
+        """
+
+    def gives_way(self) -> bool:
+        """Whether `give_way` takes anything: true where it is written."""
+        return type(self).give_way is not ResourceType.give_way
 
     def poll(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> Answer:
         """Is the long action done? Called only after `InProgress`."""
@@ -232,6 +279,28 @@ class ResourceType(Generic[P]):
         """Whether `observe` looks: true where it is written."""
         return type(self).observe is not ResourceType.observe
 
+    def watcher(self, tell: Tell) -> Watcher | None:
+        """What calls `tell` when something happens to objects of this type: they are looked at before it is time.
+
+        Asked for once by each observer, when there is something to watch. None where that cannot be told here.
+        """
+        return None
+
+    def watches(self) -> bool:
+        """Whether `watcher` gives one: true where it is written. Of use only with `observe`."""
+        return type(self).watcher is not ResourceType.watcher
+
+    def notified(self, event_type: str, payload: Mapping[str, Any]) -> Iterable[str]:
+        """The physical ids of those that a notification of a service is about, be they objects of this type or not.
+
+        Notifications are those that services send by oslo.messaging. It must be quick and talk to nobody.
+        """
+        return ()
+
+    def hears(self) -> bool:
+        """Whether `notified` reads notifications: true where it is written."""
+        return type(self).notified is not ResourceType.notified
+
     def needs_replacement(self, call: Call[P]) -> bool:
         """Must a change from `call.previous` to `call.properties` make a new object?
 
@@ -260,7 +329,7 @@ class ResourceType(Generic[P]):
         raise FinalFailure(f'attribute {name} cannot be read')
 
     def present_attributes(self, call: Call[P]) -> tuple[str, ...]:
-        """Of a type that answers to every name: the names of the attributes that there are. Others declare theirs."""
+        """Of a type that answers to every name: the names of the attributes besides those that it declares."""
         return ()
 
     def keys_before_members(self, name: str) -> int | None:

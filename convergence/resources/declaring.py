@@ -26,6 +26,7 @@ from convergence.resources.constraints import (
     custom,
 )
 from convergence.resources.schema import prop, remaining, secret
+from convergence.resources.shapes import Annotation, FieldDeclaration
 from convergence.resources.support import SUPPORTED, Status, SupportStatus
 from convergence.resources.translation import Rule
 
@@ -94,7 +95,7 @@ def _attribute(key: str, entry: Any) -> tuple[Any, Any]:
     return _annotation(entry, custom), attr(str(_told(entry, 'description', '') or ''), name=key, **options)
 
 
-def _declared(key: str, entry: Any, named: Named) -> Any:
+def _declared(key: str, entry: Any, named: Named) -> FieldDeclaration:
     options: dict[str, Any] = {
         'description': str(_told(entry, 'description', '') or ''),
         'update_allowed': bool(_told(entry, 'update_allowed', False)),
@@ -109,7 +110,7 @@ def _declared(key: str, entry: Any, named: Named) -> Any:
     return secret(declared) if _told(entry, 'secret', False) else declared
 
 
-def _annotation(entry: Any, named: Named) -> Any:
+def _annotation(entry: Any, named: Named) -> Annotation:
     kind = str(_told(entry, 'type', None) or 'any').lower()
     if kind not in _TYPES:
         raise TypeError(f'the schema has the unknown type {kind}; known: {", ".join(_TYPES)}')
@@ -118,7 +119,7 @@ def _annotation(entry: Any, named: Named) -> Any:
     return annotation | None if _told(entry, 'nullable', False) and kind != 'any' else annotation
 
 
-def _within(kind: str, inner: Any, named: Named) -> Any:
+def _within(kind: str, inner: Any, named: Named) -> Annotation:
     if kind == 'map' and isinstance(inner, Mapping) and inner and '*' not in inner:
         return properties_class('Nested', inner, named=named)
     if kind in ('list', 'map') and inner is not None:

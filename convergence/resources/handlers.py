@@ -80,7 +80,7 @@ class Handlers:
         """The metadata of the template."""
         return self._metadata
 
-    def get_reference_id(self) -> Any:
+    def get_reference_id(self) -> Json:
         """What ``get_resource`` gives."""
         return self.resource_id
 

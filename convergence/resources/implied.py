@@ -12,7 +12,7 @@ from convergence.resources.contract import FutureValue, Outline, ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.translation import translated
-from convergence.template import Compiled
+from convergence.template import Compiled, Previewed
 from convergence.template.encoding import entries_of, function_of
 from convergence.template.functions import BY_CODE
 
@@ -90,7 +90,7 @@ def _outline(definition: Definition, kind: ResourceType[Any] | None) -> Outline:
     return Outline(definition.name, definition.type, properties)
 
 
-def _known(encoded: Json) -> Any:
+def _known(encoded: Json) -> Previewed:
     """The value, with what only other resources can tell as a `FutureValue`."""
     found = function_of(encoded)
     if found:

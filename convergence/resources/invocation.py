@@ -12,10 +12,11 @@ from convergence.core.rows import Pending, ReceivedSignal, Resource, Stack
 from convergence.core.software import Holder, SoftwareRowsPort
 from convergence.credentials.model import Credentials
 from convergence.errors import StackValidationFailed
-from convergence.resources.calls import never_cancelled, no_signals
+from convergence.resources.calls import never_cancelled, never_closed, no_signals
 from convergence.resources.contract import Call, ResourceType, Signal, Signals
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
+from convergence.resources.shapes import DeclaredProperties
 from convergence.resources.software import ProjectSoftware
 
 
@@ -110,13 +111,20 @@ class CallAccess:
     software: SoftwareRowsPort | None
     credentials: Callable[[str], Credentials]
 
-    def given_to(self, call: Call[Any], row: Resource, pending: Pending | None = None) -> Call[Any]:
+    def given_to(
+        self,
+        call: Call[Any],
+        row: Resource,
+        pending: Pending | None = None,
+        on_cancel: Callable[[Callable[[], object]], None] = never_closed,
+    ) -> Call[Any]:
         """A call about a row, with these. What it writes there is refused when the row was claimed since."""
         return replace(
             call,
             signals=partial(heard_by, row, pending, self.signals),
             software=ProjectSoftware(self.software, call.project_id, Holder(row.id, row.fence)),
             credentials=partial(self.credentials, call.stack_id),
+            on_cancel=on_cancel,
         )
 
 
@@ -134,7 +142,7 @@ def heard_by(
     return {name: tuple(heard) for name, heard in found.items()}
 
 
-def _as_well_as_possible(schema: PropertySchema, previous: Mapping[str, Json]) -> Any:
+def _as_well_as_possible(schema: PropertySchema, previous: Mapping[str, Json]) -> DeclaredProperties:
     try:
         return schema.parse(previous)
     except StackValidationFailed:

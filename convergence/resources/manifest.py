@@ -27,6 +27,7 @@ from convergence.resources.declaring import attributes_class, properties_class, 
 from convergence.resources.plugins import load
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
+from convergence.resources.shapes import DeclaredProperties
 from convergence.resources.support import SUPPORTED
 from convergence.resources.translation import Append, Drop, Rename, Rule
 from convergence.resources.values import named
@@ -47,6 +48,9 @@ ImpliedBy: TypeAlias = Callable[[Outline, Mapping[str, Outline]], Iterable[str]]
 CanonicalBy: TypeAlias = Callable[[str, Mapping[str, Json], Mapping[str, Json]], Mapping[str, Json]]
 """Says what `ResourceType.canonical` says, of a type by its name."""
 
+NotifiedBy: TypeAlias = Callable[[str, Mapping[str, Any]], Iterable[str]]
+"""Says what `ResourceType.notified` says."""
+
 _FLAGS = (
     'token_enforced',
     'create_settles_s',
@@ -56,7 +60,17 @@ _FLAGS = (
     'removed_first',
     'observe_interval_s',
 )
-_ABILITIES = ('can_find', 'can_snapshot', 'can_be_kept', 'adds_metadata', 'implies', 'prepares', 'validates')
+_ABILITIES = (
+    'can_find',
+    'can_snapshot',
+    'can_be_kept',
+    'adds_metadata',
+    'implies',
+    'plans',
+    'prepares',
+    'validates',
+    'gives_way',
+)
 _METHODS = tuple(
     name
     for name, value in vars(ResourceType).items()
@@ -139,7 +153,7 @@ class ManifestType(ResourceType[Any]):
         :raises FinalFailure: it refuses the properties.
         """
         kind = self.loaded()
-        strictness = Strictness.STRICT if method in ('validate', 'create', 'update') else Strictness.LENIENT
+        strictness = Strictness.STRICT if method in ('validate', 'plan', 'create', 'update') else Strictness.LENIENT
         handed = [_handed(kind, each, strictness) if isinstance(each, Call) else each for each in arguments]
         return getattr(kind, method)(*handed)
 
@@ -174,6 +188,7 @@ class Manifest:
     :param implied: functions that stand in for `ResourceType.implied`, by the names of types: engines ask them when
         they accept a template, so they had better need nothing that is heavy.
     :param canonical: the same for `ResourceType.canonical`, of all types.
+    :param notified: functions that stand in for `ResourceType.notified`, by the names of types.
     :raises ValueError: the document has another format.
     """
 
@@ -183,6 +198,7 @@ class Manifest:
         load: LoadType | None = None,
         implied: Mapping[str, ImpliedBy] | None = None,
         canonical: CanonicalBy | None = None,
+        notified: Mapping[str, NotifiedBy] | None = None,
     ) -> None:
         if document.get('format') != FORMAT:
             raise ValueError(
@@ -194,6 +210,7 @@ class Manifest:
         self._load = load or _not_made
         self._implied = implied or {}
         self._canonical = canonical
+        self._notified = notified or {}
         self.is_for_checks_only = load is None
         self.withheld = {name: str(entry['withheld']) for name, entry in entries.items() if 'withheld' in entry}
         """Why types are not offered, by name."""
@@ -205,18 +222,21 @@ class Manifest:
         load: LoadType | None = None,
         implied: Mapping[str, ImpliedBy] | None = None,
         canonical: CanonicalBy | None = None,
+        notified: Mapping[str, NotifiedBy] | None = None,
     ) -> Manifest:
         """The manifest in a file of a package, which is JSON.
 
         :raises ValueError: as above, or it is not JSON.
         :raises OSError: the file cannot be read.
         """
-        return cls(json.loads(file.read_text(encoding='utf-8')), load, implied, canonical)
+        return cls(json.loads(file.read_text(encoding='utf-8')), load, implied, canonical, notified)
 
     def types(self) -> dict[str, ResourceType[Any]]:
         """The types that are offered, by name. Nothing of them is imported."""
         return {
-            name: _class_of(name, entry, self._implied.get(name), self._canonical)(name, entry, self._load)
+            name: _class_of(name, entry, self._implied.get(name), self._canonical, self._notified.get(name))(
+                name, entry, self._load
+            )
             for name, entry in self._offered.items()
         }
 
@@ -335,7 +355,11 @@ def _where_it_can(name: str, description: str) -> CustomConstraint:
 
 
 def _class_of(
-    name: str, entry: Mapping[str, Any], implied: ImpliedBy | None, canonical: CanonicalBy | None
+    name: str,
+    entry: Mapping[str, Any],
+    implied: ImpliedBy | None,
+    canonical: CanonicalBy | None,
+    notified: NotifiedBy | None,
 ) -> type[ManifestType]:
     """A class that writes the methods that the type writes, and no other: the contract asks which there are."""
     abilities, cancels = entry.get('abilities', ()), entry.get('cancels', ())
@@ -346,6 +370,8 @@ def _class_of(
         body |= {'implied': lambda self, own, template: implied(own, template), 'implies': _known(True)}
     if canonical is not None:
         body['canonical'] = lambda self, properties, data: canonical(name, properties, data)
+    if notified is not None:
+        body['notified'] = lambda self, event_type, payload: notified(event_type, payload)
     return type(_last(name), (ManifestType,), body)
 
 
@@ -361,7 +387,7 @@ def _handed(kind: ResourceType[Any], call: Call[Any], strictness: Strictness) ->
     """The same call for the type itself, whose properties are another dataclass."""
     schema = PropertySchema.of(kind.Properties)
 
-    def read(properties: Any, how: Strictness) -> Any:
+    def read(properties: Any, how: Strictness) -> DeclaredProperties:
         if properties is None or isinstance(properties, kind.Properties):
             return properties
         try:

@@ -11,7 +11,7 @@ nothing new, and the engine refuses a call that comes late (see `convergence.cor
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -192,11 +192,25 @@ class NestedType(ResourceType[P]):
         """Always."""
         return True
 
+    def is_told_by_members(self, name: str) -> bool:
+        """Whether what an attribute is depends on what resources of the stack tell, and not on its outputs alone."""
+        return name.startswith(OF_ONE)
+
+    def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
+        """For an attribute of the resource: the attributes of resources of the stack that make it up, by their names.
+
+        What a template asks of nobody a resource is not asked: what it keeps secret, and what it takes long to tell. So
+        the stack is told what the stack around it will ask.
+
+        :param members: the names of all resources of the stack. '' as an attribute: all there are.
+        """
+        return asked_of_one(name.removeprefix(OF_ONE), members) if name.startswith(OF_ONE) else {}
+
     @override
     def attribute(self, call: Call[P], name: str) -> Json:
         """An output of the stack, all ``outputs``, or ``resource.<name>`` and ``resource.<name>.<attribute>``."""
-        if name.startswith('resource.'):
-            return of_member(call, name.removeprefix('resource.'))
+        if name.startswith(OF_ONE):
+            return of_member(call, name.removeprefix(OF_ONE))
         values = call.nested.values()
         if name == 'outputs':
             return dict(values.outputs)
@@ -205,6 +219,10 @@ class NestedType(ResourceType[P]):
         if name not in values.outputs:
             raise FinalFailure(f'The nested stack has no output {name}')
         return values.outputs[name]
+
+
+OF_ONE = 'resource.'
+"""What the attributes begin with that one resource of the stack tells."""
 
 
 def progress_of(begun: NestedStep, step: int) -> dict[str, Json]:
@@ -223,6 +241,13 @@ def begun_of(progress: Mapping[str, Json]) -> NestedStep | None:
         return None
     pause_s = float(str(progress.get('pause_s', 0.0)))
     return NestedStep(str(progress['traversal']), 'pause_s' in progress, pause_s, is_silent=bool(progress.get(SILENT)))
+
+
+def asked_of_one(path: str, members: Collection[str]) -> dict[str, str]:
+    """What `of_member` will ask, of which resource."""
+    name = next((path[:end] for end in _ends(path) if path[:end] in members), None)
+    attribute = '' if name is None else path[len(name) + 1 :].partition('.')[0]
+    return {name: attribute} if name is not None and attribute else {}
 
 
 def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:
@@ -247,8 +272,7 @@ def _ends(path: str) -> list[int]:
 
 
 def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
-    attributes, errors = member.get('attributes'), member.get('errors')
-    assert isinstance(attributes, dict)
+    attributes, errors = _attributes(member), member.get('errors')
     assert isinstance(errors, dict)
     wanted, *further = path
     if wanted in errors:
@@ -264,6 +288,19 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
         else:
             return None
     return value
+
+
+def by_attribute(members: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
+    """For each attribute what the members say of it, by their names. Who does not tell it says null."""
+    told = {name: _attributes(member) for name, member in members.items()}
+    keys = sorted({key for attributes in told.values() for key in attributes})
+    return {key: {name: attributes.get(key) for name, attributes in told.items()} for key in keys}
+
+
+def _attributes(member: Mapping[str, Json]) -> dict[str, Json]:
+    attributes = member.get('attributes')
+    assert isinstance(attributes, dict)
+    return attributes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from convergence.errors import Problem, RequestLimitExceeded, StackValidationFai
 from convergence.resources.attributes import attr, attribute_names
 from convergence.resources.contract import Answer, Call, FinalFailure, ResourceType
 from convergence.resources.schema import PropertySchema, prop
-from convergence.resources.shapes import Kind
+from convergence.resources.shapes import FieldDeclaration, Kind
 from convergence.template import BARE, Require, StackIdentity, analyse
 from convergence.template.values import ParameterType
 
@@ -75,7 +75,7 @@ class TemplateType(ResourceType[Any]):
         raise FinalFailure(f'{call.name}: not made by the type that checks it')
 
 
-def _property(parameter: Any) -> Any:
+def _property(parameter: Any) -> FieldDeclaration:
     options: dict[str, Any] = {
         'name': parameter.name,
         'description': parameter.description,

@@ -10,7 +10,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from convergence.core.model import Path
-from convergence.resources.shapes import Kind, Shape, WrongType, coerce
+from convergence.resources.shapes import DeclaredProperties, Kind, Shape, WrongType, coerce
+from convergence.template import Previewed
 
 if TYPE_CHECKING:
     from convergence.resources.schema import Property, PropertySchema
@@ -63,7 +64,7 @@ class PropertyReader:
                 self._find((*path, name), f'Unknown Property {dotted((*path, name))}{suggestion}')
         return canonical
 
-    def instance(self, schema: PropertySchema, canonical: Mapping[str, Any], path: Path) -> Any:
+    def instance(self, schema: PropertySchema, canonical: Mapping[str, Any], path: Path) -> DeclaredProperties:
         """The dataclass made from canonical values; None when its own check refused them.
 
         A lenient reading goes around that check.
@@ -86,7 +87,7 @@ class PropertyReader:
             object.__setattr__(instance, name, value)
         return instance
 
-    def _property(self, declared: Property, value: Any, path: Path) -> Any:
+    def _property(self, declared: Property, value: Any, path: Path) -> Previewed:
         if value is None:
             if declared.required:
                 self._find(path, f'Property {dotted(path)} not assigned')
@@ -103,13 +104,13 @@ class PropertyReader:
             return coerce(declared.shape.kind, None) if declared.required else self._default(declared)
         return read
 
-    def _default(self, declared: Property) -> Any:
+    def _default(self, declared: Property) -> Previewed:
         default = asdict(declared.default) if _is_instance(declared.default) else copy.deepcopy(declared.default)
         if default is None or declared.shape.fields is None:
             return default
         return self.mapping(self._schema_of(declared.shape.fields), default, (declared.name,))
 
-    def _value(self, shape: Shape, value: Any, path: Path) -> Any:
+    def _value(self, shape: Shape, value: Any, path: Path) -> Previewed:
         if value is self._unknown:
             self.met_unknown = True
             return value
@@ -127,7 +128,7 @@ class PropertyReader:
             return {}
         return self._inner(shape, read, path)
 
-    def _inner(self, shape: Shape, read: Any, path: Path) -> Any:
+    def _inner(self, shape: Shape, read: Any, path: Path) -> Previewed:
         if shape.fields is not None:
             return self.mapping(self._schema_of(shape.fields), read, path)
         if isinstance(read, list):
@@ -138,7 +139,7 @@ class PropertyReader:
             return {key: self._value(items, item, (*path, key)) for key, item in read.items()}
         return read
 
-    def _built(self, shape: Shape, value: Any, path: Path) -> Any:
+    def _built(self, shape: Shape, value: Any, path: Path) -> Previewed:
         if value is None:
             return None
         if shape.fields is not None:
@@ -149,7 +150,7 @@ class PropertyReader:
             return {key: self._built(shape.items, item, (*path, key)) for key, item in value.items()}
         return value
 
-    def _noted(self, value: Any) -> Any:
+    def _noted(self, value: Any) -> Previewed:
         """`value`, after looking whether something in it is unknown."""
         self.met_unknown = self.met_unknown or self._is_unknown(value)
         return value

@@ -96,6 +96,10 @@ class Registry:
         """Whether the objects of a type are stacks; not, where there is no such type here."""
         return is_template(name) or (name in self._types and self._types[name].nests)
 
+    def is_exclusive(self, name: str) -> bool:
+        """Whether there can be one object only of a name; not, where there is no such type here."""
+        return name in self._types and self._types[name].removed_first
+
     def time_limit(self, name: str, action: Action) -> float | None:
         """Seconds that an action of a type may take; None: no limit of its own, or no such type here."""
         kind = self._types.get(name)
@@ -115,6 +119,7 @@ class Registry:
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
             is_exclusive=kind.removed_first,
+            gives_way=kind.gives_way(),
         )
 
     def can_snapshot(self, name: str) -> bool:

@@ -24,7 +24,7 @@ from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.resources.constraints import Constraint
 from convergence.resources.describing import SchemaWriter
 from convergence.resources.reading import Finding, PropertyReader, Strictness, dotted
-from convergence.resources.shapes import Shape, annotations_of, shape_of
+from convergence.resources.shapes import DeclaredProperties, FieldDeclaration, Shape, annotations_of, shape_of
 from convergence.resources.support import SUPPORTED, SupportStatus
 from convergence.resources.translation import Rule, translated
 from convergence.template import UNKNOWN, EvaluationFailed, preview
@@ -65,7 +65,7 @@ def prop(
     constraints: Sequence[Constraint] = (),
     name: str | None = None,
     support: SupportStatus = SUPPORTED,
-) -> Any:
+) -> FieldDeclaration:
     """Declare a property: the right-hand side of a field of a frozen dataclass.
 
     :param default: the value where the template has none. Without a default the property is required.
@@ -81,12 +81,12 @@ def prop(
     return _field(declaration)
 
 
-def secret(declared: Any) -> Any:
+def secret(declared: Any) -> FieldDeclaration:
     """A property, made with `prop`, whose value is masked wherever it turns up in errors, events and log lines."""
     return _field(replace(declared.metadata[_DECLARATION], secret=True))
 
 
-def remaining(*, description: str = '') -> Any:
+def remaining(*, description: str = '') -> FieldDeclaration:
     """Declare a field of type ``dict[str, Json]`` that takes all properties which no other field declares.
 
     They may be changed in place.
@@ -94,7 +94,7 @@ def remaining(*, description: str = '') -> Any:
     return _field(_PropertyDeclaration({}, description, True, False, (), None, takes_the_rest=True))
 
 
-def _field(declaration: _PropertyDeclaration) -> Any:
+def _field(declaration: _PropertyDeclaration) -> FieldDeclaration:
     metadata = {_DECLARATION: declaration}
     default = declaration.default
     if default is _Nothing.DEFAULT:
@@ -161,7 +161,7 @@ class PropertySchema:
         """
         return _schema_of(declared)
 
-    def parse(self, mapping: Mapping[str, Any], strictness: Strictness = Strictness.STRICT) -> Any:
+    def parse(self, mapping: Mapping[str, Any], strictness: Strictness = Strictness.STRICT) -> DeclaredProperties:
         """An instance of the dataclass from the plain values of a template, without unresolved functions.
 
         :param strictness: `STRICT`, or `LENIENT`, which replaces whatever cannot be read by its default or an empty

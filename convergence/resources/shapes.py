@@ -15,9 +15,17 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
-from typing import Any, Union
+from typing import Any, TypeAlias, Union
 
 from convergence.core.model import Json
+from convergence.documents import AnyJson
+
+Annotation: TypeAlias = Any
+"""What stands behind the colon of a field: the type of a property or of an attribute."""
+FieldDeclaration: TypeAlias = Any
+"""A field of a dataclass, whatever its annotation says."""
+DeclaredProperties: TypeAlias = Any
+"""An instance of the dataclass that a type declares, the `Properties` of its class."""
 
 
 class Kind(StrEnum):
@@ -82,7 +90,7 @@ def annotations_of(declared: type[Any]) -> dict[str, Any]:
     return found
 
 
-def _evaluated(annotation: Any, module: dict[str, Any], declared: dict[str, Any]) -> Any:
+def _evaluated(annotation: Any, module: dict[str, Any], declared: dict[str, Any]) -> Annotation:
     # The source text of an imported module. `Json` is itself a text, because it contains itself: it stands for
     # itself and is not looked into.
     if not isinstance(annotation, str) or annotation == Json:
@@ -124,7 +132,7 @@ def _shape_of_union(annotation: Any) -> Shape:
     return Shape(inner.kind, inner.items, inner.fields, nullable=nullable)
 
 
-def coerce(kind: Kind, value: Any) -> Any:
+def coerce(kind: Kind, value: Any) -> AnyJson:
     """`value` as the wanted kind. Items of lists and maps are not looked at.
 
     :raises WrongType: it cannot be read so.
@@ -199,7 +207,7 @@ def _map(value: Any) -> dict[str, Any]:
     raise WrongType(f'a map is wanted, not {named(value)}')
 
 
-def _any(value: Any) -> Any:
+def _any(value: Any) -> AnyJson:
     return value
 
 

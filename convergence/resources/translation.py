@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from convergence.template import Previewed
+
 PropertyPath: TypeAlias = tuple[str, ...]
 PropertyConflict: TypeAlias = tuple[tuple[str | int, ...], str]
 """Where two names were given for one thing, and a sentence about it."""
@@ -103,7 +105,7 @@ def translated(rules: Sequence[Rule], properties: Mapping[str, Any]) -> tuple[di
     return result, [conflict for rule in rules for conflict in rule.apply(result)]
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Any) -> Previewed:
     # Only maps and lists are written to. What stands for an unknown value must stay the very same.
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}

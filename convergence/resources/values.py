@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import is_dataclass
 from typing import Any
 
+from convergence.documents import AnyJson
 from convergence.resources.schema import PropertySchema
 
 
@@ -20,7 +21,7 @@ def named(properties: Any, *, given: bool = False) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None} if given else values
 
 
-def _plain(value: Any, given: bool) -> Any:
+def _plain(value: Any, given: bool) -> AnyJson:
     if is_dataclass(value):
         return named(value, given=given)
     if isinstance(value, dict):

@@ -22,7 +22,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from oslo_context.context import RequestContext
 
-from convergence.documents import Document
+from convergence.documents import AnyJson, Document
 
 Identity: TypeAlias = Mapping[str, Any]
 """A stack: `stack_id`, or `stack_name`; further `tenant` and `path`."""
@@ -81,8 +81,10 @@ def operation(
 class EngineApi:
     """Every operation of an engine."""
 
-    def call(self, context: Any, name: str, /, **arguments: Any) -> Any:
+    def call(self, context: Any, name: str, /, **arguments: Any) -> AnyJson:
         """Carry out the operation `name`: the way in which the methods below ask."""
+
+    # --- stacks -------------------------------------------------------------------------------------------------
 
     @operation
     def identify_stack(self, context: RequestContext, stack_name: str) -> Document:
@@ -129,8 +131,12 @@ class EngineApi:
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """The stack that would be created, with its resources."""
+        """The stack that would be created, with its resources.
+
+        `wants_credentials` in it where types could tell more with some that are made for this request.
+        """
 
     @operation
     def update_stack(
@@ -240,6 +246,8 @@ class EngineApi:
     def export_stack(self, context: RequestContext, stack_identity: Identity) -> Document:
         """The data from which a stack could be adopted; nothing changes."""
 
+    # --- what a stack was made from, and what came of it --------------------------------------------------------
+
     @operation
     def get_template(self, context: RequestContext, stack_identity: Identity) -> Document:
         """The template of a stack."""
@@ -287,6 +295,24 @@ class EngineApi:
         """Change what it leads to that objects of a stack are found otherwise than they were made."""
 
     @operation
+    def repair_resource(self, context: RequestContext, stack_identity: Identity, resource_name: str) -> Document:
+        """Compare one resource, and what reads it, with reality, and put right what differs."""
+
+    @operation
+    def accept_drift(
+        self,
+        context: RequestContext,
+        stack_identity: Identity,
+        resource_name: str,
+        properties: Sequence[str] | None = None,
+    ) -> Document:
+        """Take live values of a resource for wanted, until its template wants other ones than it does now."""
+
+    @operation
+    def withdraw_acceptance(self, context: RequestContext, stack_identity: Identity, resource_name: str) -> Document:
+        """Take back what was accepted of a resource: what its template said then counts again."""
+
+    @operation
     def stack_graph(
         self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
     ) -> Document:
@@ -301,6 +327,8 @@ class EngineApi:
         nested_depth: int | None = None,
     ) -> list[Document]:
         """The operations on a stack, the newest first."""
+
+    # --- snapshots ----------------------------------------------------------------------------------------------
 
     @operation
     def stack_snapshot(self, context: RequestContext, stack_identity: Identity, name: str | None = None) -> Document:
@@ -322,6 +350,8 @@ class EngineApi:
     def stack_restore(self, context: RequestContext, stack_identity: Identity, snapshot_id: str) -> None:
         """Bring a stack back to a snapshot."""
 
+    # --- resources and events -----------------------------------------------------------------------------------
+
     @operation
     def list_stack_resources(
         self,
@@ -330,8 +360,10 @@ class EngineApi:
         nested_depth: int | None = None,
         with_detail: bool | None = None,
         filters: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        marker: str | None = None,
     ) -> list[Document]:
-        """The resources of a stack."""
+        """The resources of a stack: all, or those behind the one called `marker`, `limit` at most."""
 
     @operation
     def describe_stack_resource(
@@ -351,7 +383,7 @@ class EngineApi:
         resource_name: str,
         details: Any = None,
         sync_call: bool | None = None,
-    ) -> Any:
+    ) -> AnyJson:
         """Hand a signal to a resource."""
 
     @operation
@@ -388,6 +420,8 @@ class EngineApi:
     ) -> list[Document]:
         """What happened to a stack, as far as the query selects it."""
 
+    # --- templates and types ------------------------------------------------------------------------------------
+
     @operation
     def validate_template(
         self,
@@ -398,8 +432,9 @@ class EngineApi:
         environment_files: Sequence[str] | None = None,
         show_nested: bool | None = None,
         ignorable_errors: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """What a template declares, or what is wrong with it."""
+        """What a template declares, or what is wrong with it; `wants_credentials` as in a preview."""
 
     @operation
     def list_resource_types(
@@ -431,6 +466,8 @@ class EngineApi:
     ) -> list[Document]:
         """The functions that a version of the template language has."""
 
+    # --- the installation ---------------------------------------------------------------------------------------
+
     @operation
     def list_services(self, context: RequestContext) -> list[Document]:
         """The processes of the installation and whether they are alive."""
@@ -459,6 +496,8 @@ class EngineApi:
     @operation
     def get_progress(self, context: RequestContext) -> Document:
         """Whether work gets on: processes, operations in progress, late ones."""
+
+    # --- software -----------------------------------------------------------------------------------------------
 
     @operation
     def list_software_configs(
@@ -533,6 +572,8 @@ class EngineApi:
     def delete_software_deployment(self, context: RequestContext, deployment_id: str) -> None:
         """Delete a software deployment."""
 
+    # --- webhooks -----------------------------------------------------------------------------------------------
+
     @operation
     def create_webhook(
         self, context: RequestContext, url: str, name: str | None = None, stack_identity: Identity | None = None
@@ -554,6 +595,8 @@ class EngineApi:
     @operation
     def test_webhook(self, context: RequestContext, webhook_id: str) -> Document:
         """Tell a webhook now that this is a test; how that went."""
+
+    # --- nested stacks, for workers -----------------------------------------------------------------------------
 
     @operation
     def act_on_nested_stack(

@@ -34,6 +34,7 @@ import oslo_messaging
 from oslo_messaging._drivers import base
 from oslo_messaging._drivers import common as wire
 
+from convergence.documents import AnyJson
 from convergence.rpc.messages import CALL_LIMIT_BYTES, CAST_LIMIT_BYTES
 
 ENVELOPE_BYTES = 4 * 1024
@@ -282,7 +283,7 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
         wait_for_reply: bool | None = None,
         timeout: float | None = None,
         **options: Any,
-    ) -> Any:
+    ) -> AnyJson:
         """Send a message, and for a call wait for the answer. See `BaseDriver.send`.
 
         :raises MessagingTimeout: no answer within `timeout` seconds.

@@ -24,10 +24,12 @@ from typing_extensions import override
 
 from convergence import errors, logs
 from convergence.concurrency import Lock, ThreadEvent, start_thread
+from convergence.documents import AnyJson
 from convergence.rpc import messages
 from convergence.rpc.client import WorkerClient
-from convergence.rpc.messages import Cancel, CheckResource, Settle
+from convergence.rpc.messages import AskWorker, Cancel, CheckResource, DriftFound, Settle
 from convergence.rpc.operations import OPERATIONS, EngineOperation
+from convergence.rpc.shares import on_behalf_of
 from convergence.rpc.transport import Transport
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +39,10 @@ class CheckHandler(Protocol):
     """What a worker does with a check."""
 
     def check_resource(self, context: RequestContext, traversal_id: str, node: int, hops: int) -> object:
-        """Have the node looked at. Must not wait for that: what waits for a thread must not wait in the server."""
+        """Have the node looked at, on behalf of `convergence.rpc.shares.beneficiary`.
+
+        Must not wait for that: what waits for a thread must not wait in the server.
+        """
 
 
 class CancelHandler(Protocol):
@@ -45,6 +50,13 @@ class CancelHandler(Protocol):
 
     def cancel(self, context: RequestContext, stack_id: str, traversal_id: str) -> object:
         """Stop what runs here for the traversal. Must not wait for it to end."""
+
+
+class QuestionHandler(Protocol):
+    """What a worker does with questions."""
+
+    def answer(self, context: RequestContext, questions: str, limit_s: float) -> str:
+        """The answer, after `limit_s` seconds at the latest."""
 
 
 class Exposed:
@@ -55,7 +67,7 @@ class Exposed:
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
 
-    def __call__(self, context: RequestContext, /, **document: Any) -> Any:
+    def __call__(self, context: RequestContext, /, **document: Any) -> AnyJson:
         return self._method(context, document)
 
 
@@ -167,12 +179,16 @@ class WorkerServer(RpcServer):
             self._give_back(message, context)
         elif drain is Drain.WORK:
             try:
-                self._handler.check_resource(context, message.traversal_id, message.node, message.hops)
+                with on_behalf_of(message.project):
+                    for node in (message.node, *message.more):
+                        self._handler.check_resource(context, message.traversal_id, node, message.hops)
             except Exception:
                 LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
 
     def _give_back(self, message: CheckResource, context: RequestContext) -> None:
-        self._client.check_resource(message.traversal_id, message.node, message.hops, context=context)
+        with on_behalf_of(message.project):
+            nodes = (message.node, *message.more)
+            self._client.check_resources(message.traversal_id, nodes, hops=message.hops, context=context)
 
 
 class CancelServer(RpcServer):
@@ -191,6 +207,29 @@ class CancelServer(RpcServer):
             LOG.exception('%s: %s failed, the heartbeat will notice the work that is left', self._name, message)
 
 
+class QuestionServer(RpcServer):
+    """Receives questions, each of which goes to any one worker. Its threads are its own: they wait for resource types.
+
+    What goes wrong with an answer is told in the log of this process, and to nobody else.
+    """
+
+    def __init__(self, transport: Transport, host_id: str, handler: QuestionHandler, *, threads: int = 8) -> None:
+        endpoint = Endpoint(messages.QUESTION_VERSION, {AskWorker.METHOD: self._answer})
+        super().__init__(transport, messages.QUESTION_TOPIC, host_id, endpoint, threads)
+        self._handler = handler
+
+    def _answer(self, context: RequestContext, document: dict[str, Any]) -> str:
+        try:
+            message = AskWorker.decode(document)
+            return self._handler.answer(context, message.questions, message.limit_s)
+        except errors.ConvergenceError as error:
+            LOG.warning('%s: a question gets no answer: %s', self._name, error)
+            raise _expected(_plain(error)) from None
+        except Exception:
+            LOG.exception('%s: a question gets no answer, request %s', self._name, context.request_id)
+            raise _expected(errors.ConvergenceError('the worker that was asked has failed; its log says why')) from None
+
+
 class EngineServer(RpcServer):
     """Answers each of `convergence.rpc.operations.OPERATIONS` with the method of `service` that has its name.
 
@@ -204,7 +243,9 @@ class EngineServer(RpcServer):
 
     def __init__(self, transport: Transport, host_id: str, service: object, *, threads: int = 16) -> None:
         methods = {name: self._operation(operation) for name, operation in OPERATIONS.items()}
-        endpoint = Endpoint(messages.ENGINE_VERSION, {**methods, Settle.METHOD: self._settle})
+        endpoint = Endpoint(
+            messages.ENGINE_VERSION, {**methods, Settle.METHOD: self._settle, DriftFound.METHOD: self._drifted}
+        )
         super().__init__(transport, messages.ENGINE_TOPIC, host_id, endpoint, threads)
         self._service = service
         self._lock = Lock()
@@ -249,11 +290,11 @@ class EngineServer(RpcServer):
             return self._busy
 
     def _operation(self, operation: EngineOperation) -> Callable[[RequestContext, dict[str, Any]], Any]:
-        def serve(context: RequestContext, document: dict[str, Any]) -> Any:
+        def serve(context: RequestContext, document: dict[str, Any]) -> AnyJson:
             with logs.concealing():
                 return answer(context, document)
 
-        def answer(context: RequestContext, document: dict[str, Any]) -> Any:
+        def answer(context: RequestContext, document: dict[str, Any]) -> AnyJson:
             try:
                 method = getattr(self._service, operation.name, None)
                 if method is None:
@@ -283,6 +324,15 @@ class EngineServer(RpcServer):
         message = Settle.decode(document)
         try:
             self._service.settle(context, message.stack_id, message.traversal_id)  # type: ignore[attr-defined]
+        except Exception:
+            LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
+
+    def _drifted(self, context: RequestContext, document: dict[str, Any]) -> None:
+        message = DriftFound.decode(document)
+        try:
+            self._service.drifted(context, message.stack_id)  # type: ignore[attr-defined]
+        except errors.DatabaseUnavailable as error:
+            LOG.info('%s: %s is left to the sweeper: %s', self._name, message, error)
         except Exception:
             LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
 

@@ -129,7 +129,7 @@ class Transport:
         self._first_call = threading.Lock()
         self._may_call = False
 
-    def server(self, topic: str, server: str, endpoint: object) -> Any:
+    def server(self, topic: str, server: str, endpoint: object) -> oslo_messaging.MessageHandlingServer:
         """An oslo.messaging server for the exposed methods of `endpoint`, not started."""
         return oslo_messaging.get_rpc_server(
             self._transport,
@@ -139,7 +139,7 @@ class Transport:
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
         )
 
-    def client(self, topic: str, version: str, version_cap: str | None = None) -> Any:
+    def client(self, topic: str, version: str, version_cap: str | None = None) -> oslo_messaging.RPCClient:
         """An oslo.messaging client for a topic."""
         return oslo_messaging.get_rpc_client(
             self._transport,
@@ -215,7 +215,7 @@ class Transport:
         """Close the connections. Stop the servers first."""
         self._transport.cleanup()
 
-    def _target(self, topic: str, **parts: Any) -> Any:
+    def _target(self, topic: str, **parts: Any) -> oslo_messaging.Target:
         return oslo_messaging.Target(exchange=self._prefix, topic=f'{self._prefix}_{topic}', **parts)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from convergence.simulator.kernel import SimulatedProcess
 from convergence.simulator.language import QueuedCall
 from convergence.simulator.network import LOST
+from convergence.simulator.observing import SimulatedObserver
 from convergence.simulator.rewinding import go_back
-from convergence.simulator.world import World
+from convergence.simulator.world import SimulatedEngine, SimulatedWorker, World
 
 ACCIDENTS = frozenset(
     {
@@ -16,6 +18,7 @@ ACCIDENTS = frozenset(
         'double',
         'crash_worker',
         'crash_engine',
+        'crash_observer',
         'freeze_worker',
         'freeze_engine',
         'broker_away',
@@ -53,14 +56,19 @@ def befall(world: World, call: QueuedCall) -> None:
             world.trouble.happened()
         case 'freeze_worker' | 'freeze_engine':
             world.freeze(_victim(world, call.verb), call.arguments[0])
-        case 'crash_worker' | 'crash_engine':
+        case 'crash_worker' | 'crash_engine' | 'crash_observer':
             world.crash(_victim(world, call.verb))
             world.kernel.bury()
 
 
 def _victim(world: World, verb: str) -> SimulatedProcess:
-    """One of the engines or workers, one that is doing something if there is any."""
-    processes = [each.process for each in (world.engines if verb.endswith('engine') else world.workers)]
+    """One of the engines, workers or observers, one that is doing something if there is any."""
+    kinds: dict[str, Sequence[SimulatedEngine | SimulatedWorker | SimulatedObserver]] = {
+        'engine': world.engines,
+        'worker': world.workers,
+        'observer': world.observers,
+    }
+    processes = [each.process for each in kinds[verb.rpartition('_')[2]]]
     busy = {fiber.process for fiber in world.kernel.fibers}
     victims = [process for process in processes if process in busy] or processes[:1]
     return victims[world.choices.pick(len(victims))]

@@ -70,6 +70,7 @@ COUNTS = (
         'outages',
         'lagged',
         'went_back',
+        'harmed',
         'left_out',
     ),
     'simulated_s',
@@ -83,7 +84,7 @@ class Tally:
 
     :ivar froze: how many processes stood still; `unanswered`: transactions that ended without an answer; `outages`: how
         often broker or database went away; `lagged`: how often somebody was shown the rows as they were before.
-    :ivar went_back: how often commits were lost.
+    :ivar went_back: how often commits were lost; `harmed`: how often somebody else has done something to an object.
     :ivar left_out: how many checks of scenarios were not made, as their moment was none of rest.
     :ivar schedules: fingerprints of the different orders of events that were seen.
     :ivar simulated_s: seconds that passed on the simulated clocks.
@@ -99,6 +100,7 @@ class Tally:
     outages: int = 0
     lagged: int = 0
     went_back: int = 0
+    harmed: int = 0
     left_out: int = 0
     simulated_s: float = 0.0
     schedules: set[int] = field(default_factory=set)
@@ -162,6 +164,7 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
         outages=world.trouble.outages,
         lagged=world.trouble.lags,
         went_back=world.losses,
+        harmed=world.trouble.drifts,
         left_out=verdict.left_out,
         simulated_s=world.kernel.now - world.kernel.begun_at,
         schedules={fingerprint(verdict.scenario, verdict.choices)},
@@ -170,8 +173,14 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
 
 
 def plan_for(plan: RunPlan, seed: int, *, alternate: bool) -> RunPlan:
-    """The plan of one seed: when they alternate, even seeds have no faults."""
-    return replace(plan, faults=Faults()) if alternate and seed % 2 == 0 else plan
+    """The plan of one seed: when they alternate, even seeds have no faults, and two of four a message for each node."""
+    if not alternate:
+        return plan
+    return replace(
+        plan,
+        faults=plan.faults if seed % 2 else Faults(),
+        in_a_row=plan.in_a_row if seed % 4 < 2 else 1,
+    )
 
 
 @dataclass(frozen=True, slots=True)

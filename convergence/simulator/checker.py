@@ -10,7 +10,9 @@ from convergence.core import effects
 from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
 from convergence.core.model import PERFORMED, UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Stack, Traversal
+from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.simulator.drift_invariants import DRIFT_RULES
+from convergence.simulator.group_invariants import InGroups
 from convergence.simulator.invariants import (
     CountedOnce,
     Discreet,
@@ -25,7 +27,8 @@ from convergence.simulator.invariants import (
 )
 from convergence.simulator.kernel import Fiber, SimulatedProcess
 from convergence.simulator.object_invariants import AfterReplacement, DependentsFirst, Tracked, WithCause
-from convergence.simulator.reality import NOBODY, PhysicalObject
+from convergence.simulator.passing import SWEEP
+from convergence.simulator.reality import NOBODY, PhysicalObject, is_of
 from convergence.simulator.templates import Template
 from convergence.simulator.transition import Memory, NodeKey, Transition
 from convergence.simulator.tree_invariants import InTrees
@@ -51,8 +54,10 @@ INVARIANTS = (
     Discreet,
     OneTenant,
     InTrees,
+    InGroups,
+    *DRIFT_RULES,
 )
-"""I1 to I13."""
+"""I1 to I14, and D2 to D5."""
 
 
 class InvariantChecker:
@@ -62,7 +67,9 @@ class InvariantChecker:
     :ivar planned: for each node, the numbers of the nodes before it, as planned.
     :ivar templates: what each template row stands for.
     :ivar given: for each stack, the last traversal that gave it a goal, as it was planned.
-    :ivar makers: which process has made each object.
+    :ivar known_to: the processes that have made each object, or done anything to it.
+    :ivar changed: the same, or a repair of what that had made, if there was one since.
+    :ivar repairs: ids of the traversals that engines have begun by themselves, to put right what others have done.
     :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine;
         `good_before`, the one before that.
     """
@@ -75,7 +82,9 @@ class InvariantChecker:
         self.good: dict[str, str | None] = {}
         self.good_before: dict[str, str | None] = {}
         self.given: dict[str, Traversal] = {}
-        self.makers: dict[str, SimulatedProcess] = {}
+        self.known_to: dict[str, set[SimulatedProcess]] = {}
+        self.changed: dict[str, Traversal] = {}
+        self.repairs: set[str] = set()
         self._memory = Memory()
         self._claims: weakref.WeakKeyDictionary[Fiber, tuple[str, int]] = weakref.WeakKeyDictionary()
         self._invariants = tuple(kind(world) for kind in INVARIANTS)
@@ -96,10 +105,12 @@ class InvariantChecker:
     def happened(self, action: Action, thing: PhysicalObject) -> None:
         """Something has become of an object."""
         fiber = self.world.kernel.current
-        if action is Action.CREATE and fiber is not None:
-            self.makers[thing.id] = fiber.process
+        if fiber is not None:
+            self.known_to.setdefault(thing.id, set()).add(fiber.process)
         if self._is_late():
             self.world.reality.late[thing.id] = action
+            if self.world.losses and thing.stack_id not in self.world.store.tables.stack:
+                thing.stack_id = NOBODY  # the creation of its stack is lost; an ERROR names it
             if not self.world.trouble.excuses and not _is_left(self.world, self._claims.get(fiber) if fiber else None):
                 self.note('I1', f'{action} of {thing.id} goes on, but its row was taken away from a living worker')
         elif action is Action.UPDATE:
@@ -123,9 +134,13 @@ class InvariantChecker:
         self._memory = Memory.of(tables)
         for nodes in tables.node.values():
             self._plan(nodes.values())
+        for traversal in tables.traversal.values():
+            for number in _late(traversal, tables.node.get(traversal.id, {})):
+                self.planned[traversal.id, number] |= {traversal.in_service_number}
         self.good = {stack.id: stack.last_good_template_id for stack in tables.stack.values()}
         goals = [each for each in tables.traversal.values() if each.action not in PERFORMED]
         self.given = {each.stack_id: each for each in sorted(goals, key=lambda each: (each.started_at, each.id))}
+        self.changed = dict(self.given)
         for invariant in self._invariants:
             invariant.went_back()
 
@@ -157,7 +172,7 @@ class InvariantChecker:
                 self._plan(effect.nodes)
                 self._check_target(effect.traversal)
                 if effect.traversal.action not in PERFORMED:
-                    self.given[effect.traversal.stack_id] = effect.traversal
+                    _learn_goal(self, effect.traversal)
             elif isinstance(effect, effects.AppendCleanup):
                 self._append(step, effect)
             elif isinstance(effect, effects.FinishNode):
@@ -166,8 +181,10 @@ class InvariantChecker:
                 _take_over(self.world, step, effect.resource_id)
             elif isinstance(effect, effects.InsertResources) and not adopts:
                 # Rows of objects of which somebody heard late, whether they still exist or not.
-                made = [row.physical_id for row in effect.resources if row.physical_id is not None]
+                made = [each.physical_id for each in effect.resources if each.physical_id is not None]
                 self.world.reality.late.update(dict.fromkeys(made, Action.CREATE))
+                for each in effect.resources if self.world.losses else ():
+                    _take_up_again(self.world, each)
 
     def _append(self, step: Transition, effect: effects.AppendCleanup) -> None:
         key, traversal_id = effect.node.resource_id or '', effect.node.traversal_id
@@ -216,7 +233,7 @@ class InvariantChecker:
             self.good_before[traversal.stack_id] = before
         self.good[traversal.stack_id] = traversal.template_id
         reality = self.world.reality
-        if reality.vanished or reality.late:
+        if reality.vanished or reality.late or reality.ever_harmed:
             return
         problem = verify_part(reality, self.templates[traversal.template_id], traversal.stack_id)
         if problem is not None:
@@ -277,12 +294,26 @@ class InvariantChecker:
     def _is_held(self, node: Node) -> bool:
         tables = self.world.store.tables
         row = tables.resource.get(node.resource_id or '')
+        if row is not None and row.owner is None and row.yielding is not None:
+            # Whoever works on another row of the name tells it when that is free.
+            named = [each for each in tables.resources_of(row.stack_id) if each.name == row.name]
+            row = next((each for each in named if each.owner is not None), row)
         if row is None or row.owner is None:
             # Its stack says so when it comes to rest; whether somebody attends to that is asked of that stack.
             child = child_of(tables, row) if row is not None and row.progress is not None else None
             return child is not None and child.status is Status.IN_PROGRESS
         holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
         return holder is not None and any(fiber.process is holder.process for fiber in self.world.kernel.fibers)
+
+
+def _learn_goal(checker: InvariantChecker, traversal: Traversal) -> None:
+    """A traversal that is about a goal was planned: given by somebody, or begun by an engine as a repair."""
+    fiber = checker.world.kernel.current
+    checker.changed[traversal.stack_id] = traversal
+    if traversal.action is Action.UPDATE and fiber is not None and fiber.name == SWEEP:
+        checker.repairs.add(traversal.id)
+    else:
+        checker.given[traversal.stack_id] = traversal
 
 
 def _has_busy_rows(world: World, stack: Stack) -> bool:
@@ -296,6 +327,19 @@ def _take_over(world: World, step: Transition, resource_id: str) -> None:
     borrowed = row.definition is not None and row.definition.external_id is not None
     if thing is not None and thing.stack_id == NOBODY and not borrowed:
         thing.stack_id = row.stack_id
+
+
+def _late(traversal: Traversal, nodes: Mapping[int, Node]) -> list[int]:
+    """The nodes that came late and wait for the end of the update half; in the rows their traversal alone says so."""
+    late = [nodes[number] for number in traversal.late_numbers if number in nodes]
+    return [node.number for node in late if node.status is NodeStatus.WAITING]
+
+
+def _take_up_again(world: World, row: Resource) -> None:
+    """A row is added for an object that its stack had let go of: that this was so is forgotten."""
+    for thing in world.reality.objects.values():
+        if thing.stack_id == NOBODY and is_of(row, thing):
+            thing.stack_id = row.stack_id
 
 
 def _is_left(world: World, claim: tuple[str, int] | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -61,6 +61,7 @@ class Order:
     engines: int = 2
     workers: int = 3
     threads: int = 8
+    in_a_row: int = 1
 
 
 class Crew:
@@ -115,7 +116,17 @@ class Crew:
             timers.append((time.monotonic() + delay_s, traversal_id, number))
 
         pace = Pace(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
-        options = WorkerOptions('crew', 'simulated', pace, BEAT_S, LEASE_S, 1.0, None, threads=self._order.threads)
+        options = WorkerOptions(
+            'crew',
+            'simulated',
+            pace,
+            BEAT_S,
+            LEASE_S,
+            1.0,
+            None,
+            threads=self._order.threads,
+            in_a_row=self._order.in_a_row,
+        )
         service = WorkerService(
             ports,
             Dispatcher(store, self, new_id),
@@ -175,12 +186,17 @@ class Crew:
         return True
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
-        """One of the workers looks at a node; or none, or two."""
-        for _ in range(self._copies()):
+        """One of the workers looks at a node; or none, or two. None where all of them end: each would pass it on."""
+        for _ in range(0 if self._over.is_set() else self._copies()):
             worker = self.workers[self.moments.below(len(self.workers))]
             if not worker.store.dead:
                 worker.service.check_resource(None, traversal_id, node, hops)
         return True
+
+    def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
+        """The same of some nodes."""
+        sent = [self.check_resource(traversal_id, node) for node in nodes]
+        return all(sent)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """All workers stop working on a traversal."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from convergence.core.leftover import LATE
 from convergence.core.model import PERFORMED, Action, Status, TraversalStatus
 from convergence.core.rows import Stack
+from convergence.db.memory.look import Tables
+from convergence.simulator.groups import WITH_MEMBERS
 from convergence.simulator.language import QueuedCall
+from convergence.simulator.meddling import harmed_rows
 from convergence.simulator.reality import NOBODY, is_of
-from convergence.simulator.templates import Template
-from convergence.simulator.trees import STACK, children
+from convergence.simulator.sorts import ADDRESSED
+from convergence.simulator.templates import RsrcDef, Template
+from convergence.simulator.trees import NESTING, POLICY, children
 from convergence.simulator.user import PLENTY, Expectation, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import World
@@ -20,6 +25,7 @@ class FinalComparison:
         self.world = world
         self.user = user
         self._again = False
+        self._left = world.reality
 
     def failed(self) -> list[QueuedCall]:
         """What a user would ask for now: those stacks that have failed have to converge when nothing fails any more."""
@@ -30,11 +36,15 @@ class FinalComparison:
                 if self.world.losses and expected.goal is not None:
                     calls.append(QueuedCall('create_stack', (name, expected.goal)))
                 continue
-            is_in_doubt = bool(self.world.reality.late or self.world.losses)
-            if not (stack.status is Status.FAILED or is_in_doubt or self._is_behind(stack)):
+            is_in_doubt = bool(self.world.reality.late or self.world.losses) or self._was_refused_late(stack)
+            tables = self.world.store.tables
+            lacks = any(has_failed_to_scale(tables, nested) for nested in children(tables, stack.id).values())
+            if not (stack.status is Status.FAILED or is_in_doubt or lacks or self._is_behind(stack)):
                 continue
-            if self.world.losses and self.world.crashes and stack.action is not Action.DELETE:
-                # Who could have told of what was lost may have died: a person has all of it looked at.
+            forgotten = self.world.losses and self.world.crashes
+            if (forgotten or self.world.reality.harmed) and stack.action is not Action.DELETE:
+                # Who could have told of what was lost may have died, and not all that somebody else has done is
+                # repaired: a person has all of it looked at.
                 calls += [QueuedCall('check_stack', (name,)), QueuedCall('settle')]
             if stack.action is Action.DELETE or expected.goal is None:
                 calls.append(QueuedCall('delete_stack', (name,)))
@@ -56,6 +66,8 @@ class FinalComparison:
         :raises Violation: one is not.
         """
         self._set_aside_what_nobody_can_know()
+        # What somebody else has done, and nobody has to put right, is as if it had not been done.
+        self._left = self.world.reality.as_left([key for _, key in harmed_rows(self.world)])
         newest = {self.user.ids[name]: name for name in self.user.stacks if name in self.user.ids}
         for stack in self.world.store.tables.stack.values():
             name = newest.get(stack.id)
@@ -67,26 +79,36 @@ class FinalComparison:
                 continue
             if name is None and stack.deleted_at is None:
                 raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
-            if (self.world.reality.late or self.world.losses) and not self._again:
+            is_in_doubt = bool(self.world.reality.late or self.world.losses) or self._was_refused_late(stack)
+            if is_in_doubt and not self._again:
                 self._check_tracked(stack)
             else:
                 self._check_stack(stack, self.user.stacks[name] if name is not None else Expectation(None))
 
+    def _was_refused_late(self, stack: Stack) -> bool:
+        """Whether somebody came too late to make anything: another object has the address. He cannot be sure of it."""
+        rows = self.world.store.tables.resources_of(stack.id)
+        return any(row.type in ADDRESSED and row.status_reason == LATE for row in rows)
+
     def _set_aside_what_nobody_can_know(self) -> None:
-        """What was made late for a stack that is gone, or by a process that died before it could say so."""
+        """What was made late for a stack that is gone, or is known only to processes that died before they said so."""
         world = self.world
         known = {row.physical_id for row in world.store.tables.resource.values()}
         for key, action in world.reality.late.items():
             thing = world.reality.objects.get(key)
-            if thing is None or action is not Action.CREATE or key in known or thing.stack_id == NOBODY:
+            if thing is None or key in known or thing.stack_id == NOBODY:
                 continue
-            maker, stack = world.checker.makers.get(key), world.store.tables.stack.get(thing.stack_id)
-            if stack is None or stack.deleted_at is not None or (maker and not maker.alive):
+            if action is not Action.CREATE and not world.losses:
+                continue
+            stack = world.store.tables.stack.get(thing.stack_id)
+            is_told = any(process.alive for process in world.checker.known_to.get(key, ()))
+            if stack is None or stack.deleted_at is not None or not is_told:
                 del world.reality.objects[key]
 
     def _check_stack(self, stack: Stack, expected: Expectation) -> None:
         world = self.world
         may_fail = expected.cancelled or world.reality.mishaps > 0 or self.user.minutes.get(stack.name, PLENTY) < PLENTY
+        may_fail = may_fail or any(each.restricted for each in world.checker.templates.values())
         if stack.status is Status.FAILED:
             if not may_fail:
                 raise Violation('end state', f'{stack.name} is {stack.action}_FAILED: {stack.status_reason}')
@@ -106,17 +128,30 @@ class FinalComparison:
 
     def _check_tree(self, stack: Stack, wanted: Template) -> None:
         """A stack that is complete, and all that is nested in it."""
-        nested = children(self.world.store.tables, stack.id)
-        verify(self.world.reality, wanted, stack.id, {name: child.id for name, child in nested.items()})
+        tables = self.world.store.tables
+        nested = children(tables, stack.id)
+        verify(self._left, wanted, stack.id, {name: child.id for name, child in nested.items()})
         self._check_rows(stack, wanted)
         for name, resource in wanted.resources.items():
-            if resource.nested is None:
+            if resource.nested is None and resource.kind not in WITH_MEMBERS:
                 continue
             child = nested.get(name)
+            if child is not None and stack.action in PERFORMED and child.action in (Action.CHECK, Action.SNAPSHOT):
+                continue  # what a check has found is left to the next operation that has a goal
+            if (
+                child is not None
+                and has_failed_to_scale(tables, child)
+                and self.world.reality.mishaps
+                and not self._again
+            ):
+                self._check_tracked(child)  # the stack around a group does not notice that it could not be scaled
+                continue
             if child is None or child.status is not Status.COMPLETE:
                 state = f'{child.action}_{child.status}: {child.status_reason}' if child is not None else 'not there'
                 raise Violation('end state', f'{stack.name} is complete, but the stack {name} in it is {state}')
-            self._check_tree(child, resource.nested)
+            if resource.nested is None:
+                _check_group(tables, child, resource)
+            self._check_tree(child, resource.nested or self.world.checker.templates[child.template_id])
 
     def _check_nested(self, stack: Stack) -> None:
         """What holds of a nested stack whatever its parent has come to."""
@@ -155,7 +190,7 @@ class FinalComparison:
 
         What that has left undone is done by the next operation that has a goal.
         """
-        given = self.world.checker.given.get(stack.id)
+        given = self.world.checker.changed.get(stack.id)
         if given is None or stack.action not in PERFORMED or stack.status is not Status.COMPLETE:
             return False
         if stack.action is not Action.SUSPEND and given.template_id != self.world.checker.good.get(stack.id):
@@ -172,7 +207,7 @@ class FinalComparison:
                 raise Violation('I6', f'{thing.id} exists, but no row knows of it')
 
     def _check_rows(self, stack: Stack, wanted: Template) -> None:
-        objects = self.world.reality.objects
+        objects = self._left.objects
         vanished = self.world.reality.vanished
         rows = self.world.store.tables.resources_of(stack.id)
         names = sorted(row.name for row in rows)
@@ -180,7 +215,27 @@ class FinalComparison:
             raise Violation('end state', f'{stack.name} has rows for {names}, but wants {sorted(wanted.resources)}')
         for row in rows:
             there = row.physical_id in objects or any(is_of(row, thing) for thing in objects.values())
-            there = there or row.type == STACK
+            there = there or row.type in NESTING or row.type == POLICY
+            if row.yielding is not None and stack.status is Status.COMPLETE:
+                raise Violation('end state', f'{row.name} of {stack.name} is up, but is {row.yielding}')
+            thing = objects.get(row.physical_id or '')
+            if thing is not None and not thing.has_address and not self.world.reality.late:
+                raise Violation(
+                    'end state', f'{thing.id} is what is wanted for {row.name}, but has given up its address'
+                )
             untouched = stack.action in PERFORMED and row.action in (Action.CHECK, Action.SNAPSHOT)
             if not (row.status is Status.COMPLETE or untouched) or not (there or vanished):
                 raise Violation('end state', f'the row of {row.name} is {row.action}_{row.status}, {row.physical_id}')
+
+
+def has_failed_to_scale(tables: Tables, stack: Stack) -> bool:
+    """Whether a stack is a group that a signal has scaled, in vain."""
+    traversal = tables.traversal.get(stack.traversal_id or '')
+    return stack.status is Status.FAILED and traversal is not None and traversal.scaling is not None
+
+
+def _check_group(tables: Tables, stack: Stack, wanted: RsrcDef) -> None:
+    """What a group was made from; what it has come to from that is looked at whenever something changes."""
+    made_from = tables.resource[stack.parent_resource_id or ''].properties
+    if made_from != wanted.properties:
+        raise Violation('end state', f'{stack.name} is made from {made_from}, but should be {wanted.properties}')

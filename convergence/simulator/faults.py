@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from convergence.db.memory.look import UP_TO_DATE, Lag
 from convergence.errors import DatabaseUnavailable
 from convergence.simulator.kernel import Crashed, Fiber
+from convergence.simulator.meddling import meddle
 from convergence.simulator.rewinding import LOSSES, go_back
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ IN_TRANSACTIONS = frozenset({'begin', 'commit', 'committed'})
 """Points at which a database can go away. Before ``commit`` nothing is stored; after ``committed`` all is, but nobody
 is told."""
 IN_DATABASE = IN_TRANSACTIONS | {'read'}
+MOST_DRIFTS = 6
+"""So often somebody else does something to an object in one run, by chance."""
 MOST_LOSSES = 2
 """So often a database loses commits in one run, by chance."""
 LAGS = (1, 2, 4, 12)
@@ -44,6 +47,7 @@ class Faults:
     :param lag: of the transactions and questions of a process that come to a server of the database which lags behind
         the others: it shows the rows as they were some commits ago.
     :param back: of the points at which the database could go back to a state of some commits ago.
+    :param drift: of the points at which somebody else could change, spoil or remove an object; it has observers.
     :param most_crashes: after so many nothing crashes any more, so that every run comes to an end. As many standstills
         and as many outages there are at most.
     """
@@ -57,6 +61,7 @@ class Faults:
     outage: float = 0.0
     lag: float = 0.0
     back: float = 0.0
+    drift: float = 0.0
 
     @property
     def any(self) -> bool:
@@ -66,7 +71,7 @@ class Faults:
     @property
     def at_points(self) -> bool:
         """Whether anything may go wrong wherever a process may be interrupted."""
-        return bool(self.crash or self.freeze or self.database or self.back)
+        return bool(self.crash or self.freeze or self.database or self.back or self.drift)
 
 
 NONE = Faults()
@@ -81,7 +86,8 @@ class Trouble:
     :ivar excuses: whether anybody may have lost a row without having died: he was kept from his heartbeat, or told to
         stop and could not, or the clock was set.
     :ivar freezes: how many processes have stood still by chance; `failures`: how many transactions ended without an
-        answer; `outages`: how often broker or database went away; `lags`: how often an older state was shown.
+        answer; `outages`: how often broker or database went away; `lags`: how often an older state was shown; `drifts`:
+        how often somebody else has done something to an object by chance.
     """
 
     def __init__(self, world: World, faults: Faults) -> None:
@@ -90,7 +96,7 @@ class Trouble:
         self.broker_until = self.database_until = 0.0
         self.last_at = 0.0
         self.excuses = False
-        self.freezes = self.failures = self.outages = self.lags = 0
+        self.freezes = self.failures = self.outages = self.lags = self.drifts = 0
         self._asked: weakref.WeakKeyDictionary[Fiber, int] = weakref.WeakKeyDictionary()
         if faults.at_points:
             world.kernel.at_point = self._at_point
@@ -157,6 +163,8 @@ class Trouble:
                 world.freeze(fiber.process, STANDSTILLS_S[world.choices.pick(len(STANDSTILLS_S))])
             if faults.back and world.losses < MOST_LOSSES and world.choices.happens(faults.back):
                 go_back(world, LOSSES[world.choices.pick(len(LOSSES))])
+            if faults.drift and self.drifts < MOST_DRIFTS and world.choices.happens(faults.drift):
+                self.drifts += meddle(world)
         if point in IN_DATABASE and self.database_is_away:
             raise DatabaseUnavailable('the simulated database is away')
         if faults.database and point in IN_TRANSACTIONS and world.choices.happens(faults.database):

@@ -193,8 +193,11 @@ class InOrder(Invariant):
             if row is None or row.owner is not None or row.status is not Status.COMPLETE or nameless:
                 state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'
                 yield f'UPDATE {node.name} is done, but its row is {state}'
-            elif row.physical_id in self.world.reality.told_gone:
+            elif row.physical_id in self.world.reality.told_gone - self.world.reality.harmed.keys():
+                # Of what somebody else has removed perhaps an observer alone was told, who decides nothing.
                 yield f'UPDATE {node.name} is done, though it is known that {row.physical_id} does not exist any more'
+            elif row.yielding is not None:
+                yield f'UPDATE {node.name} is done, but its row is {row.yielding}'
         elif node.phase is Phase.CLEANUP and row is not None:
             chosen = any(
                 other.phase is Phase.UPDATE and other.resource_id == row.id
@@ -370,12 +373,16 @@ class OneTenant(Invariant):
         let_go = step.let_go_above()
         told |= {row.id for row in let_go}
         woken = {(effect.traversal_id, effect.number) for effect in step.of_kind(effects.NotifyNode) if let_go}
+        scaled = [
+            effect.traversal.stack_id for effect in step.of_kind(effects.InsertTraversal) if effect.traversal.scaling
+        ]
+        told |= {step.tables.stack[key].parent_resource_id or '' for key in scaled}
         new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
         own = new if step.of_kind(effects.DoubtParents) else {*step.resources} - told
         rows = [each.after or each.before for key, each in step.resources.items() if key in own]
         ended = [each.after or each.before for each in step.traversals.values()]
         owners.update(row.stack_id for row in (*rows, *ended) if row is not None)
-        owners.update(event.stack_id for event in step.events)
+        owners.update(each.stack_id for each in step.events if not (scaled and each.action is Action.SIGNAL))
         owners.update(row.stack_id for row in step.templates)
         owners.update(step.tables.traversal[key[0]].stack_id for key in step.nodes if key not in woken)
         if len(owners) > 1:

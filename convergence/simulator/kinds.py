@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
+from convergence.simulator.groups import GROUPS
 from convergence.simulator.reality import Reality
 from convergence.simulator.sorts import SORTS
 from convergence.simulator.trees import STACK, SimulatedStack
@@ -10,4 +14,6 @@ from convergence.simulator.trees import STACK, SimulatedStack
 
 def registry(reality: Reality) -> Registry:
     """All types on one reality."""
-    return Registry({**{kind.type_name: kind(reality) for kind in SORTS.values()}, STACK: SimulatedStack()})
+    types: dict[str, ResourceType[Any]] = {kind.type_name: kind(reality) for kind in SORTS.values()}
+    types |= {type_name: kind() for type_name, kind in GROUPS.values()}
+    return Registry({**types, STACK: SimulatedStack()})

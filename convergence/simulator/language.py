@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from convergence.core.model import Action, Json
-from convergence.simulator.reality import Behaviour, Mishap, Question, Reality
+from convergence.simulator.reality import Behaviour, Harm, Mishap, Question, Reality
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 
 PATIENCE_S = 60.0
@@ -137,6 +137,14 @@ class Mishaps(Original):
         """Let the objects of a resource be removed by somebody else."""
         self.queue.append(QueuedCall('vanishes', (name,)))
 
+    def harms(self, name: str, how: str, *, again: bool = False) -> None:
+        """Let somebody else do something to the objects of a resource. There are observers in such a scenario.
+
+        :param how: ``CHANGED`` (a property), ``ILL`` (of no use any more) or ``GONE``.
+        :param again: do it again whenever the stack has made or changed them.
+        """
+        self.queue.append(QueuedCall('harms', (name, Harm(how), again)))
+
     def takes(self, name: str, seconds: float, every: float | None = None) -> None:
         """Let each action of a resource take some time, and be asked `every` so many seconds how far it is."""
         self.queue.append(QueuedCall('behaves', (name, Behaviour(takes_s=seconds, every_s=every))))
@@ -194,6 +202,10 @@ class Accidents(Answers):
     def crash_engine(self) -> None:
         """Let one engine die where it stands."""
         self.queue.append(QueuedCall('crash_engine'))
+
+    def crash_observer(self) -> None:
+        """Let one observer die where it stands."""
+        self.queue.append(QueuedCall('crash_observer'))
 
     def freeze_worker(self, seconds: float) -> None:
         """Let one worker stand still for a while, without a heartbeat, and then go on as if nothing had been."""

@@ -128,6 +128,14 @@ def forgotten(tables: Tables) -> Iterator[str]:
             yield f'{traversal.action} {traversal.id} is in progress, but none of its nodes is ready'
         for node in ready:
             row = tables.resource.get(node.resource_id or '')
+            if (
+                row is not None
+                and row.yielding is not None
+                and any(
+                    other.owner is not None for other in tables.resources_of(row.stack_id) if other.name == row.name
+                )
+            ):
+                continue  # whoever works on another row of the name tells it when that is free
             if row is None or (row.owner is None and row.wake_at is None and not row.waits_at(traversal.id)):
                 yield f'{node.phase} {node.name or ""} of {stack.name} is ready, and nobody knows'
 

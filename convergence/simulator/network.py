@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,11 @@ class SimulatedMessenger:
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Somebody should look at this node."""
         return self._world.send(MessageInFlight('check_resource', traversal_id, node, hops=hops))
+
+    def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
+        """The same of some nodes, each on a way of its own: one may be lost, and another doubled."""
+        sent = [self.check_resource(traversal_id, node) for node in nodes]
+        return all(sent)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal."""

@@ -15,7 +15,7 @@ from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, St
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
 from convergence.simulator.reality import NOBODY, PhysicalObject, Question, is_of
-from convergence.simulator.sorts import NEVER_FOUND, Enforced, Exclusive, Keeper
+from convergence.simulator.sorts import ENFORCED, NEVER_FOUND, Exclusive, Keeper
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:
@@ -119,9 +119,11 @@ class Tracked(Invariant):
             yield f'{thing.id} is made, but no row knows of it'
 
     def _is_made_again(self, thing: PhysicalObject) -> bool:
-        """Whether an object takes the place of one that is gone, of whose removal the rows know nothing any more."""
-        others = (each for each in self.world.reality.objects.values() if each.id != thing.id)
-        return bool(self.world.losses) and not any(each.token == thing.token for each in others)
+        """Whether an object takes the place of one that is gone, of whose removal the rows know nothing (any more)."""
+        reality = self.world.reality
+        others = (each for each in reality.objects.values() if each.id != thing.id)
+        removed = any(each.thing.token == thing.token for each in reality.harmed.values())
+        return (bool(self.world.losses) or removed) and not any(each.token == thing.token for each in others)
 
 
 class AfterReplacement(Invariant):
@@ -129,22 +131,38 @@ class AfterReplacement(Invariant):
 
     rule = 'I7'
 
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._never_up: set[str] = set()
+
     @override
     def committed(self, step: Transition) -> Iterator[str]:
         """Claims for a deletion."""
+        self._learn(step)
         row = deleting(step)
-        if row is None or (self.world.losses and self._is_late(row)):
-            return  # what was begun for something that is lost was never in service
+        if row is None or row.id in self._never_up:
+            return  # a leftover of something that is lost was never in service
         for node in step.tables.node.get(step.decision.verdict.claim.node.traversal_id, {}).values():
             if node.phase is not Phase.UPDATE or node.name != row.name:
                 continue
             if node.resource_id == row.id:
                 yield f'{row.name} ({row.id}) is the one that is wanted, and is to be removed'
-            elif node.status is not NodeStatus.DONE:
+            elif node.status is not NodeStatus.DONE and not self._makes_room(row, node):
                 yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
 
-    def _is_late(self, row: Resource) -> bool:
-        return any(thing.id in self.world.reality.late for thing in left_by(self.world, row))
+    def _learn(self, step: Transition) -> None:
+        """Rows that are added for what was made by somebody who had lost his own, and those of them that come up."""
+        if not step.of_kind(effects.InsertTraversal) and not step.of_kind(effects.PointNode):
+            self._never_up.update(row.id for each in step.of_kind(effects.InsertResources) for row in each.resources)
+        for key, change in step.nodes.items() if self._never_up else ():
+            node = change.after
+            if node is not None and node.phase is Phase.UPDATE and node.status is NodeStatus.DONE and key:
+                self._never_up.discard(node.resource_id or '')
+
+    @staticmethod
+    def _makes_room(row: Resource, node: Node) -> bool:
+        """Whether what is wanted cannot be made while an object of the same name is there."""
+        return node.definition is not None and node.definition.type == row.type == Exclusive.type_name
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
@@ -178,8 +196,16 @@ class DependentsFirst(Invariant):
         for other in step.tables.resource.values():
             if (row.id, other.id) in self.world.reality.too_late:
                 continue  # Nobody knew of it when this deletion could begin.
+            if row.type == Exclusive.type_name and self._is_in_use(step, other):
+                continue  # its type has said that it may be gone for a while
             if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
                 yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
+
+    @staticmethod
+    def _is_in_use(step: Transition, row: Resource) -> bool:
+        stack = step.tables.stack[row.stack_id]
+        nodes = step.tables.nodes_of(stack.traversal_id or '').values()
+        return any(node.phase is Phase.UPDATE and node.resource_id == row.id for node in nodes)
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
@@ -245,6 +271,8 @@ class WithCause(Invariant):
         """
         if action is not Action.UPDATE or thing.before is None or thing.id in self.world.reality.late:
             return
+        if thing.id in self.world.reality.ever_harmed:
+            return  # it may have been anything in between
         for row in self.world.store.tables.resource.values():
             applied = dict(row.properties)
             seen = {name: thing.was.get(name, value) for name, value in applied.items()}
@@ -288,7 +316,7 @@ class WithCause(Invariant):
         if (row.name, Question.FIND) in reality.answers:
             return []
         things = [thing for thing in reality.objects.values() if thing.token == row.token]
-        unknown = {*NEVER_FOUND, Enforced.type_name}
+        unknown = NEVER_FOUND | ENFORCED
         return [each for each in things if each.kind not in unknown and each.id not in reality.late]
 
     def _replaced(self, step: Transition, effect: effects.PointNode) -> Iterator[str]:

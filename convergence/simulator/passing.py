@@ -10,10 +10,16 @@ from convergence.core.model import Status
 from convergence.simulator.faults import LEASE_S, SWEEP_S, Trouble
 from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.network import MessageInFlight
+from convergence.simulator.observing import LOOK
 from convergence.simulator.rewinding import is_known
 
 if TYPE_CHECKING:
+    from convergence.simulator.observing import SimulatedObserver
     from convergence.simulator.world import SimulatedEngine, SimulatedWorker
+
+
+SWEEP = 'sweep'
+"""What a fiber is called that sweeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class Passing:
     next_sweep: float
     engines: list[SimulatedEngine]
     workers: list[SimulatedWorker]
+    observers: list[SimulatedObserver]
     losses: int
     left_stacks: set[str]
     handle: Callable[[SimulatedProcess, str, Callable[[], object]], None]
@@ -77,9 +84,15 @@ class Passing:
         for worker in self.workers:
             if worker.process.frozen_until <= self.kernel.now:
                 _beat(self, worker)
-        if not self.trouble.database_is_away:
-            for engine in self.engines:
-                self.handle(engine.process, 'sweep', engine.parts.sweeper.sweep)
+        if self.trouble.database_is_away:
+            return
+        for engine in self.engines:
+            self.handle(engine.process, SWEEP, engine.parts.sweeper.sweep)
+        for observer in self.observers:
+            if observer.process.frozen_until <= self.kernel.now:
+                observer.beat(self)
+                if not observer.looks_now(self):
+                    self.handle(observer.process, LOOK, observer.observer.turn)
 
     def _moments(self) -> list[float]:
         """When something will happen by itself, besides the next sweep."""

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from convergence.simulator.sorts import SORTS as THING_SORTS
-from convergence.simulator.sorts import Listener
+from convergence.simulator.sorts import (
+    Addressed,
+    Both,
+    EnforcedAddressed,
+    EnforcedBlind,
+    EnforcedLater,
+    EnforcedNameless,
+    Listener,
+)
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 from convergence.simulator.things import Thing
 
@@ -23,15 +31,31 @@ TREES = 10**12
 """The number of the first program about stacks in stacks."""
 
 NAMES = 'ABCDEF'
+ALONE = (Addressed.__name__, EnforcedAddressed.__name__)
+SELDOM = (Both.__name__, EnforcedBlind.__name__, EnforcedLater.__name__, EnforcedNameless.__name__)
+"""Sorts that take the place of another one now and then, by dice of their own."""
 OFTEN = 5
 """How many times as often as each of the other sorts a random resource is of the usual one."""
-SORTS = (Thing.__name__,) * OFTEN + tuple(THING_SORTS)
+SORTS = (Thing.__name__,) * OFTEN + tuple(sort for sort in THING_SORTS if sort not in (*ALONE, *SELDOM))
 BELOW = tuple(sort for sort in SORTS if sort != Listener.__name__)
 """In a nested stack: nobody signals what is in there."""
 STACKS = 'AC'
 """The resources that are stacks, in programs about these."""
 DEEPEST = 3
+SCALED = 0.5
+"""How many of the programs about stacks in stacks have groups."""
+POLICIES_OF_GROUP: Mapping[str, tuple[int, str]] = {
+    'More': (1, 'change_in_capacity'),
+    'Less': (-1, 'change_in_capacity'),
+    'Many': (2, 'change_in_capacity'),
+    'Exact': (2, 'exact_capacity'),
+}
+"""The policies that scale a group: by how much, and what that means."""
 POLICIES = (None,) * 8 + ('Retain', 'Snapshot', 'Delete')
+DRIFT_POLICIES = ('ignore', 'report', 'repair')
+RESTRICTIONS = ('update', 'replace')
+RESTRICTED = 0.03
+"""How many of the resources must not be changed, or not be replaced, in one template."""
 EXTERNAL = 'theirs'
 
 
@@ -69,8 +93,17 @@ class _Author:
     def __init__(self, number: int) -> None:
         self._random = random.Random(f'program {number}')
         self._manner = random.Random(f'manner of program {number}')
+        others = random.Random(f'addresses of program {number}')  # by its own dice: the rest stays what it was
+        self._addressed = {name: Addressed.__name__ for name in NAMES if others.random() < 0.08}
+        self._addressed |= {name: EnforcedAddressed.__name__ for name in self._addressed if others.random() < 0.25}
+        seldom = random.Random(f'seldom sorts of program {number}')
+        self._seldom = {name: seldom.choice(SELDOM) for name in NAMES if seldom.random() < 0.1}
+        self._rules = random.Random(f'restrictions of program {number}')
+        self._drift = random.Random(f'drift of program {number}')
         self._number = number
         self._has_trees = number >= TREES
+        self._scale = random.Random(f'scale of program {number}')
+        self._has_groups = self._has_trees and self._scale.random() < SCALED
         self._templates: list[Template] = []
 
     def write(self) -> ScenarioProgram:
@@ -85,7 +118,9 @@ class _Author:
         lines += self._meanwhile()
         for _ in range(self._random.randint(2, 6)):
             lines += self._trouble(0.35)
+            lines += self._signals()
             lines.append(self._operation(len(templates)))
+            lines += self._signals()
             lines += self._meanwhile()
         if self._happens(0.5):
             leave = f', leave=[{self._name()!r}]' if self._happens(0.2) else ''
@@ -123,13 +158,18 @@ class _Author:
             if self._has_trees and name in STACKS:
                 resources[name] = self._stack(name, before, 1)
             else:
-                resources[name] = self._resource(kinds[name], before)
+                others = self._addressed.get(name) or self._seldom.get(name)
+                kind = others if others is not None and kinds[name] != EXTERNAL else kinds[name]
+                resources[name] = self._resource(kind, before)
+        if self._has_groups:
+            resources |= self._groups()
         hooks = {}
         if self._happens(0.1):
             hooks[self._random.choice(names)] = self._random.choice(
                 ['pre-create', 'pre-update', 'pre-delete', 'post-create', 'post-update', 'post-delete']
             )
-        return Template(resources, hooks=hooks)
+        restricted = {name: self._rules.choice(RESTRICTIONS) for name in names if self._rules.random() < RESTRICTED}
+        return Template(resources, hooks=hooks, restricted=restricted, **_policies(self._drift, names))
 
     def _resource(self, kind: str, before: Sequence[str]) -> RsrcDef:
         if kind == EXTERNAL:
@@ -144,6 +184,8 @@ class _Author:
         patience = {'time_limits': {'create': 300}, 'retry': {'attempts': 3}} if self._happens(0.1) else None
         condition = self._random.choice([True, False]) if self._happens(0.1) else None
         policy = self._random.choice(POLICIES)
+        if (kind, policy) == ('Exclusive', 'Retain'):
+            policy = None  # what is retained stays in the way of another one for ever
         return RsrcDef(properties, depends, kind=kind, deletion_policy=policy, condition=condition, patience=patience)
 
     def _stack(self, name: str, before: Sequence[str], depth: int) -> RsrcDef:
@@ -158,6 +200,39 @@ class _Author:
                 inner[inside] = self._resource(self._random.choice(BELOW), there)
         properties: dict[str, Any] = {other.lower(): GetRes(other) for other in before if self._happens(0.3)}
         return RsrcDef({'v': self._random.randint(0, 1), **properties}, nested=Template(inner))
+
+    def _groups(self) -> dict[str, RsrcDef]:
+        """A group that signals scale, what scales it, and one that has as many members as it says."""
+        chance = self._scale
+        inner = Template({'G1': RsrcDef({'v': chance.randint(0, 1)})})
+        member: dict[str, Any] = {'type': Thing.type_name, 'properties': {'v': chance.randint(0, 1)}}
+        if chance.random() < 0.4:
+            member = RsrcDef({'v': 0}, nested=inner).document()
+            del member['depends_on']
+        desired = chance.choice([None, 1, 2, 3])
+        scaled = {'resource': member, 'min_size': chance.randint(0, 1), 'max_size': chance.randint(3, 5)}
+        scaled |= {'desired_capacity': desired} if desired is not None else {}
+        scaled |= {'cooldown': chance.choice([5, 60])} if chance.random() < 0.3 else {}
+        if chance.random() < 0.4:
+            scaled['rolling_updates'] = {'max_batch_size': chance.randint(1, 2), 'min_in_service': chance.randint(0, 1)}
+        resources = {'G': RsrcDef(scaled, kind='Group')}
+        for name, (amount, meaning) in POLICIES_OF_GROUP.items():
+            asked = {'scaling_adjustment': amount, 'adjustment_type': meaning}
+            resources[name] = RsrcDef({'auto_scaling_group_id': GetRes('G'), **asked}, kind='Policy')
+        if chance.random() < 0.6:
+            resources['N'] = self._counted()
+        return resources
+
+    def _counted(self) -> RsrcDef:
+        chance = self._scale
+        member = {'type': Thing.type_name, 'properties': {'v': chance.randint(0, 1), 'name': 'number %index%'}}
+        properties: dict[str, Any] = {'count': chance.randint(0, 4), 'resource_def': member}
+        if chance.random() < 0.3:
+            properties['removal_policies'] = [{'resource_list': [str(chance.randint(0, 3))]}]
+            properties['removal_policies_mode'] = chance.choice(['append', 'update'])
+        batches = {'max_batch_size': chance.randint(1, 3)}
+        policy = chance.choice([None, {'batch_create': batches}, {'rolling_update': {**batches, 'min_in_service': 1}}])
+        return RsrcDef(properties, kind='CountedGroup', update_policy=policy)
 
     # --- calls ------------------------------------------------------------------------------------------------
 
@@ -177,6 +252,14 @@ class _Author:
         elif verb == 'rollback_stack':
             verb = self._manner.choice(('rollback_stack', 'go_back'))
         return f"engine.{verb}('s')"
+
+    def _signals(self) -> list[str]:
+        """Groups are scaled, before what is asked for next and while that goes on."""
+        lines: list[str] = []
+        while self._has_groups and self._scale.random() < 0.4:
+            lines.append(f"engine.signal('s', '{self._scale.choice([*POLICIES_OF_GROUP])}')")
+            lines += self._scale.choice([[], [], ['engine.noop(3)'], ['engine.settle()']])
+        return lines
 
     def _meanwhile(self) -> list[str]:
         """What happens until the user asks for something else."""
@@ -234,6 +317,12 @@ class _Author:
         if self._has_trees and self._happens(0.6):
             return self._random.choice(STACKS) + self._random.choice(('1', '11', '12', '2', '3'))
         return self._random.choice(NAMES)
+
+
+def _policies(chance: random.Random, names: Sequence[str]) -> dict[str, Any]:
+    """What it leads to that objects are found otherwise than they were made: it matters where somebody looks."""
+    said = {name: chance.choice(DRIFT_POLICIES) for name in sorted(names) if chance.random() < 0.2}
+    return {'drift': said, 'drift_policy': chance.choice((*DRIFT_POLICIES, 'repair'))}
 
 
 def program(number: int) -> ScenarioProgram:

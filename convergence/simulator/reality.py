@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from convergence.core.model import Action, Json
@@ -27,6 +27,14 @@ class PhysicalId(str):
         return self
 
 
+class Harm(StrEnum):
+    """What somebody else does to an object: changes a property, makes it useless, or removes it."""
+
+    CHANGED = 'CHANGED'
+    ILL = 'ILL'
+    GONE = 'GONE'
+
+
 @dataclass(eq=False)
 class PhysicalObject:
     """One thing that exists.
@@ -36,8 +44,10 @@ class PhysicalObject:
     :ivar kind: the resource type that made it.
     :ivar made_at: when that was, on the simulated clock.
     :ivar key: what its type has called it.
+    :ivar ill: whether it is of no use any more.
     :ivar before: what whoever changed it last said that it had been before, where that is not so.
     :ivar was: what it really was then.
+    :ivar has_address: whether it is reached under its name; of some types only one object of a name is.
     """
 
     id: str
@@ -51,6 +61,20 @@ class PhysicalObject:
     before: dict[str, Json] | None = None
     was: dict[str, Json] = field(default_factory=dict)
     key: str = ''
+    has_address: bool = True
+    ill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HarmedObject:
+    """An object to which somebody else has done something.
+
+    :param left: the properties with which its stack has left it.
+    """
+
+    thing: PhysicalObject
+    harm: Harm
+    left: dict[str, Json]
 
 
 class Question(StrEnum):
@@ -115,6 +139,10 @@ class Reality:
     :ivar late: what was done last to each object by somebody who had lost its row by then: no service can refuse it.
     :ivar too_late: keys of two rows: the deletion of the first could begin before it was known that there is the
         second, which was built on it.
+    :ivar harmed: the objects to which somebody else has done something since their stacks have left them, by id.
+    :ivar ever_harmed: ids of all objects to which anything was ever done.
+    :ivar harmed_again: names of resources, with their types, to whose objects the same is done again, whenever a stack
+        has made or changed them.
     :ivar pause: called where a call to a real service could be interrupted.
     :ivar block: called where a call does not return for so many seconds, or (None) ever, whatever is asked of it.
     :ivar changed: called after each change with what was done and to which object.
@@ -133,6 +161,9 @@ class Reality:
     mended: bool = False
     late: dict[str, Action] = field(default_factory=dict)
     too_late: set[tuple[str, str]] = field(default_factory=set)
+    harmed: dict[str, HarmedObject] = field(default_factory=dict)
+    ever_harmed: set[str] = field(default_factory=set)
+    harmed_again: dict[tuple[str, str], Harm] = field(default_factory=dict)
     now: Callable[[], float] = lambda: 0.0
     pause: Callable[[str], None] = lambda point: None
     block: Callable[[float | None], None] = lambda duration_s: None
@@ -157,6 +188,7 @@ class Reality:
         self.objects[thing.id] = thing
         self.made[token] = self.made.get(token, 0) + 1
         self.changed(Action.CREATE, thing)
+        self.left(thing)
         return thing
 
     def goes_wrong(self, name: str, action: Action) -> Mishap | None:
@@ -214,6 +246,7 @@ class Reality:
         """Nothing goes wrong any more, and nothing has."""
         self.behaviours.clear()
         self.answers.clear()
+        self.harmed_again.clear()
         self.mishaps, self.vanished, self.mended = 0, False, True
 
     def clear(self) -> None:
@@ -227,6 +260,40 @@ class Reality:
         for key in self.resources_by_logical_name(name):
             self.mishaps += 1
             del self.objects[key]
+
+    # --- what somebody else does ------------------------------------------------------------------------------
+
+    def harm(self, thing: PhysicalObject, harm: Harm) -> None:
+        """Somebody else does something to an object. One without a property that can be changed falls ill instead."""
+        known = self.harmed.get(thing.id)
+        left = known.left if known is not None else dict(thing.properties)
+        names = sorted(name for name, value in thing.properties.items() if '!' not in name and value is not None)
+        self.mishaps += 1
+        self.ever_harmed.add(thing.id)
+        if harm is Harm.GONE:
+            self.objects.pop(thing.id, None)
+        elif harm is Harm.ILL or not names:
+            thing.ill, harm = True, Harm.ILL
+        else:
+            # Never the same value twice: nobody may take what is there for what he has seen before.
+            thing.properties = {**thing.properties, names[0]: f'changed {self.mishaps} times'}
+        self.harmed[thing.id] = HarmedObject(thing, Harm.ILL if thing.ill and harm is Harm.CHANGED else harm, left)
+
+    def left(self, thing: PhysicalObject) -> None:
+        """A stack has made or changed an object; what was done to it before does not show any more."""
+        if thing.ill:
+            self.harmed[thing.id] = HarmedObject(thing, Harm.ILL, dict(thing.properties))
+        else:
+            self.harmed.pop(thing.id, None)
+        again = self.harmed_again.get((thing.name, thing.kind))
+        if again is not None:
+            self.harm(thing, again)
+
+    def as_left(self, keys: Collection[str]) -> Reality:
+        """What would be there, had nobody done anything to some objects."""
+        harmed = {key: self.harmed[key] for key in keys}
+        before = {key: replace(each.thing, properties=each.left) for key, each in harmed.items()}
+        return replace(self, objects={**self.objects, **before})
 
 
 def is_of(row: Resource, thing: PhysicalObject) -> bool:

@@ -126,6 +126,7 @@ def totals(tally: Tally, scenarios: int, seconds: float) -> str:
         f'{_count(tally.outages, "outage")} of broker or database': tally.outages,
         f'{_count(tally.lagged, "look")} at an older state': tally.lagged,
         f'{_count(tally.went_back, "loss", "losses")} of commits': tally.went_back,
+        f'{_count(tally.harmed, "object")} changed or removed by somebody else': tally.harmed,
     }
     more = ''.join(f', {text}' for text, count in further.items() if count)
     lines = (

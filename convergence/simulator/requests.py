@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,8 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.language import QueuedCall
-from convergence.simulator.sorts import SORTS, WITHOUT_ID, Listener
-from convergence.simulator.templates import Template
+from convergence.simulator.sorts import WITHOUT_ID, Listener
+from convergence.simulator.templates import Template, type_name_of
 from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
 
 if TYPE_CHECKING:
@@ -81,13 +82,18 @@ def _abandon(user: User, engine: SimulatedEngine, name: str) -> None:
     goal = user.stacks[name].goal
     is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE)
     if (
-        is_whole
-        and goal is not None
-        and not any(SORTS[each.kind].type_name in WITHOUT_ID for each in goal.resources.values())
+        is_whole and goal is not None and all(type_name_of(kind) not in WITHOUT_ID for kind in _kinds(goal))
     ):  # kept before anything happens: the engine may die instead of answering
         user.left[name] = (engine.parts.abandonment.export_stack(Context(), user.identity(name)), goal)
     engine.parts.abandonment.abandon_stack(Context(), user.identity(name))
     user.wants(name, None)
+
+
+def _kinds(template: Template) -> Iterator[str]:
+    """The kinds of all resources, on every level."""
+    for each in template.resources.values():
+        yield each.kind
+        yield from _kinds(each.nested) if each.nested is not None else ()
 
 
 def _adopt(user: User, engine: SimulatedEngine, name: str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from convergence.core.adoption import is_offered
 from convergence.core.model import Action
-from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.witness import LostCommits
 from convergence.simulator.reality import NOBODY, PhysicalObject, is_of
 
@@ -25,7 +24,6 @@ LOSSES = (1, 2, 5, 20, 60)
 
 def go_back(world: World, commits: int) -> None:
     """Let the last commits be lost. Each process is told of it with its next heartbeat."""
-    assert isinstance(world.store, MemoryStore), 'only rows in memory can go back'
     world.watch.story('rows', f'lose the last {commits} commits', '')
     world.store.promote(commits)
     world.losses += 1

@@ -16,6 +16,8 @@ from convergence.simulator.ending import FinalComparison
 from convergence.simulator.faults import SWEEP_S, Faults
 from convergence.simulator.kernel import Fiber
 from convergence.simulator.language import QueuedCall, Scenario
+from convergence.simulator.meddling import awaited, harm_all, require_repaired
+from convergence.simulator.observing import observe
 from convergence.simulator.own_checks import OwnChecks
 from convergence.simulator.reality import NOBODY, PhysicalObject
 from convergence.simulator.requests import waiting
@@ -25,7 +27,9 @@ from convergence.simulator.user import BESIDE, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import Watch, World, WorldShape
 
-INSTANT = frozenset({'call', 'behaves', 'answers', 'exists', 'rollback_on_failure', 'says', 'time_limit', 'vanishes'})
+INSTANT = frozenset(
+    {'call', 'behaves', 'answers', 'exists', 'harms', 'rollback_on_failure', 'says', 'time_limit', 'vanishes'}
+)
 """Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
 
 
@@ -45,6 +49,7 @@ class RunPlan:
     """How to run scenarios.
 
     :param threads: how many checks a worker works on at a time.
+    :param in_a_row: how many nodes a thread of a worker looks at one after the other, without a message for each.
     :param window: how many nodes are cast at once; see `convergence.core.rows.Node.next_in_backlog`.
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
@@ -57,6 +62,7 @@ class RunPlan:
     engines: int = 2
     workers: int = 3
     threads: int = 8
+    in_a_row: int = 1
     window: int = DISPATCH_WINDOW
     steps: int = 20_000
     sweeps: int = 1_500
@@ -81,6 +87,7 @@ class Run:
                 workers=1 if ordered else plan.workers,
                 visit_unchanged=ordered,
                 threads=plan.threads,
+                in_a_row=1 if ordered else plan.in_a_row,
                 window=plan.window,
             ),
             watch=make_watch() if make_watch else None,
@@ -96,6 +103,8 @@ class Run:
         self._calls = scenario.read(self.world.reality, self._verify, self._test)
         if any(call.verb == 'database_goes_back' for call in self._calls):
             self.world.store.spread(max(LOSSES))
+        if any(call.verb == 'harms' for call in self._calls):
+            observe(self.world)
         self.world.watch.losses += [self.user.has_forgotten, self._attended_nothing]
         self.checks = OwnChecks(self._calls, partial(resting, scenario))
         self.resting: set[int] = set()
@@ -176,13 +185,17 @@ class Run:
             return False
         call = self._calls[0]
         if call.verb == 'settle' or (call.verb == 'call' and self._waits_for_rest(call)):
-            return self.world.is_idle()
+            return self._is_idle()
         if self._patience:
             world = self.world
             if world.bag or world.kernel.runnable() or world.waits_briefly():
                 return False
             self._patience = 0
         return True
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is left to do, not even to put right what somebody else has done."""
+        return self.world.is_idle() and not awaited(self.world)
 
     def _waits_for_rest(self, call: QueuedCall) -> bool:
         return call.arguments[0] == self._verify or self.checks.comes_at_rest(call)
@@ -193,6 +206,7 @@ class Run:
         self.before_step()
         self.steps += 1
         if self.steps > self._plan.steps:
+            require_repaired(world)
             raise Violation('liveness', f'not at rest after {self._plan.steps} steps: {describe(self.world)}')
         fibers = world.kernel.runnable()
         user = user_may()
@@ -253,12 +267,13 @@ class Run:
 
     def _come_to_rest(self) -> None:
         world, sweeps = self.world, 0
-        while not world.is_idle() or self._asking is not None:
+        while not self._is_idle() or self._asking is not None:
             if self._step():
                 continue
             if world.bag or world.kernel.runnable():
                 sweeps += 1
             if sweeps > self._plan.sweeps:
+                require_repaired(world)
                 raise Violation('liveness', f'not at rest after {sweeps} sweeps: {describe(self.world)}')
 
     # --- calls ------------------------------------------------------------------------------------------------
@@ -283,9 +298,14 @@ class Run:
                 key, properties = call.arguments
                 world.reality.objects[key] = PhysicalObject(key, key, NOBODY, '', properties)
                 self._rested = rested
+            case 'harms':
+                harm_all(world, *call.arguments)
+                self._rested = rested
             case 'vanishes':
                 world.reality.vanish(call.arguments[0])
                 self._rested = rested
+            case 'says' if self.world.trouble.drifts:
+                self.checks.left_out += 1  # what somebody else has done may have led to anything
             case 'says':
                 self.user.is_told(*call.arguments)
                 self._rested = rested
@@ -308,7 +328,7 @@ class Run:
         in_order = self._plan.mode is Mode.ORDER
         if in_order and self.world.is_idle():
             self.resting.add(self.checks.place(call))
-        if self.world.reality.late or self.world.losses:
+        if self.world.reality.late or self.world.losses or self.world.trouble.drifts:
             self.checks.left_out += 1
             return rested  # What is there by now is nobody's plan; the end will tell.
         own = not in_order and function != self._verify

@@ -21,6 +21,7 @@ from convergence.resources.contract import (
     ObjectNotFound,
     Observed,
     OutcomeUnknown,
+    TransientFailure,
 )
 from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Question
 from convergence.simulator.things import Thing, ThingProperties
@@ -71,6 +72,31 @@ class Enforced(Unfindable):
             return self._of_token(call)
         except ObjectNotFound:
             return super()._make(call)
+
+
+class Both(Thing):
+    """Finds what was made under a token, and makes nothing else under it."""
+
+    type_name = 'Convergence::Simulated::Both'
+    token_enforced = True
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        try:
+            return self._of_token(call)
+        except ObjectNotFound:
+            return super()._make(call)
+
+
+class EnforcedBlind(Enforced):
+    """Of its objects nothing is known but what creating them again tells."""
+
+    type_name = 'Convergence::Simulated::EnforcedBlind'
+
+    @override
+    def observe(self, call: Call[ThingProperties]) -> Observed | None:
+        """Nobody can tell."""
+        return None
 
 
 class Cancellable(Thing):
@@ -148,6 +174,12 @@ class NamedLater(Thing):
         return Done(self._of_token(call).id)
 
 
+class EnforcedLater(NamedLater, Enforced):
+    """The same, and it cannot be asked for: only another creation under its token leads to it, in its time."""
+
+    type_name = 'Convergence::Simulated::EnforcedLater'
+
+
 class Chosen(Thing):
     """Its objects have keys of its own choice, and are asked for by these alone: each is recorded before it is used."""
 
@@ -200,8 +232,75 @@ class Exclusive(Thing):
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
         for other in self._reality.objects.values():
             if (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id):
+                # One that is of no use any more, and was to be retained, stays in the way of its replacement.
+                self._reality.mishaps += other.ill
                 raise ForeignObject(f'{other.id} has the name already')
         return super()._make(call)
+
+
+class Addressed(Thing):
+    """Only one object of a name can have the address, and is of no use without: the one before gives it up first."""
+
+    type_name = 'Convergence::Simulated::Addressed'
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        self._be_alone(call, '')
+        return super()._make(call)
+
+    @override
+    def update(self, call: Call[ThingProperties]) -> Answer:
+        """Change it in place; whatever had happened to it, it is reached again afterwards."""
+        self._take(call)
+        return super().update(call)
+
+    @override
+    def give_way(self, call: Call[ThingProperties]) -> None:
+        """It is not reached any more."""
+        self._begin(call, Action.UPDATE)
+        thing = self._existing(call)
+        call.record(data={'has': 'an address'})
+        thing.has_address = False
+        self._reality.changed(Action.SIGNAL, thing)
+        self._reality.pause('gave way')
+
+    @override
+    def take_back(self, call: Call[ThingProperties]) -> None:
+        """It is reached again."""
+        self._begin(call, Action.UPDATE)
+        self._take(call)
+        self._reality.pause('took back')
+
+    def _take(self, call: Call[ThingProperties]) -> None:
+        thing = self._existing(call)
+        self._be_alone(call, thing.id)
+        thing.has_address = True
+        self._reality.changed(Action.SIGNAL, thing)
+
+    def _be_alone(self, call: Call[ThingProperties], own_id: str) -> None:
+        for other in self._reality.objects.values():
+            is_named = (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id)
+            if is_named and other.has_address and other.id != own_id:
+                raise TransientFailure(f'{other.id} has the address')
+
+
+class EnforcedAddressed(Addressed):
+    """The same, and nobody can ask for it: only a second creation under its token tells what was made."""
+
+    type_name = 'Convergence::Simulated::EnforcedAddressed'
+    token_enforced = True
+
+    @override
+    def can_find(self) -> bool:
+        """As if `find` were not written."""
+        return False
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        try:
+            return self._of_token(call)
+        except ObjectNotFound:
+            return super()._make(call)
 
 
 class Nameless(Thing):
@@ -245,15 +344,43 @@ class Traceless(Nameless):
         return False
 
 
+class EnforcedNameless(Nameless):
+    """What it makes has no id; nobody can ask for it, and a second creation under its token makes nothing."""
+
+    type_name = 'Convergence::Simulated::EnforcedNameless'
+    token_enforced = True
+
+    @override
+    def can_find(self) -> bool:
+        """As if `find` were not written."""
+        return False
+
+    @override
+    def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
+        try:
+            return self._of_token(call)
+        except ObjectNotFound:
+            return super()._make(call)
+
+
 SORTS: Mapping[str, type[Thing]] = {
     kind.__name__: kind
     for kind in (
         *(Thing, Unfindable, Blind, Unobservable, Enforced, Cancellable, Keeper, Listener),
-        *(NamedLater, Nameless, Traceless, Chosen, Prepared, Exclusive),
+        *(NamedLater, Nameless, Traceless, Chosen, Prepared, Exclusive, Addressed),
+        *(Both, EnforcedBlind, EnforcedLater, EnforcedNameless, EnforcedAddressed),
     )
 }
 """The types, as scenarios call them."""
+ENFORCED = frozenset(
+    kind.type_name for kind in SORTS.values() if kind.token_enforced and kind.can_find is not Thing.can_find
+)
+"""Names of types whose objects nobody can ask for, but that make nothing twice under one token."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name, Traceless.type_name})
 """Names of types whose objects nobody can ask for: whether an interrupted creation made one cannot be known."""
-WITHOUT_ID = frozenset({Nameless.type_name, Traceless.type_name})
+WITHOUT_ID = frozenset({Nameless.type_name, Traceless.type_name, EnforcedNameless.type_name})
 """Names of types whose objects have no id."""
+ADDRESSED = frozenset({Addressed.type_name, EnforcedAddressed.type_name})
+"""Names of types of which only one object of a name can have its address."""
+UNSEEN = frozenset({Blind.type_name, Unobservable.type_name, EnforcedBlind.type_name, *WITHOUT_ID})
+"""Names of types at whose objects no observer can look."""

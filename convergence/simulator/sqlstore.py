@@ -2,19 +2,21 @@
 
 The statements are those that run in production. A transaction is one step: others may go on before it and after it,
 not inside, for SQLite lets only one writer in. What the database takes for the time is the simulated clock. A server
-that lags is a copy of the file as it was some commits ago.
+that lags, or that is promoted, has the database as it was some commits ago.
 """
 
 from __future__ import annotations
 
 import contextlib
 import shutil
+import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from typing_extensions import override
 
@@ -42,34 +44,57 @@ RowT = TypeVar('RowT')
 class Copies:
     """The database as it was after each of the last commits.
 
-    :param directory: where the copies are kept.
-    :param opened: makes a database of a file.
+    :param empty: what it is before the first one.
+    :param opened: makes another database, in which an older state is shown.
     """
 
-    def __init__(self, directory: Path, opened: Callable[[Path], Database], commits: int) -> None:
-        self._databases = [opened(directory / f'{number}.sqlite') for number in range(commits + 1)]
-        self._kept = 0
+    def __init__(self, empty: bytes, opened: Callable[[], Database], commits: int) -> None:
+        self._kept: deque[bytes] = deque([empty], maxlen=commits + 1)
+        self._opened = opened
+        self._shown: Database | None = None
 
     def keep(self, connection: Connected) -> None:
         """Something was committed on a connection."""
-        copy = self._databases[self._kept % len(self._databases)]
-        self._kept += 1
-        with copy.connect() as into:
-            raw, present = into.connection.dbapi_connection, connection.connection.dbapi_connection
-            assert raw is not None
-            assert present is not None
-            raw.rollback()
-            present.backup(raw)
+        self._kept.append(_raw(connection).serialize())
 
     def before(self, commits: int) -> Database | None:
-        """The database before so many of the last commits, as far as copies go back."""
-        back = min(commits, self._kept - 1)
-        return self._databases[(self._kept - 1 - back) % len(self._databases)] if back > 0 else None
+        """The database before so many of the last commits, as far as copies go back; until this is asked again."""
+        back = min(commits, len(self._kept) - 1)
+        if not back:
+            return None
+        if self._shown is None:
+            self._shown = self._opened()
+        _restore(self._shown, self._kept[-1 - back])
+        return self._shown
+
+    def forget(self, commits: int, database: Database) -> None:
+        """So many of the last commits have never been: a database becomes what it was before them."""
+        for _ in range(min(commits, len(self._kept) - 1)):
+            self._kept.pop()
+        _restore(database, self._kept[-1])
 
     def dispose(self) -> None:
-        """Close them all."""
-        for database in self._databases:
-            database.dispose()
+        """Close what was opened."""
+        if self._shown is not None:
+            self._shown.dispose()
+
+
+def _restore(database: Database, content: bytes) -> None:
+    """Make a database what it was once."""
+    # Bytes 18 and 19 say that there is a write-ahead log, which a database in memory cannot have.
+    plain = content[:18] + b'\x01\x01' + content[20:]
+    with contextlib.closing(sqlite3.connect(':memory:')) as older, database.connect() as connection:
+        older.deserialize(plain)
+        raw = _raw(connection)
+        raw.rollback()
+        older.backup(raw)
+
+
+def _raw(connection: Connected) -> sqlite3.Connection:
+    raw: Any = connection.connection.dbapi_connection
+    assert raw is not None
+    found: sqlite3.Connection = raw
+    return found
 
 
 class CatchingUp:
@@ -80,6 +105,34 @@ class CatchingUp:
         self._connection = connection
         self.info = connection.info
         self.dialect = connection.dialect
+
+    @property
+    def dispatch(self) -> object:
+        """Who listens to the connection."""
+        return self._connection.dispatch
+
+    def in_transaction(self) -> bool:
+        """Whether both have begun one."""
+        return self._connection.in_transaction() and (self._before is None or self._before.in_transaction())
+
+    def begin(self) -> None:
+        """Begin one wherever there is none."""
+        for each in (self._before, self._connection):
+            if each is not None and not each.in_transaction():
+                each.begin()
+
+    @property
+    def connection(self) -> CatchingUp:
+        """Itself, for statements that go to the driver as text."""
+        return self
+
+    def cursor(self) -> OlderCursor | sqlite3.Cursor:
+        """As that of the driver; the first one shows what the server that lags has."""
+        present: sqlite3.Cursor = _raw(self._connection).cursor()
+        if self._before is None:
+            return present
+        older, self._before = _raw(self._before).cursor(), None
+        return OlderCursor(older, present)
 
     def execute(self, statement: Any, values: Any = None) -> Any:
         """As the connection does it.
@@ -93,6 +146,45 @@ class CatchingUp:
         if row is not None and row != now:
             raise Conflict('what is locked here was written on another server')
         return Shown(row)
+
+
+class OlderCursor:
+    """The answer of a server that lags to a statement that locks, which the other one carries out too."""
+
+    def __init__(self, older: Any, present: Any) -> None:
+        self._older = older
+        self._present = present
+
+    def execute(self, text: str, parameters: Any) -> None:
+        """On both."""
+        self._older.execute(text, parameters)
+        self._present.execute(text, parameters)
+
+    def fetchall(self) -> list[Any]:
+        """The rows.
+
+        :raises Conflict: what is locked was written meanwhile by others.
+        """
+        rows = self._older.fetchall()
+        if rows and rows != self._present.fetchall():
+            raise Conflict('what is locked here was written on another server')
+        return list(rows)
+
+    @property
+    def description(self) -> object:
+        """Of the columns."""
+        return self._older.description
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were found where it counts."""
+        found: int = self._present.rowcount
+        return found
+
+    def close(self) -> None:
+        """Both."""
+        self._older.close()
+        self._present.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +219,13 @@ class SqliteStore(Store):
     def spread(self, commits: int) -> None:
         """From now on there are several servers, which may be so many commits behind; see `lag`."""
         self._copies = self._copied(commits)
+
+    def promote(self, commits: int) -> None:
+        """As that of the store in memory. A transaction is one step here, so none is under way."""
+        assert self._copies is not None, 'older states are not kept'
+        self._copies.forget(commits, self.engine)
+        self._tables = None
+        self.released()
 
     def _shown(self, lag: Lag) -> Database | None:
         return self._copies.before(lag.commits) if self._copies is not None and lag.commits else None
@@ -169,7 +268,7 @@ class SqliteStore(Store):
             decision = decide(seen)
             if not decision.effects:
                 return Committed.of(decision, ())
-            if not lag.catches_up and replace(load(connection, scope), now=seen.now) != seen:
+            if not lag.catches_up and replace(cast('Any', load(connection, scope)), now=seen.now) != seen:
                 raise Conflict('what is to be written was written on another server')
             ready = apply(connection, decision.effects)
             self.commit(connection, decide, decision.verdict)
@@ -211,9 +310,9 @@ class PausingReader(StackReader):
     _store: SqliteStore
 
     @override
-    def _one(self, kind: Callable[..., RowT], statement: Any, key: Mapping[str, Any] | None = None) -> RowT | None:
+    def _one(self, kind: Callable[..., RowT], statement: Any, **key: str) -> RowT | None:
         self._store.pause('read')
-        return super()._one(kind, statement, key)
+        return super()._one(kind, statement, **key)
 
     @override
     def _many(self, kind: Callable[..., RowT], statement: Any) -> list[RowT]:
@@ -246,7 +345,7 @@ def in_sqlite(clock: Callable[[], float]) -> Storage:
     copies: list[Copies] = []
 
     def copied(commits: int) -> Copies:
-        copies.append(Copies(path.parent, opened, commits))
+        copies.append(Copies(empty.read_bytes(), lambda: opened(path.parent / 'older.sqlite'), commits))
         return copies[-1]
 
     database = opened(path)

@@ -46,6 +46,8 @@ class Fingerprints:
             self._text(world.reality.behaviours),
             f'{world.reality.mishaps} {world.reality.vanished} {world.trouble.ends_at()}',
             self._text(world.reality.late),
+            self._text(tables.observation) if world.observers else '',
+            self._text(sorted(world.reality.harmed)) if world.observers else '',
             *sorted(f'{alarm.at} {alarm.process.name}' for alarm in world.alarms),
             self._text([(service.id, service.beat_at) for service in world.roster.services()]),
             *sorted(map(self._position, world.kernel.fibers)),

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from convergence.core.effects import Decision
 from convergence.core.software import Holder
 from convergence.db.memory.look import Lag, Tables
-from convergence.db.memory.observations import MemoryObservations
+from convergence.db.memory.observations import MemoryObservations, MemoryWatched
 from convergence.db.memory.queries import MemoryRoster, MemorySweeps
 from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.snapshots import MemorySnapshots
@@ -34,6 +34,9 @@ class SimulatedStore(Transactions, Protocol):
     def spread(self, commits: int) -> None:
         """From now on there are several servers, which may be so many commits behind."""
 
+    def promote(self, commits: int) -> None:
+        """So many of the last commits are lost. The store has to be spread that far."""
+
     @property
     def tables(self) -> Tables:
         """The rows, as they are committed."""
@@ -56,6 +59,7 @@ def ports(store: MemoryStore) -> Ports:
         row = store.tables.resource.get(holder.resource_id)
         return row is not None and row.fence == holder.fence
 
+    observations = MemoryObservations(store, roster)
     return Ports(
         store,
         MemoryReader(store, roster),
@@ -63,7 +67,8 @@ def ports(store: MemoryStore) -> Ports:
         MemorySweeps(store, roster),
         MemorySnapshots(store),
         MemorySoftware(store.clock, holds),
-        MemoryObservations(store, roster),
+        observations,
+        MemoryWatched(store, observations),
     )
 
 

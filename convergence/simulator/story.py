@@ -98,6 +98,7 @@ class Story:
                 Action.DELETE: 'deletes',
                 Action.SUSPEND: 'suspends',
                 Action.RESUME: 'resumes',
+                Action.SIGNAL: 'gives its address to' if thing.has_address else 'takes its address from',
             }[action]
             values = ', '.join(f'{name}: {value}' for name, value in sorted(thing.properties.items()))
             shown = f' ({values})' if values and action is not Action.DELETE else ''
@@ -267,6 +268,8 @@ def _update_resource(story: Story, world: World, effect: effects.UpdateResource)
         told.append(f'takes {name}, fence {row.fence}')
     if 'status' in changes:
         told.append(f'{name} is {row.action}_{row.status}{_because(row.status, row.status_reason)}')
+    if changes.get('yielding'):
+        told.append(f'{name} is {changes["yielding"]}')
     if changes.get('replaced_by'):
         told.append(f'{name} is replaced')
     if changes.get('physical_id') and row.action is Action.CREATE:

@@ -10,6 +10,7 @@ from typing import Any
 from typing_extensions import override
 
 from convergence.core.model import Json
+from convergence.simulator.groups import GROUPS
 from convergence.simulator.sorts import SORTS
 from convergence.simulator.things import Thing
 from convergence.simulator.trees import STACK, TEMPLATE
@@ -33,12 +34,13 @@ class GetAtt:
 class RsrcDef:
     """What a scenario wants of one resource.
 
-    :param kind: one of `convergence.simulator.sorts.SORTS`.
+    :param kind: one of `convergence.simulator.sorts.SORTS`, or of `convergence.simulator.groups.GROUPS`.
     :param deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``.
     :param external_id: of an object that others have made.
     :param condition: False: the template has it, and does not want it.
     :param nested: what is in it, where it is a stack.
     :param patience: ``time_limits`` in seconds, and ``retry``, as in `convergence.template.time_limits`.
+    :param update_policy: of a group.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class RsrcDef:
         condition: bool | None = None,
         patience: Mapping[str, Any] | None = None,
         nested: Template | None = None,
+        update_policy: Mapping[str, Any] | None = None,
     ) -> None:
         self.nested = nested
         self.properties = dict(properties)
@@ -61,6 +64,12 @@ class RsrcDef:
         self.external_id = external_id
         self.condition = condition
         self.patience = dict(patience) if patience is not None else None
+        self.update_policy = dict(update_policy) if update_policy is not None else None
+
+    @property
+    def is_thing(self) -> bool:
+        """Whether its object is one of the simulated cloud; not so stacks, groups, and what scales these."""
+        return self.nested is None and self.kind not in GROUPS
 
     def document(self) -> dict[str, Json]:
         """The resource, as a template says it."""
@@ -68,7 +77,7 @@ class RsrcDef:
         if self.nested is not None:
             properties[TEMPLATE] = json.dumps(self.nested.document(), sort_keys=True)
         document: dict[str, Json] = {
-            'type': SORTS[self.kind].type_name if self.nested is None else STACK,
+            'type': type_name_of(self.kind) if self.nested is None else STACK,
             'properties': properties,
             'depends_on': list(self.depends_on),
         }
@@ -80,31 +89,39 @@ class RsrcDef:
             document['condition'] = _CONDITIONS[self.condition]
         if self.patience is not None:
             document['metadata'] = {'convergence': _encode(self.patience)}
+        if self.update_policy is not None:
+            document['update_policy'] = _encode(self.update_policy)
         return document
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RsrcDef:
         """The resource that `document` was made from."""
-        properties, nested = dict(document['properties']), None
+        properties, nested = dict(document.get('properties', {})), None
         if document['type'] == STACK:
             nested = Template.from_document(json.loads(properties.pop(TEMPLATE)))
         return cls(
             _decode(properties),
-            document['depends_on'],
+            document.get('depends_on', ()),
             nested=nested,
             kind=document['type'].rpartition('::')[2] if nested is None else Thing.__name__,
             deletion_policy=document.get('deletion_policy'),
             external_id=document.get('external_id'),
             condition=None if 'condition' not in document else document['condition'] == _CONDITIONS[True],
             patience=document.get('metadata', {}).get('convergence'),
+            update_policy=document.get('update_policy'),
         )
 
     @override
     def __repr__(self) -> str:
-        named = ('kind', 'deletion_policy', 'external_id', 'condition', 'patience', 'nested')
+        named = ('kind', 'deletion_policy', 'external_id', 'condition', 'patience', 'nested', 'update_policy')
         usual = RsrcDef({})
         given = [f'{name}={getattr(self, name)!r}' for name in named if getattr(self, name) != getattr(usual, name)]
         return f'RsrcDef({", ".join([repr(self.properties), repr(self.depends_on), *given])})'
+
+
+def type_name_of(kind: str) -> str:
+    """The name of the type that scenarios call so."""
+    return GROUPS[kind][0] if kind in GROUPS else SORTS[kind].type_name
 
 
 _CONDITIONS = {True: 'always', False: 'never'}
@@ -140,6 +157,8 @@ class Template:
 
     :param hooks: where operations pause until a person lets them go on, by resource: ``pre-create`` and others.
     :param restricted: what must not be done to resources: ``update``, ``replace``.
+    :param drift: what it leads to that the object of a resource is found otherwise than it was made: ``ignore``,
+        ``report``, ``repair``; `drift_policy`, the same for the whole stack, from the operation with this template on.
     :ivar written: all resources of the text; `resources`: those that are wanted.
     """
 
@@ -149,11 +168,15 @@ class Template:
         *,
         hooks: Mapping[str, str] | None = None,
         restricted: Mapping[str, str] | None = None,
+        drift: Mapping[str, str] | None = None,
+        drift_policy: str | None = None,
     ) -> None:
         self.written = dict(resources or {})
         self.resources = {name: wanted for name, wanted in self.written.items() if wanted.condition is not False}
         self.hooks = dict(hooks or {})
         self.restricted = dict(restricted or {})
+        self.drift = dict(drift or {})
+        self.drift_policy = drift_policy
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], environment: Mapping[str, Any] | None = None) -> Template:
@@ -165,6 +188,7 @@ class Template:
             restricted={
                 name: rule['restricted_actions'] for name, rule in rules.items() if 'restricted_actions' in rule
             },
+            drift={name: rule['drift_policy'] for name, rule in rules.items() if 'drift_policy' in rule},
         )
 
     def document(self) -> dict[str, Json]:
@@ -180,12 +204,17 @@ class Template:
     def environment(self) -> dict[str, Json]:
         """The environment that goes with it."""
         rules: dict[str, Json] = {}
-        for name in sorted({*self.hooks, *self.restricted}):
-            said = {'hooks': self.hooks.get(name), 'restricted_actions': self.restricted.get(name)}
+        for name in sorted({*self.hooks, *self.restricted, *self.drift}):
+            said = {
+                'hooks': self.hooks.get(name),
+                'restricted_actions': self.restricted.get(name),
+                'drift_policy': self.drift.get(name),
+            }
             rules[name] = {key: value for key, value in said.items() if value is not None}
         return {'resource_registry': {'resources': rules}} if rules else {}
 
     @override
     def __repr__(self) -> str:
-        rules = [f'{name}={value!r}' for name in ('hooks', 'restricted') if (value := getattr(self, name))]
+        named = ('hooks', 'restricted', 'drift', 'drift_policy')
+        rules = [f'{name}={value!r}' for name in named if (value := getattr(self, name))]
         return f'Template({", ".join([repr(self.written), *rules])})'

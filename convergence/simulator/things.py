@@ -103,6 +103,7 @@ class Thing(AtRest):
         thing.before, thing.was = said if said != thing.properties else None, thing.properties
         thing.properties = dict(call.properties.values)
         self._reality.changed(Action.UPDATE, thing)
+        self._reality.left(thing)
         self._reality.pause('updated')
         self._linger(call, mishap)
         if mishap is Mishap.REFUSES_AFTERWARDS:
@@ -163,7 +164,7 @@ class Thing(AtRest):
         thing = self._existing(call)
         if self._reality.now() - thing.made_at < unknown_s:
             raise ObjectNotFound(f'{call.name} ({call.physical_id}) is not known yet')
-        return Observed(properties=dict(thing.properties))
+        return Observed(healthy=not thing.ill, properties=dict(thing.properties))
 
     @override
     def needs_replacement(self, call: Call[ThingProperties]) -> bool:
@@ -244,5 +245,6 @@ class Thing(AtRest):
 
     def _remove(self, thing: PhysicalObject) -> None:
         del self._reality.objects[thing.id]
+        self._reality.harmed.pop(thing.id, None)
         self._reality.changed(Action.DELETE, thing)
         self._reality.pause('deleted')

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Seat:
     """A thread's place in the pool, while a task has it; `lost` once the task was given up."""
 
-    traversal_id: str
+    check: Check
     lost: bool = False
 
 
@@ -81,7 +81,7 @@ class FiberGroups(ThreadGroups):
     def unasked(self) -> list[str]:
         """The traversals for which tasks run that nobody has asked to stop."""
         running = self._seats.items()
-        return [seat.traversal_id for task, seat in running if not seat.lost and not task.cancelled.is_set()]
+        return [seat.check.traversal_id for task, seat in running if not seat.lost and not task.cancelled.is_set()]
 
     @override
     def _new_group(self, traversal_id: str) -> Group:
@@ -93,7 +93,7 @@ class FiberGroups(ThreadGroups):
     @override
     def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
         """Here and now. What a task raises goes through: nobody reads a log."""
-        seat = Seat(check.traversal_id)
+        seat = Seat(check)
         now = self.occupancy()
         if now.busy >= now.threads:
             self._world.lost = True  # What comes now is handed on, and left to the sweeper after some rounds.
@@ -108,7 +108,7 @@ class FiberGroups(ThreadGroups):
             pass
         finally:
             if not seat.lost and self._process.alive:
-                self._ended(check.traversal_id)
+                self._ended(check)
 
     @override
     def _give_up(self, task: Task) -> None:
@@ -118,4 +118,4 @@ class FiberGroups(ThreadGroups):
             return
         seat.lost = True
         super()._give_up(task)
-        self._ended(seat.traversal_id)
+        self._ended(seat.check)

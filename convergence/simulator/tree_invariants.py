@@ -13,7 +13,7 @@ from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.invariants import Invariant
 from convergence.simulator.transition import Transition
-from convergence.simulator.trees import STACK, TEMPLATE, child_of
+from convergence.simulator.trees import NESTING, STACK, TEMPLATE, child_of
 
 if TYPE_CHECKING:
     from convergence.db.memory.look import Tables
@@ -61,13 +61,15 @@ class InTrees(Invariant):
 
     @staticmethod
     def _ahead(tables: Tables, row: Resource) -> Iterator[str]:
-        if row.type != STACK:
+        if row.type not in NESTING:
             return
         child = child_of(tables, row)
         if child is None or child.status is not Status.COMPLETE:
             state = f'{child.action}_{child.status}' if child is not None else 'gone'
             yield f'{row.name} is {row.action}_COMPLETE, but its stack is {state}'
             return
+        if row.type != STACK:
+            return  # see `convergence.simulator.group_invariants`
         content = tables.template[child.template_id or ''].content
         wanted = row.properties.get(TEMPLATE)
         if content['template'] != json.loads(str(wanted)):

@@ -20,9 +20,14 @@ from convergence.simulator.things import ThingProperties
 
 if TYPE_CHECKING:
     from convergence.db.memory.look import Tables
-    from convergence.simulator.world import World
+    from convergence.simulator.world import SimulatedEngine, World
 
 STACK = 'Convergence::Simulated::Stack'
+GROUP = 'Convergence::Simulated::Group'
+COUNTED = 'Convergence::Simulated::CountedGroup'
+POLICY = 'Convergence::Simulated::Policy'
+NESTING = frozenset({STACK, GROUP, COUNTED})
+"""The types whose objects are stacks."""
 TEMPLATE = 'template'
 """The property that says what is in a nested stack, as text: what it refers to is inside of it."""
 FOR_EVER_S = 1e6
@@ -80,7 +85,7 @@ class SimulatedEngines:
         self._answered()
         return answer
 
-    def _asked(self) -> Any:
+    def _asked(self) -> SimulatedEngine:
         world = self._world
         world.kernel.pause('ask an engine')
         self._lose('the request')
@@ -100,7 +105,7 @@ class SimulatedEngines:
 
 def child_of(tables: Tables, row: Resource) -> Stack | None:
     """The stack that is the object of a row, if it lives."""
-    if row.type != STACK or row.token is None:
+    if row.type not in NESTING or row.token is None:
         return None
     stack = tables.stack.get(row.token)
     return stack if stack is not None and stack.deleted_at is None else None

@@ -267,6 +267,9 @@ class User:
         arguments: dict[str, Any] = {'disable_rollback': name not in self.rolls_back}
         if name in self.minutes:
             arguments['timeout_mins'] = self.minutes[name]
+        goal = self.stacks[name].goal if name in self.stacks else None
+        if goal is not None and goal.drift_policy is not None:
+            arguments['drift_policy'] = goal.drift_policy
         return arguments
 
     def identity(self, name: str) -> dict[str, Any]:

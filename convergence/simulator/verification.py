@@ -44,9 +44,9 @@ def verify(
     by_name |= _of_others(reality, template)
     ids = {**{name: thing.id for name, thing in by_name.items()}, **(nested or {})}
     told = {name: thing.properties for name, thing in by_name.items()}
-    told |= {name: wanted.properties for name, wanted in template.resources.items() if wanted.nested is not None}
+    told |= {name: wanted.properties for name, wanted in template.resources.items() if not wanted.is_thing}
     for name, wanted in template.resources.items():
-        if wanted.nested is not None:
+        if not wanted.is_thing:
             continue
         if name not in by_name:
             raise Violation('end state', f'{name} does not exist')
@@ -75,7 +75,7 @@ def verify_part(reality: Reality, template: Template, stack_id: str) -> str | No
     by_name |= {name: [thing] for name, thing in _of_others(reality, template).items()}
     newest = {name: things[-1] for name, things in by_name.items()}
     for name, wanted in template.resources.items():
-        if wanted.nested is not None:
+        if not wanted.is_thing:
             continue
         if name not in by_name:
             return f'{name} does not exist'

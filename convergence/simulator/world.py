@@ -21,6 +21,7 @@ from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.witness import LostCommits
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.options import StackLimits
+from convergence.engine.operations.repairs import RepairOptions
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
@@ -31,7 +32,9 @@ from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.kinds import registry
 from convergence.simulator.language import PATIENCE_S
+from convergence.simulator.meddling import REPAIR_ATTEMPTS
 from convergence.simulator.network import LOST, MessageInFlight, SimulatedMessenger
+from convergence.simulator.observing import SimulatedObserver, observe
 from convergence.simulator.passing import Alarm, Passing
 from convergence.simulator.reality import Reality
 from convergence.simulator.rewinding import LOSSES
@@ -92,11 +95,13 @@ class WorldShape:
     :param visit_unchanged: whether traversals visit what has not changed, as the prototype did.
     :param window: how many nodes of a stack are cast at once.
     :param threads: how many checks a worker works on at a time.
+    :param in_a_row: how many nodes a thread looks at one after the other; see `convergence.worker.in_a_row`.
     """
 
     engines: int = 2
     workers: int = 3
     threads: int = 8
+    in_a_row: int = 1
     visit_unchanged: bool = False
     window: int = DISPATCH_WINDOW
 
@@ -111,8 +116,10 @@ class World(Passing):
     :ivar groups: what each worker works on; `alarms`: what processes have set themselves to do later.
     :ivar trouble: what goes wrong by chance, and what is away.
     :ivar checker: looks over everything that happens.
+    :ivar observers: whoever looks at what was made, if anybody does.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
     :ivar losses: how often the database has lost commits.
+    :ivar visit_unchanged: see `WorldShape`.
     :ivar left_stacks: ids of nested stacks that stayed when their resources were left behind, as was asked for.
     :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`, `commits`: as it says.
     """
@@ -133,6 +140,7 @@ class World(Passing):
         self._storage = storage(self.clock)
         self.store, self._ports = self._storage.store, self._storage.ports
         self.reader, self.roster, self.snapshots = self._ports.reader, self._ports.roster, self._ports.snapshots
+        self.observations = self._ports.observations
         self.reality = Reality(now=self.kernel.clock)
         self.registry = registry(self.reality)
         self.watch = watch or Watch()
@@ -144,6 +152,7 @@ class World(Passing):
         self.losses = 0
         self._ids = 0
         self._shape = shape
+        self.visit_unchanged = shape.visit_unchanged
         self.alarms: list[Alarm] = []
         self.groups: dict[SimulatedProcess, FiberGroups] = {}
         self.trouble = Trouble(self, faults)
@@ -152,6 +161,9 @@ class World(Passing):
         self._connect()
         self.engines = [self._engine(f'engine-{number}') for number in range(1, shape.engines + 1)]
         self.workers = [self._worker(f'worker-{number}') for number in range(1, shape.workers + 1)]
+        self.observers: list[SimulatedObserver] = []
+        if faults.drift:
+            observe(self)
 
     def _connect(self) -> None:
         self.store.pause = self.kernel.pause
@@ -204,6 +216,9 @@ class World(Passing):
                 sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
                 window=self._shape.window,
                 visit_unchanged=self._shape.visit_unchanged,
+                # Nothing here is spread over time: what is enrolled is due at once.
+                observed=dict.fromkeys(self.registry.observed_every_s(1.0, {}), 0.0),
+                repairs=RepairOptions(REPAIR_ATTEMPTS, SWEEP_S),
                 may_abandon=True,
             ),
             CoreWorker(name, self.new_id),
@@ -234,6 +249,7 @@ class World(Passing):
             unattended_s=None,
             threads=shape.threads,
             dispatch_window=shape.window,
+            in_a_row=shape.in_a_row,
         )
         service = WorkerService(
             self._ports,
@@ -261,6 +277,9 @@ class World(Passing):
         for worker in self.workers:
             if worker.process is process:
                 self.workers[self.workers.index(worker)] = self._worker(name)
+        for observer in self.observers:
+            if observer.process is process:
+                self.observers[self.observers.index(observer)] = SimulatedObserver.of(self, name)
 
     def freeze(self, process: SimulatedProcess, duration_s: float) -> None:
         """A process stands still for a while, and then goes on as if nothing had been."""

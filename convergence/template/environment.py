@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from convergence.core.model import DriftPolicy, Json
 from convergence.errors import InvalidTemplateSection
@@ -22,7 +22,11 @@ VALUES = ('parameters', 'parameter_defaults')
 DRIFT_POLICIES = 'drift_policies'
 _MAPS = (*VALUES, MAPPINGS, STRATEGIES, DRIFT_POLICIES)
 ENCRYPTED = 'encrypted_param_names'
-SECTIONS = (*_MAPS, ENCRYPTED, 'event_sinks')
+SINKS = 'event_sinks'
+WEBHOOK_SINK = 'webhook'
+SECTIONS = (*_MAPS, ENCRYPTED, SINKS)
+
+WordT = TypeVar('WordT', bound=enum.StrEnum)
 
 
 class Strategy(enum.StrEnum):
@@ -42,6 +46,7 @@ class Environment:
     :param mappings: which type stands for which.
     :param drift_policies: by type; what it leads to that objects are found otherwise than they were made.
     :param encrypted: names of parameters that are hidden, whatever the template says.
+    :param sinks: names or ids of webhooks that are to tell what happens to the stack.
     :param strategies: how the parameters are merged with those of files before, by name; ``default`` is for the others.
     """
 
@@ -52,6 +57,7 @@ class Environment:
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     encrypted: frozenset[str] = frozenset()
     drift_policies: Mapping[str, DriftPolicy] = field(default_factory=dict)
+    sinks: tuple[str, ...] = ()
 
 
 def read_environment(
@@ -76,8 +82,10 @@ def read_environment(
     mappings = read_mappings(document, root.get(MAPPINGS))
     names = root.get(ENCRYPTED)
     encrypted = frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
-    strategies, policies = _strategies(document, root.get(STRATEGIES)), _policies(document, root.get(DRIFT_POLICIES))
-    return Environment(document, parameters, defaults, mappings, strategies, encrypted, policies)
+    strategies = _chosen(document, STRATEGIES, root.get(STRATEGIES), 'The merge strategy of', Strategy)
+    policies = _chosen(document, DRIFT_POLICIES, root.get(DRIFT_POLICIES), 'The drift policy of the type', DriftPolicy)
+    sinks = tuple(dict.fromkeys(_sinks(root.get(SINKS))))
+    return Environment(document, parameters, defaults, mappings, strategies, encrypted, policies, sinks)
 
 
 def _check_section(document: ParsedDocument, section: str, content: Json) -> None:
@@ -93,45 +101,51 @@ def _check_section(document: ParsedDocument, section: str, content: Json) -> Non
             document.problem(f'The section {section} of the environment must be a map.', path)
     elif not isinstance(content, list):
         document.problem(f'The section {section} of the environment must be a list.', path)
-    elif section == 'event_sinks':
-        _refuse_sinks(document, content)
+    elif section == SINKS:
+        _check_sinks(document, content)
     elif not all(isinstance(name, str) for name in content):
         document.problem(f'The section {section} must be a list of names of parameters.', path)
 
 
-def _refuse_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
+def _sinks(content: Json) -> Iterator[str]:
+    for sink in content if isinstance(content, list) else ():
+        target = sink.get('target') if isinstance(sink, dict) and sink.get('type') == WEBHOOK_SINK else None
+        if isinstance(target, str):
+            yield target
+
+
+def _check_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
     """Accepting a sink that no event reaches would be a promise nobody keeps."""
     for index, sink in enumerate(sinks):
         type_ = sink.get('type') if isinstance(sink, dict) else None
         if not isinstance(type_, str):
-            document.problem('An event sink must be a map with at least the key type.', ('event_sinks', index))
+            document.problem('An event sink must be a map with at least the key type.', (SINKS, index))
+        elif type_ == WEBHOOK_SINK:
+            target = sink.get('target') if isinstance(sink, dict) else None
+            if not (isinstance(target, str) and target and isinstance(sink, dict) and len(sink) == 2):
+                document.problem(
+                    'An event sink of the type "webhook" has the keys type and target alone; target is the name or id '
+                    'of a webhook.',
+                    (SINKS, index),
+                )
         else:
             message = (
-                f'Event sinks of the type "{type_}" are not offered; remove the sink. A webhook tells what happens to '
-                'a stack: convergence webhook create URL --stack STACK.'
+                f'Event sinks of the type "{type_}" are not offered; remove the sink, or make it one of the type '
+                '"webhook", whose target is the name of a webhook: convergence webhook create URL --name NAME.'
             )
-            document.problem(message, ('event_sinks', index))
+            document.problem(message, (SINKS, index))
 
 
-def _policies(document: ParsedDocument, section: Json) -> dict[str, DriftPolicy]:
-    policies: dict[str, DriftPolicy] = {}
-    for name, word in section.items() if isinstance(section, dict) else ():
-        if isinstance(word, str) and word in tuple(DriftPolicy):
-            policies[name] = DriftPolicy(word)
+def _chosen(document: ParsedDocument, section: str, content: Json, what: str, kind: type[WordT]) -> dict[str, WordT]:
+    """What a section chooses for each name, as members of an enumeration.
+
+    :param what: what is chosen, for the problem with a word that is none of them.
+    """
+    chosen: dict[str, WordT] = {}
+    for name, word in content.items() if isinstance(content, dict) else ():
+        if isinstance(word, str) and word in tuple(kind):
+            chosen[name] = kind(word)
             continue
-        hint = document.problems.suggestion(word, DriftPolicy) if isinstance(word, str) else ''
-        message = f'The drift policy of the type {name} must be one of {", ".join(DriftPolicy)}.{hint}'
-        document.problem(message, (DRIFT_POLICIES, name))
-    return policies
-
-
-def _strategies(document: ParsedDocument, section: Json) -> dict[str, Strategy]:
-    strategies: dict[str, Strategy] = {}
-    for name, word in section.items() if isinstance(section, dict) else ():
-        if isinstance(word, str) and word in tuple(Strategy):
-            strategies[name] = Strategy(word)
-            continue
-        hint = document.problems.suggestion(word, Strategy) if isinstance(word, str) else ''
-        message = f'The merge strategy of {name} must be one of {", ".join(Strategy)}.{hint}'
-        document.problem(message, (STRATEGIES, name))
-    return strategies
+        hint = document.problems.suggestion(word, kind) if isinstance(word, str) else ''
+        document.problem(f'{what} {name} must be one of {", ".join(kind)}.{hint}', (section, name))
+    return chosen

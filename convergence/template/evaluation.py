@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from typing_extensions import override
 
@@ -35,6 +35,8 @@ class Unknown(enum.Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
+Previewed: TypeAlias = Any
+"""A JSON value as far as it can be known: something else stands in it for what cannot, `UNKNOWN` for example."""
 """Stands, in a preview, for a value that cannot be known yet."""
 
 TOO_DEEP = 'The value of a function is nested too deeply.'
@@ -68,7 +70,7 @@ def resolve(
 
 def preview(
     encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None, hidden: Collection[Path] = ()
-) -> Any:
+) -> Previewed:
     """The value as far as it can be known, with `UNKNOWN` in place of each function that cannot be evaluated yet.
 
     :param inputs: outputs that are known already, by name; may be empty.
@@ -122,7 +124,7 @@ def _function(code: str) -> Function:
     return function
 
 
-def _discreetly(encoded: Json, hidden: frozenset[Path], evaluate: Callable[[Json], Any], path: Path = ()) -> Any:
+def _discreetly(encoded: Json, hidden: frozenset[Path], evaluate: Callable[[Json], Any], path: Path = ()) -> Previewed:
     """The value of a part; what fails at a hidden place does not tell with what.
 
     :param path: where the part stands.
@@ -172,7 +174,7 @@ def _evaluated(code: str, argument: Json, scope: Evaluating) -> Json:
     return value
 
 
-def _preview(encoded: Json, scope: Evaluating) -> Any:
+def _preview(encoded: Json, scope: Evaluating) -> Previewed:
     found = function_of(encoded)
     if found:
         code, argument = found

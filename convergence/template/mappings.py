@@ -23,6 +23,8 @@ _WILD = re.compile(r'[*?[]')
 _DEAR = re.compile(r'[?[]')
 _PATTERN_STEPS = 200
 """What it costs at most to prepare a pattern that has more than ``*``, beside its length."""
+_MATCH_STEPS = 5
+"""What it costs to look whether a pattern fits a name."""
 
 _SINGLE = ('hooks', 'restricted_actions', 'base_url', 'drift_policy')
 """Keys of one resource that are no types."""
@@ -64,7 +66,7 @@ class Mappings:
         patterns = [name for name in self.overrides if _WILD.search(name)]
         dear = sum(_PATTERN_STEPS + len(pattern) for pattern in patterns if _DEAR.search(pattern))
         object.__setattr__(self, '_patterns', tuple((pattern, _parts(pattern)) for pattern in patterns))
-        object.__setattr__(self, '_cost', 1 + len(patterns) + len(self.types) + dear)
+        object.__setattr__(self, '_cost', 1 + _MATCH_STEPS * len(patterns) + len(self.types) + dear)
 
     def cost(self) -> int:
         """Steps that all questions about one resource, asked one after the other, take at most."""

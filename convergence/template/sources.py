@@ -54,7 +54,7 @@ class _Pairs(list[tuple[str, Any]]):
     """The entries of a JSON object, duplicates included."""
 
 
-def parse_json(text: str, limits: Limits) -> Any:
+def parse_json(text: str, limits: Limits) -> object:
     """JSON text as values for `Copier`; objects are lists of pairs, so that no duplicate key is lost.
 
     :raises ValueError: not JSON, nested too deeply for the parser, or a number too long.

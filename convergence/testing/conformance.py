@@ -10,21 +10,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from typing_extensions import override
 
-from convergence.core.model import Change
+from convergence.core.model import Action, Change, Json
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import describe_attributes
 from convergence.resources.comparison import compare
-from convergence.resources.contract import FinalFailure, ObjectNotFound, Outline, PluginFailure, Signal
+from convergence.resources.contract import (
+    FinalFailure,
+    InProgress,
+    ObjectNotFound,
+    Outline,
+    PluginFailure,
+    ReplacementNeeded,
+    Signal,
+)
 from convergence.resources.schema import PropertySchema
 from convergence.testing.faults import Boundary, Moment
 from convergence.testing.fixture import Fixture, Recovery
 from convergence.testing.life import ActionFailed, Life, Loss, MadeAnew, carried
+
+WATCHER_LIMIT_S = 30.0
+"""How soon a watcher must have told of something."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ def conformance(fixture: Fixture) -> list[Case]:
         checks += [is_found_after_a_crash, survives_lost_answers]
     if fixture.make().validates():
         checks.append(is_validated)
+    if fixture.make().plans():
+        checks.append(is_planned)
     if fixture.make().prepares():
         checks.append(is_prepared)
     if fixture.make().token_enforced:
@@ -67,8 +81,12 @@ def conformance(fixture: Fixture) -> list[Case]:
         checks.append(is_replaced)
     if fixture.replaced is not None and fixture.make().removed_first:
         checks.append(makes_room)
+    if fixture.replaced is not None and fixture.make().gives_way():
+        checks.append(gives_way)
     if fixture.make().inventory() is not None:
         checks.append(is_listed)
+    if fixture.make().watches():
+        checks.append(is_watched)
     if fixture.make().takes_signals:
         checks.append(is_signalled)
     if fixture.taken is not None:
@@ -125,6 +143,30 @@ def lives(fixture: Fixture) -> None:
     _assert(observed is None or not observed.healthy, 'observe() still sees the object after its delete')
 
 
+def is_watched(fixture: Fixture) -> None:
+    """A watcher tells of an object that goes, and of none that nobody wants watched; it can be closed."""
+    life, told = Life(fixture), set[str]()
+    watcher = life.kind().watcher(told.add)
+    if watcher is None:  # not on this machine
+        return
+    try:
+        try:
+            life.create()
+            watcher.watch([life.physical_id or ''])
+            watcher.watch([life.physical_id or ''])
+            watched = {life.physical_id}
+        finally:
+            life.delete()
+        ends = time.monotonic() + WATCHER_LIMIT_S
+        while told != watched and time.monotonic() < ends:
+            time.sleep(0.01)
+        _assert(bool(told), 'the watcher does not tell of an object that has gone')
+        _assert(told == watched, f'the watcher tells of objects that nobody wants watched: {sorted(told)}')
+        watcher.watch([])
+    finally:
+        watcher.close()
+
+
 def is_validated(fixture: Fixture) -> None:
     """If `validate` is written: it takes what can be made, refuses what is `impossible`, and makes nothing."""
     life = Life(fixture)
@@ -137,6 +179,61 @@ def is_validated(fixture: Fixture) -> None:
             refused = True
         _assert(refused, f'validate() takes {given}')
     _assert_nothing_left(fixture)
+
+
+def is_planned(fixture: Fixture) -> None:
+    """If `plan` is written: it says what `update` does then, says it again, and changes nothing."""
+    told = [*fixture.planned, *([(fixture.changed, Change.IN_PLACE)] if fixture.changed is not None else [])]
+    for number, (wanted, expected) in enumerate(told):
+        life = Life(fixture)
+        try:
+            life.create()
+            before = _seen(life, fixture.properties)
+            first = _planned(life, wanted)
+            _assert(_planned(life, wanted) is first, 'plan() says something else when it is asked again')
+            _assert(_seen(life, fixture.properties) == before, 'plan() has changed something')
+            must = number < len(fixture.planned)
+            _assert(first is expected or not must, f'plan() says {_said(first)} and not {expected} of {wanted}')
+            if expected is not Change.REPLACE:
+                _assert(first is not Change.REPLACE, 'plan() wants a new object for an update that needs none')
+                life.update(wanted)
+                same = _seen(life, wanted) == before
+                _assert(same or first is not Change.NONE, 'plan() says that nothing changes, and the update changes it')
+            else:
+                _assert(_asks_for_another(life, wanted), f'update() does not ask for a new object for {wanted}')
+        finally:
+            life.delete()
+        _assert_nothing_left(fixture)
+
+
+def _seen(life: Life, properties: Mapping[str, Json]) -> tuple[object, ...]:
+    """Everything of the object that can be seen from here."""
+    observed = life.kind().observe(life.call(properties))
+    return life.physical_id, life.attributes(properties), observed, sorted(map(str, life.fixture.leftovers()))
+
+
+def _planned(life: Life, properties: Mapping[str, Json]) -> Change | None:
+    """What `plan` says of an update."""
+    said = life.kind().plan(life.call(properties, life.fixture.properties))
+    _assert(said is None or isinstance(said, Change), f'plan() answers {said!r}, and not a Change or None')
+    return said
+
+
+def _asks_for_another(life: Life, properties: Mapping[str, Json]) -> bool:
+    """Whether an update to `properties`, polls included, asks for a new object."""
+    call = life.call(properties, life.fixture.properties)
+    try:
+        answer = life.kind().update(call)
+        while isinstance(answer, InProgress):
+            life.fixture.wait(answer.poll_after_s or 0.0)
+            answer = life.kind().poll(call, Action.UPDATE, answer.progress)
+    except ReplacementNeeded:
+        return True
+    return False
+
+
+def _said(change: Change | None) -> str:
+    return 'nothing' if change is None else str(change)
 
 
 def is_prepared(fixture: Fixture) -> None:
@@ -192,6 +289,27 @@ def makes_room(fixture: Fixture) -> None:
     def play(life: Life) -> None:
         life.create()
         life.make_anew(fixture.replaced or {})
+
+    _each_loss(fixture, play)
+
+
+def gives_way(fixture: Fixture) -> None:
+    """If `give_way` is written: another object can be made then, and the old one comes back, through crashes."""
+
+    def play(life: Life) -> None:
+        life.create()
+        before = life.attributes(fixture.properties)
+        life.give_way(fixture.replaced or {})
+        other = Life(replace(fixture, properties=fixture.replaced or {}), resource_id='replacement-id')
+        try:
+            try:
+                other.create()
+            except ActionFailed as error:
+                raise AssertionError(f'after give_way() another object cannot be made: {error}') from error
+            life.take_back(other)
+        finally:
+            other.delete_at_last()
+        _assert(life.attributes(fixture.properties) == before, 'take_back() has not given back what give_way() took')
 
     _each_loss(fixture, play)
 

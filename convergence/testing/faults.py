@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import Enum
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from unittest import mock
+
+P = ParamSpec('P')
+R = TypeVar('R')
 
 
 class Moment(Enum):
@@ -41,8 +44,8 @@ class Boundary:
                 patches.enter_context(mock.patch.object(owner, name, self._guarded(getattr(owner, name))))
             yield
 
-    def _guarded(self, function: Any) -> Any:
-        def guarded(*arguments: Any, **options: Any) -> Any:
+    def _guarded(self, function: Callable[P, R]) -> Callable[P, R]:
+        def guarded(*arguments: P.args, **options: P.kwargs) -> R:
             self.count += 1
             failing = self.count == self._fail_at
             if failing and self._moment is Moment.BEFORE:

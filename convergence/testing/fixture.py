@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from convergence.core.model import Json
+from convergence.core.model import Change, Json
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials
 from convergence.db.memory.software import MemorySoftware
@@ -44,6 +44,7 @@ class Fixture:
     :param replaced: properties whose change must make a new object; None where the type has none.
     :param wrong: mappings of properties that the schema must refuse, beyond what the kit makes up itself.
     :param impossible: mappings of properties that the schema takes and `validate` must refuse.
+    :param planned: properties, each with what `plan` must say of an update to them, of an object with `properties`.
     :param recovery: see `Recovery`.
     :param boundaries: functions by which the type reaches the outside, as (owner, attribute), for example
         ``(os, 'mkdir')``; each call of each of them is made to fail once before and once after it took effect.
@@ -65,6 +66,7 @@ class Fixture:
     replaced: Mapping[str, Json] | None = None
     wrong: Sequence[Mapping[str, Json]] = ()
     impossible: Sequence[Mapping[str, Json]] = ()
+    planned: Sequence[tuple[Mapping[str, Json], Change]] = ()
     recovery: Recovery = Recovery.EXPECTED
     boundaries: Sequence[tuple[Any, str]] = ()
     leftovers: Callable[[], Iterable[str]] = nothing_left

@@ -13,18 +13,31 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.changes import ResourceChange
 from convergence.core.check import begin
 from convergence.core.claim import Claim, Desired, Step, Worker
-from convergence.core.clearing import begin_clearing
 from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
-from convergence.core.finish import Failed, NeedsReplacement, Parked, Postponed, escalate, finish, record, release
-from convergence.core.model import Action, Change, Definition, Json, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.finish import finish
+from convergence.core.held import escalate, record, release
+from convergence.core.model import (
+    Action,
+    Change,
+    Definition,
+    Json,
+    NodeStatus,
+    Phase,
+    Status,
+    TraversalStatus,
+    Yielding,
+)
+from convergence.core.replace import replacement
+from convergence.core.results import Failed, NeedsReplacement, Parked, Postponed
 from convergence.core.rows import Node, Pending, ReceivedSignal, Resource, Retry, Stack, Traversal
 from convergence.core.views import FinishView, NodeView
+from convergence.documents import AnyJson
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import Call, ResourceType, Signal
@@ -36,10 +49,12 @@ from convergence.worker.attempt import Fenced, Pace
 from convergence.worker.port import WorkerPort
 from convergence.worker.runner import Runner
 
+R = TypeVar('R')
+
 VALUE_LIMIT_BYTES = 1024 * 1024
 TYPE = 'Conformance::Type'
 SETTLES_S = 60.0
-COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll'})
+COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll', 'give_way', 'take_back'})
 """The calls after which a worker may die."""
 PACE = Pace(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
 
@@ -93,11 +108,14 @@ class Life:
 
     :param lose: number of the call, counted from 1, whose answer is lost once; None loses none.
     :param loss: how it is lost.
+    :param resource_id: key of its row.
     :ivar calls: how many calls were made after which an answer can be lost.
     :ivar told: the reasons of the events of the resource.
     """
 
-    def __init__(self, fixture: Fixture, lose: int | None = None, loss: Loss = Loss.WORKER) -> None:
+    def __init__(
+        self, fixture: Fixture, lose: int | None = None, loss: Loss = Loss.WORKER, resource_id: str = 'resource-id'
+    ) -> None:
         self.fixture, self.calls = fixture, 0
         self.received: list[Signal] = []
         self.told: list[str] = []
@@ -120,9 +138,10 @@ class Life:
         )
         self._runner = Runner(self._registry, PACE, around)
         self._row: Resource | None = Resource(
-            'resource-id', 'stack-id', 'thing', TYPE, Action.INIT, Status.COMPLETE, self._now, template_id='template'
+            resource_id, 'stack-id', 'thing', TYPE, Action.INIT, Status.COMPLETE, self._now, template_id='template'
         )
         self._last = self._row
+        self._rivals: tuple[Resource, ...] = ()
 
     @property
     def physical_id(self) -> str | None:
@@ -161,6 +180,15 @@ class Life:
     def make_anew(self, properties: Mapping[str, Json]) -> None:
         """Have the object removed, and another one made in its place."""
         self._converge(Phase.UPDATE, properties, Change.REPLACE)
+
+    def give_way(self, properties: Mapping[str, Json]) -> None:
+        """Have the object give up what one of `properties` needs, up to the moment in which that would be made."""
+        self._converge(Phase.UPDATE, properties, Change.REPLACE)
+
+    def take_back(self, rival: Life) -> None:
+        """Have the object wanted again after all, in place of the one that `rival` has made."""
+        self._rivals = (rival._last,)
+        self._converge(Phase.UPDATE, self.fixture.properties, Change.NONE)
 
     def delete(self) -> None:
         """Delete, from whatever state."""
@@ -214,7 +242,7 @@ class Life:
         self._wanted, self._polls = properties, 0
         definition = Definition('thing', TYPE, dict(properties)) if phase is Phase.UPDATE else None
         asked = ('',) if phase is Phase.UPDATE else ()
-        node = Node(_new_id(), 0, phase, NodeStatus.READY, 'thing', 'resource-id', definition, asked)
+        node = Node(_new_id(), 0, phase, NodeStatus.READY, 'thing', self._last.id, definition, asked)
         traversal = Traversal(
             node.traversal_id, 'stack-id', Action.UPDATE, TraversalStatus.RUNNING, 'template', False, self._now, 1e12
         )
@@ -228,13 +256,12 @@ class Life:
 
     def _check(self, node: Node, traversal: Traversal, stack: Stack, change: Change) -> bool:
         """Check the node once, as `convergence.worker.checks` does; whether it is done."""
-        view = NodeView(self._now, node, traversal, stack, self._row)
+        view = NodeView(self._now, node, traversal, stack, self._row, rivals=self._rivals)
         begun = self._take(begin(view, self._worker, lambda _: self._assess(change)))
         if begun.step is Step.NOTHING:
             return True
-        if begun.step is Step.REPLACE and self.kind().removed_first and self._row is not None:
-            self._take(begin_clearing(view, self._worker, self._row))
-            return False
+        if begun.step is Step.REPLACE and self._row is not None and self._is_first_prepared(view, self._row):
+            return self._last.yielding is Yielding.GIVEN
         if begun.step is Step.REPLACE:
             raise AssertionError(f'the engine would make another object: {self._last.status_reason}')
         if begun.step is Step.FAIL:
@@ -255,13 +282,10 @@ class Life:
         self._take(decision)
         if isinstance(result, Failed):
             raise ActionFailed(f'{claim.action} failed: {result.reason}')
-        if isinstance(result, NeedsReplacement) and self.kind().removed_first and self._row is not None:
-            self._take(
-                begin_clearing(
-                    NodeView(self._now, claim.node, claim.traversal, claim.stack, self._row), self._worker, self._row
-                )
-            )
-            return False
+        if isinstance(result, NeedsReplacement) and self._row is not None:
+            view = NodeView(self._now, claim.node, claim.traversal, claim.stack, self._row)
+            if self._is_first_prepared(view, self._row):
+                return False
         if isinstance(result, NeedsReplacement) and self._last.data and self._last.physical_id is None:
             raise MadeAnew(result.reason)
         if isinstance(result, NeedsReplacement):
@@ -272,6 +296,14 @@ class Life:
         if isinstance(result, (Parked, Postponed)):
             self._let_pass(result)
         return any(isinstance(effect, FinishNode) for effect in decision.effects)
+
+    def _is_first_prepared(self, view: NodeView, row: Resource) -> bool:
+        """Whether there is something to be done with the object before another one is made; what it is, is begun."""
+        if not (self.kind().removed_first or self.kind().gives_way()):
+            return False
+        if row.yielding is not Yielding.GIVEN or row.traversal_id != view.traversal.id:
+            self._take(replacement(view, self._worker, row.id))
+        return True
 
     def _view(self, claim: Claim) -> FinishView:
         return FinishView(self._now, self._row, claim.node, claim.traversal, claim.stack)
@@ -294,7 +326,7 @@ class Life:
             )
         return Desired(self._wanted, change)
 
-    def _take(self, decision: Decision[Any]) -> Any:
+    def _take(self, decision: Decision[R]) -> R:
         """Carry out what was decided about the row."""
         for effect in decision.effects:
             if isinstance(effect, UpdateResource):
@@ -332,7 +364,7 @@ class Life:
             for each in signals
         ]
 
-    def _made(self, name: str, call: Callable[[], Any]) -> Any:
+    def _made(self, name: str, call: Callable[[], R]) -> R:
         self.calls += 1
         number = self.calls
         answer = call()
@@ -343,7 +375,7 @@ class Life:
         raise AnswerLost(f'the answer to {name} was lost')
 
 
-def carried(value: Any, what: str) -> Any:
+def carried(value: Any, what: str) -> AnyJson:
     """`value` after a trip through JSON.
 
     :raises AssertionError: it does not survive the trip, or is too large for a row.

@@ -9,7 +9,7 @@ from typing import Any
 from convergence import logs, template
 from convergence.core.claim import Desired, Undesirable
 from convergence.core.model import Change, Definition, Json, Output
-from convergence.core.rows import Resource
+from convergence.core.rows import Resource, with_accepted
 from convergence.core.views import NodeView
 from convergence.errors import RequestLimitExceeded, StackValidationFailed
 from convergence.expressions import evaluator
@@ -115,10 +115,15 @@ class Assessor:
                 return Undesirable(f'properties must be a map, not {type(properties).__name__}')
             logs.conceal(secret_properties(self._registry, definition.type, properties))
             logs.conceal(concealed_texts(definition, properties))
+            wanted, accepted = with_accepted(resource.accepted, properties)
+            if accepted is not None:
+                properties = dict(wanted)
+                logs.conceal(secret_properties(self._registry, definition.type, properties))
+                logs.conceal(concealed_texts(definition, properties))
             # Of an object that belongs to others the template need not say how it was made.
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
             renewed = self._registry.get(definition.type).renewed_by_updates
-            return Desired(properties, change, evaluated.metadata, is_renewed=renewed)
+            return Desired(properties, change, evaluated.metadata, is_renewed=renewed, accepted=accepted)
         except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
             return Undesirable(text_of(error))
 

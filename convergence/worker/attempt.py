@@ -7,11 +7,12 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from convergence.concurrency import Task, TaskKilled
 from convergence.core.claim import Claim
 from convergence.core.model import Action, Json, Output, RetryPolicy
+from convergence.core.results import Failed, NeedsReplacement, NotBegun, Parked, Postponed
 from convergence.resources.attributes import attribute_names, attributes_to_show, is_live, read_attribute
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
 from convergence.resources.performing import poll_deletion
@@ -21,6 +22,7 @@ LOG = logging.getLogger(__name__)
 
 MOST_SHOWN_BYTES = 65_536
 """Bytes, as JSON, of an attribute that is kept only to be shown."""
+_Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
 
 class TooLate(Exception):
@@ -123,6 +125,10 @@ class Attempt:
         self.answered = True
         return self.learn(Done(physical_id, data))
 
+    def keep(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
+        """A `Recorder` that stores nothing."""
+        self.note(physical_id, data)
+
     def carried(self, value: Any, what: str) -> Json:
         """The value, if it can be stored.
 
@@ -180,7 +186,7 @@ def output_of(attempt: Attempt) -> Output:
     for name in attempt.claim.node.asked:
         try:
             with attempt.task.killable():
-                wanted = (name,) if name else attribute_names(kind) or kind.present_attributes(call)
+                wanted = (name,) if name else (*attribute_names(kind), *kind.present_attributes(call))
                 read = {key: read_attribute(kind, call, key) for key in wanted}
             attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
         except TaskKilled:
@@ -248,12 +254,27 @@ def _shown(attempt: Attempt) -> dict[str, Json]:
 
 def _to_show(attempt: Attempt) -> tuple[str, ...]:
     declared = attributes_to_show(attempt.kind)
-    if declared:
-        return declared
     try:
         with attempt.task.killable():
-            return attempt.kind.present_attributes(attempt.call)
+            return (*declared, *attempt.kind.present_attributes(attempt.call))
     except TaskKilled:
         raise
     except BaseException:  # noqa: BLE001 - as above
-        return ()
+        return declared
+
+
+def store(attempt: Attempt, step: Callable[[], bool]) -> None:
+    """Store something about a row while an action goes on.
+
+    :raises Fenced: the row is not held any more.
+    """
+    if not step():
+        raise Fenced(attempt.physical_id)
+
+
+def with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
+    """The result, together with what is known of the physical object."""
+    if attempt is None:
+        return result
+    known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
+    return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)

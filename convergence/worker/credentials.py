@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from convergence.concurrency import Lock
-from convergence.credentials.model import Credentials, StoredCredentials
+from convergence.credentials.model import Credentials, KeystoneSession, StoredCredentials
 from convergence.errors import ConfigurationError, ConvergenceError, CredentialsRefused
 from convergence.resources.contract import FinalFailure, OutcomeUnknown, TransientFailure
 
@@ -43,7 +43,7 @@ class Sessions(Protocol):
     def auth_url(self) -> str:
         """Where Keystone is, with the version."""
 
-    def session(self, stored: StoredCredentials, failed: Callable[[ConvergenceError], Exception]) -> Any:
+    def session(self, stored: StoredCredentials, failed: Callable[[ConvergenceError], Exception]) -> KeystoneSession:
         """A session that acts with credentials."""
 
 
@@ -83,6 +83,21 @@ class CredentialsOfStacks:
         credentials_id = self._rows.of_stack(stack_id)
         if credentials_id is None:
             raise FinalFailure(NONE_MADE)
+        return self._of(credentials_id)
+
+    def lent(self, credentials_id: str, project_id: str) -> Credentials:
+        """Those that a request of a project has brought for a stack that is not there yet.
+
+        :raises FinalFailure: there are none.
+        """
+        found = self._of(credentials_id)
+        if found.project_id != project_id:
+            raise FinalFailure(NONE_MADE)
+        return found
+
+    def _of(self, credentials_id: str) -> _KeptCredentials:
+        if self._keystone is None:
+            raise FinalFailure(NO_KEYSTONE)
         with self._lock:
             kept = self._kept.get(credentials_id)
             if kept is not None:
@@ -135,7 +150,7 @@ class _KeptCredentials:
             kind = FinalFailure if isinstance(error.cause, CredentialsRefused) else TransientFailure
             raise kind(str(error)) from None
 
-    def session(self) -> Any:
+    def session(self) -> KeystoneSession:
         """A session with a token that is valid now."""
         self.token()
         return self._session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from convergence.dispatch import Messenger
 
@@ -20,6 +20,13 @@ class LocalFallback:
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Somebody should look at this node: another worker, or this one."""
         return self._messenger.check_resource(traversal_id, node, hops) or self.lend_a_hand(traversal_id, node)
+
+    def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
+        """The same of some nodes of one traversal."""
+        if self._messenger.check_resources(traversal_id, nodes):
+            return True
+        taken = [self.lend_a_hand(traversal_id, node) for node in nodes]
+        return all(taken)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
         """Everybody should stop working on this traversal. Whoever does not hear it sees it in the rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,11 +19,21 @@ JAMMED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A node that somebody should look at, and how often workers without a free thread have handed that on."""
+    """A node that somebody should look at.
+
+    :param hops: how often workers without a free thread have handed that on.
+    :param project: id of the project that it is for; empty where that is not known.
+    """
 
     traversal_id: str
     node: int
     hops: int = 0
+    project: str = ''
+
+    @property
+    def share(self) -> str:
+        """Those with whom it shares threads: the project, or else the traversal alone."""
+        return self.project or self.traversal_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,8 @@ class ThreadGroups:
     """The groups by traversal. A group exists while something runs in it.
 
     What finds no free thread waits here, and not in the pool: so it can be taken back and given to others for as long
-    as it has not begun. A free thread goes to the traversal that has the fewest, so that none crowds the others out.
+    as it has not begun. A free thread goes to the project that has the fewest, and of its traversals to
+    the one that has the fewest, so that none crowds the others out.
     While all threads have been busy for `JAMMED_S`, each traversal that has none may have one beyond the configured
     number, up to as many again: so calls of one stack that never return do not stop the other stacks.
 
@@ -77,6 +88,7 @@ class ThreadGroups:
         self._waiting: dict[str, deque[tuple[Check, CheckWork]]] = {}
         self._left_behind: set[Task] = set()
         self._running = 0
+        self._shares: Counter[str] = Counter()
         self._headway_at = clock()
         self._closed = False
 
@@ -114,6 +126,11 @@ class ThreadGroups:
             return self._running < self._threads or (
                 traversal_id not in self._waiting and self._may_exceed(traversal_id)
             )
+
+    def is_crowded(self, traversal_id: str) -> bool:
+        """Whether a thread of the traversal that comes free is wanted for something else."""
+        with self._lock:
+            return self._running > self._threads or any(other != traversal_id for other in self._waiting)
 
     def submit(self, check: Check, work: CheckWork) -> bool:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
@@ -182,6 +199,7 @@ class ThreadGroups:
                 if self._running < self._threads:
                     self._headway_at = self._clock()
                 self._running += 1
+                self._shares[check.share] += 1
             self._spawn(group, check, work)
 
     # --- under the lock ---------------------------------------------------------------------------------------
@@ -198,17 +216,22 @@ class ThreadGroups:
         return taken
 
     def _next(self) -> tuple[Check, CheckWork] | None:
-        """The check that begins now: of the traversal with the fewest threads, in turn among equals."""
+        """The check that begins now: of the project, and there of the traversal, with the fewest threads, in turn."""
         has_room = self._running < self._threads
         entitled = [traversal_id for traversal_id in self._waiting if has_room or self._may_exceed(traversal_id)]
         if not entitled:
             return None
-        traversal_id = min(entitled, key=lambda each: self._groups[each][1] if each in self._groups else 0)
+        traversal_id = min(entitled, key=self._threads_of)
         queue = self._waiting.pop(traversal_id)
         chosen = queue.popleft()
         if queue:
             self._waiting[traversal_id] = queue  # behind the others
         return chosen
+
+    def _threads_of(self, traversal_id: str) -> tuple[int, int]:
+        """How many threads work for the project of a traversal that waits, and how many for itself."""
+        check, _ = self._waiting[traversal_id][0]
+        return self._shares[check.share], self._groups[traversal_id][1] if traversal_id in self._groups else 0
 
     # --- tasks ------------------------------------------------------------------------------------------------
 
@@ -226,23 +249,26 @@ class ThreadGroups:
             task = group.spawn(work)
         except GroupStopped:
             LOG.debug('node %d of the cancelled traversal %s is left alone', check.node, check.traversal_id)
-            self._ended(check.traversal_id)
+            self._ended(check)
             return
         except BaseException:
             # No thread could be started. The place must not be taken for ever; the sweeper comes back to the node.
-            self._ended(check.traversal_id)
+            self._ended(check)
             raise
         job = task.job
         assert job is not None
-        job.when_over(lambda: self._ended(check.traversal_id))
+        job.when_over(lambda: self._ended(check))
 
-    def _ended(self, traversal_id: str) -> None:
+    def _ended(self, check: Check) -> None:
         """A task has ended, or its thread was given up."""
         with self._lock:
             self._running -= 1
-            group, members = self._groups[traversal_id]
+            self._shares[check.share] -= 1
+            if not self._shares[check.share]:
+                del self._shares[check.share]
+            group, members = self._groups[check.traversal_id]
             if members > 1:
-                self._groups[traversal_id] = (group, members - 1)
+                self._groups[check.traversal_id] = (group, members - 1)
             else:
-                del self._groups[traversal_id]
+                del self._groups[check.traversal_id]
         self.begin()

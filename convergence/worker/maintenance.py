@@ -12,7 +12,7 @@ from typing import Any
 from convergence.concurrency import StopReason
 from convergence.core.claim import Worker
 from convergence.core.failure import nobody_waits_for
-from convergence.core.finish import release
+from convergence.core.held import release
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from convergence.concurrency import Task
 from convergence.core.claim import Claim
-from convergence.core.finish import Parked
+from convergence.core.results import Parked
 from convergence.core.rows import ReceivedSignal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials

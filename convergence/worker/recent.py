@@ -32,6 +32,10 @@ MOST_ACTIONS = 2000
 """How many results are remembered, the newest."""
 SLACK_S = 60.0
 """An action may have begun so long before the time whose commits are lost."""
+MOST_LOSSES = 10
+"""So many losses are remembered, the newest."""
+LOST = 'the database has lost what was done to it last, as after a fail-over'
+"""Why a row is in doubt whose claim was lost."""
 LOOKS_AT = 3
 """So many of the newest results are looked up in turn, until a row is found: others may have been removed since."""
 
@@ -43,11 +47,13 @@ class FinishedAction:
     :param claim: under which it was carried out.
     :param physical_id: of its object, where there is one.
     :param perhaps_made: whether it is a creation that may have made an object, with or without an id.
+    :param is_dropped: whether its result was refused, as somebody else had the row by then.
     """
 
     claim: Claim
     physical_id: str | None
     perhaps_made: bool = False
+    is_dropped: bool = False
 
     @property
     def at(self) -> float:
@@ -69,21 +75,26 @@ class FinishedAction:
 
 @dataclass(slots=True)
 class LostAction:
-    """An action that the database may have lost, and the loss.
+    """An action that the database may have lost.
 
+    :ivar reason: what people are told of it.
     :ivar is_told: whether an event of its stack says so.
     :ivar is_certain: whether its row was seen in a state from before, and could not be mended yet.
     """
 
     done: FinishedAction
-    loss: LostCommits
+    reason: str
     is_told: bool = False
     is_certain: bool = False
 
-    @property
-    def reason(self) -> str:
-        """What people are told of it."""
-        return f'the database has lost what was committed {self.loss}; {self.done} may be part of it'
+
+def _from(loss: LostCommits) -> float:
+    """Since when actions may have begun whose results are lost."""
+    return float('-inf') if loss.since is None else loss.since - SLACK_S
+
+
+def _reason(loss: LostCommits, done: FinishedAction) -> str:
+    return f'the database has lost what was committed {loss}; {done} may be part of it'
 
 
 class Recent:
@@ -109,6 +120,7 @@ class Recent:
         self._done: deque[FinishedAction] = deque(maxlen=MOST_ACTIONS)
         self._lost: deque[LostAction] = deque()
         self._older_since: float | None = None
+        self._losses: deque[LostCommits] = deque(maxlen=MOST_LOSSES)
 
     def add(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
         """An action has ended, and its result is stored, or at least its object known; see `FinishedAction`."""
@@ -116,10 +128,25 @@ class Recent:
 
     def tell(self, loss: LostCommits) -> None:
         """The database has lost what was committed in that time. The log is told at once, `mend` does the rest."""
-        since = float('-inf') if loss.since is None else loss.since - SLACK_S
-        for done in [done for done in list(self._done) if since <= done.at <= loss.until]:
+        for done in [done for done in list(self._done) if _from(loss) <= done.at <= loss.until]:
             LOG.warning('Stack %s: %s may be lost in the database, %s', done.stack_id, done, loss)
-            self._lost.append(LostAction(done, loss))
+            self._lost.append(LostAction(done, _reason(loss, done), is_certain=done.is_dropped))
+        self._losses.append(loss)
+
+    def dropped(self, claim: Claim, is_certain: bool) -> None:
+        """Something was done to an object, and its result refused, for the row is somebody else's by now.
+
+        Whoever has taken the row from a worker goes on with the action. But whoever has it because the database has
+        lost the claim does not know of it: then the row is put in doubt as soon as it rests.
+
+        :param is_certain: whether the claim is known to be lost. Otherwise that may be found out later, with the loss.
+        """
+        done = FinishedAction(claim, claim.resource.physical_id, is_dropped=True)
+        loss = next((each for each in self._losses if _from(each) <= done.at <= each.until), None)
+        if is_certain or loss is not None:
+            self._lost.append(LostAction(done, _reason(loss, done) if loss else LOST, is_told=True, is_certain=True))
+        else:
+            self._done.append(done)
 
     def look(self) -> None:
         """See whether the database still knows the newest results; to be called with each heartbeat.
@@ -181,7 +208,7 @@ class Recent:
 
     def _decide(self, view: PlanView, lost_action: LostAction) -> Decision[Tracking]:
         done = lost_action.done
-        if done.claim.action in BEGINNINGS:
+        if done.claim.action in BEGINNINGS or lost.is_unknown(view, done.claim, done.physical_id):
             return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
         return lost.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
-from convergence.core.finish import Parked, Succeeded
 from convergence.core.model import Action, Json
+from convergence.core.results import Parked, Succeeded
 from convergence.resources.contract import (
     Answer,
     FinalFailure,
@@ -125,6 +125,25 @@ class CreationRecovery:
         # Where its creation has told of something, and got no further, the type knows what to remove.
         told = attempt.data and known is not Made.NOTHING
         return None if told else Succeeded(None, note=note)
+
+    def create_again(self, attempt: Attempt) -> bool:
+        """Learn from a second creation what an interrupted one has made, where nobody else tells; whether it is known.
+
+        What was not made is made now, and known.
+
+        :raises Later: it is being made.
+        :raises TooLate: the process is about to end, or nobody wants to know any more.
+        """
+        if attempt.kind.can_find() or not attempt.kind.token_enforced:
+            return False
+        try:
+            parked = self._create(attempt, lambda: attempt.kind.create(attempt.call))
+        except FinalFailure as error:
+            LOG.info('%s: %s', attempt.claim.resource.name, error)
+            return False
+        if parked is not None:
+            raise Later('what its creation has made is not known yet', attempt.attempts, parked.after_s)
+        return True
 
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.

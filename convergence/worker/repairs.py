@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from convergence.core.claim import Claim
-from convergence.core.finish import NeedsReplacement, Result, Succeeded
 from convergence.core.model import Action, Change, Status
+from convergence.core.results import NeedsReplacement, Result, Succeeded
 from convergence.resources.comparison import changed_properties, compare
 from convergence.resources.contract import (
     Answer,
@@ -51,8 +51,10 @@ class Repairs:
     def look(self, attempt: Attempt) -> Result:
         """Look at the object before anything is done about it, or thrown away."""
         kind, claim = attempt.kind, attempt.claim
+        failed, action = claim.resource.status is Status.FAILED, claim.resource.action
         try:
-            if attempt.physical_id is None:
+            # What was made once and has no id may be there, where nobody can be asked for it.
+            if attempt.physical_id is None and (failed or kind.can_find()):
                 found = self._find(attempt)
                 if found is None:
                     return _another(attempt, 'nothing was found of it')
@@ -61,7 +63,6 @@ class Repairs:
             observed = self._observed(attempt)
         except ObjectNotFound:
             return _another(attempt, 'it does not exist any more')
-        failed, action = claim.resource.status is Status.FAILED, claim.resource.action
         of_use = observed.healthy if observed is not None else not failed or action is Action.UPDATE
         if not of_use:
             return _another(attempt, 'it failed' if failed else 'it is of no use any more')

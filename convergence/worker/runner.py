@@ -13,7 +13,8 @@ from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
 from convergence.core.creation import Made, made
-from convergence.core.finish import (
+from convergence.core.model import PERFORMED, Action, Json
+from convergence.core.results import (
     Failed,
     NeedsReplacement,
     NotBegun,
@@ -23,7 +24,6 @@ from convergence.core.finish import (
     Result,
     Succeeded,
 )
-from convergence.core.model import PERFORMED, Action, Json
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import (
     Answer,
@@ -51,18 +51,20 @@ from convergence.worker.attempt import (
     policy_of,
     poll,
     poll_interval_s,
+    store,
+    with_known,
 )
 from convergence.worker.failure_log import log_failure
 from convergence.worker.port import WorkerPort
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
 from convergence.worker.repairs import Repairs, is_mendable
+from convergence.worker.yielding import GivingWay
 
 LOG = logging.getLogger(__name__)
 
 PASSING = (TransientFailure, Conflict, DatabaseUnavailable)
 """What is over soon: a call that raises it is repeated. The last two come from what a call is given to write to."""
 _Answer = TypeVar('_Answer')
-_Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
 
 class Runner:
@@ -75,9 +77,11 @@ class Runner:
         self._recovery = CreationRecovery(self._patiently, pace, surroundings.draining)
 
         def escalate(attempt: Attempt) -> None:
-            _store(attempt, lambda: surroundings.escalate(attempt.claim))
+            store(attempt, lambda: surroundings.escalate(attempt.claim))
 
         self._repairs = Repairs(self._patiently, self._recovery.find, self._drive, self._learned, escalate)
+        recovery = self._recovery
+        self._giving_way = GivingWay(self._patiently, recovery.find, recovery.create_again, self._learned, self._begin)
 
     def run(self, claim: Claim, task: Task) -> Result:
         """Do what the row was claimed for.
@@ -86,7 +90,8 @@ class Runner:
 
         :raises Fenced: the row is not ours any more.
         """
-        with logs.concealing(known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)):
+        secrets = known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)
+        with logs.concealing(secrets.union(*(known_secrets(rival, self._registry) for rival in claim.rivals))):
             return self._answer(claim, task)
 
     def _answer(self, claim: Claim, task: Task) -> Result:
@@ -97,9 +102,9 @@ class Runner:
         except Fenced:
             raise
         except TooLate:
-            return _with_known(attempt, NotBegun())
+            return with_known(attempt, NotBegun())
         except Later as later:
-            return _with_known(
+            return with_known(
                 attempt, Postponed(later.reason, later.attempts, later.after_s, attempt.progress if attempt else None)
             )
         except TaskKilled:
@@ -110,13 +115,13 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
             nests = attempt is not None and attempt.kind.nests
             if isinstance(error, ReplacementNeeded) and (claim.action is Action.UPDATE or nests):
-                return _with_known(attempt, NeedsReplacement(text_of(error)))
+                return with_known(attempt, NeedsReplacement(text_of(error)))
             physical_id = storable_id(getattr(error, 'physical_id', None))
             if task.cancelled.is_set() and (
                 self._around.draining() or (task.reason is not StopReason.TIME and self._around.wanted(claim))
             ):  # perhaps only because this worker has to stop: another one finds out how far it got
                 log_failure(claim, 'was interrupted', error)
-                return _with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
+                return with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
             log_failure(claim, 'failed', error)
             failed = Failed(
                 text_of(error),
@@ -125,7 +130,7 @@ class Runner:
                 findable=claim.action is Action.CREATE and attempt is not None and attempt.kind.can_find(),
                 mendable=is_mendable(claim, error),
             )
-            return _with_known(attempt, failed)
+            return with_known(attempt, failed)
 
     def _begin(self, claim: Claim, task: Task) -> Attempt:
         resource = claim.resource
@@ -135,13 +140,14 @@ class Runner:
         if pending is None and made(resource) is not Made.OBJECT:
             pending = resource.pending  # it may have to be created again, just as it was tried
         deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
+        as_made = deleting or performing or is_adopted(resource) or claim.step in (Step.GIVE_WAY, Step.TAKE_BACK)
         properties = pending.properties if pending is not None and not deleting else resource.properties
         call = build_call(
             kind,
             subject,
             properties,
             previous=resource.properties if claim.action is Action.UPDATE else None,
-            strictness=Strictness.LENIENT if deleting or performing or is_adopted(resource) else Strictness.STRICT,
+            strictness=Strictness.LENIENT if as_made else Strictness.STRICT,
             cancelled=task.cancelled.is_set,
         )
         known = (resource.physical_id, resource.data, resource.progress)
@@ -149,10 +155,9 @@ class Runner:
         attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=most_bytes)
         access = CallAccess(self._around.signals, self._around.software, self._around.credentials)
         attempt.call = replace(
-            access.given_to(call, resource, pending),
+            access.given_to(call, resource, pending, task.on_cancel),
             age_s=lambda: attempt.age_s,
             record=partial(self._note, attempt),
-            on_cancel=task.on_cancel,
             asked=claim.node.asked,
         )
         if kind.nests:
@@ -177,6 +182,10 @@ class Runner:
                 return self._resume(attempt)
             case Step.REPAIR:
                 return self._repairs.look(attempt)
+            case Step.GIVE_WAY:
+                return self._giving_way.give_way(attempt)
+            case Step.TAKE_BACK:
+                return self._giving_way.take_back(attempt)
             case Step.CANCEL:
                 return self._stop(attempt)
             case Step.INTERRUPT:
@@ -192,7 +201,7 @@ class Runner:
         try:
             ended = self._recovery.before_deletion(attempt)
             if ended is not None:
-                return _with_known(attempt, ended) if isinstance(ended, Parked) else ended
+                return with_known(attempt, ended) if isinstance(ended, Parked) else ended
             if attempt.physical_id != attempt.claim.resource.physical_id:
                 # To find it may have taken long: who was told meanwhile to leave it, or holds the row now, decides.
                 self._learned(attempt)
@@ -220,8 +229,8 @@ class Runner:
             chosen = self._patiently(attempt, lambda: kind.prepare(attempt.call))
             attempt.learn(Done(data=chosen))
             attempt.answered = False  # nothing was made
-            known = _with_known(attempt, Parked(None, 0.0))
-            _store(attempt, partial(self._around.record, attempt.claim, known))
+            known = with_known(attempt, Parked(None, 0.0))
+            store(attempt, partial(self._around.record, attempt.claim, known))
         attempt.looks = False
 
     def _adopt(self, attempt: Attempt) -> Result:
@@ -287,14 +296,14 @@ class Runner:
                 return self._let_go(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)
             if self._around.draining():
-                return _with_known(attempt, Parked(answer.progress, 0.0))
+                return with_known(attempt, Parked(answer.progress, 0.0))
             # What has been parked once is polled once and parked again: it has shown that it takes its time.
             parked_before = attempt.claim.resource.progress is not None
             if parked_before or attempt.waited_s + wait_s > self._pace.park_after_s:
-                return _with_known(attempt, Parked(answer.progress, wait_s))
+                return with_known(attempt, Parked(answer.progress, wait_s))
             if news:
-                known = _with_known(attempt, Parked(answer.progress, wait_s))
-                _store(attempt, partial(self._around.record, attempt.claim, known))
+                known = with_known(attempt, Parked(answer.progress, wait_s))
+                store(attempt, partial(self._around.record, attempt.claim, known))
             if self._around.wait(attempt.task, wait_s):
                 return self._let_go(attempt)
             attempt.waited_s += wait_s
@@ -323,8 +332,8 @@ class Runner:
 
         :raises Fenced: the row is not held any more.
         """
-        known = _with_known(attempt, Parked(attempt.progress, 0.0))
-        _store(attempt, partial(self._around.record, attempt.claim, known))
+        known = with_known(attempt, Parked(attempt.progress, 0.0))
+        store(attempt, partial(self._around.record, attempt.claim, known))
 
     def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
         """Nobody wants the action any more (`told`: so says the step); or somebody does, and another worker goes on.
@@ -333,7 +342,7 @@ class Runner:
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
         if not (late or told) and (self._around.draining() or self._around.wanted(attempt.claim)):
-            return _with_known(attempt, Parked(attempt.progress, 0.0))
+            return with_known(attempt, Parked(attempt.progress, 0.0))
         action, progress = attempt.claim.action, attempt.progress or {}
         try:
             with attempt.task.killable():
@@ -345,7 +354,7 @@ class Runner:
         resumable = not (late or (told and attempt.claim.step is Step.CANCEL)) and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
         saw_nothing = action is Action.CHECK
-        return _with_known(attempt, Failed(reason, progress=progress if resumable else None, mendable=saw_nothing))
+        return with_known(attempt, Failed(reason, progress=progress if resumable else None, mendable=saw_nothing))
 
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.
@@ -381,20 +390,3 @@ class Runner:
             else:
                 attempt.attempts, attempt.answered = 0, True
                 return answer
-
-
-def _store(attempt: Attempt, step: Callable[[], bool]) -> None:
-    """Store something about a row while an action goes on.
-
-    :raises Fenced: the row is not held any more.
-    """
-    if not step():
-        raise Fenced(attempt.physical_id)
-
-
-def _with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
-    """The result, together with what is known of the physical object."""
-    if attempt is None:
-        return result
-    known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
-    return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)

@@ -19,12 +19,14 @@ from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
+from convergence.rpc.shares import beneficiary, on_behalf_of
 from convergence.template.limits import STANDARD
 from convergence.worker.assess import Assessor
 from convergence.worker.attempt import Pace
 from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.fences import Fences
 from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.in_a_row import InARow
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, do_each
 from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
 from convergence.worker.recent import Recent
@@ -41,6 +43,7 @@ class WorkerOptions:
     """What a worker needs to know. Times in seconds.
 
     :param lease_s: after so long without a heartbeat the others take its work; it stops by itself then.
+    :param in_a_row: how many nodes a thread looks at one after the other; see `convergence.worker.in_a_row`.
     :param unattended_s: it takes nodes unasked of which nobody was told for so long; None: it does nothing unasked.
     :param max_stored_bytes: what a resource may store of each kind (properties, an attribute …), as JSON.
     :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
@@ -59,6 +62,7 @@ class WorkerOptions:
     threads: int = 8
     max_stuck_threads: int | None = None
     dispatch_window: int = DISPATCH_WINDOW
+    in_a_row: int = 1
     max_stored_bytes: int = STANDARD.max_stored_bytes
     max_input_bytes: int | None = None
     creation_settles_s: float = 60.0
@@ -148,8 +152,12 @@ class WorkerService:
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
+        self._in_a_row = InARow(
+            self._checks.check, dispatcher, options.in_a_row, self._groups.is_crowded, self._take_if_room
+        )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, timing.clock)
         self._checks.stored = self.recent.add
+        steps.dropped = self.recent.dropped
         settings = MaintenanceSettings(
             self._worker,
             older_than_s=options.unattended_s,
@@ -177,7 +185,7 @@ class WorkerService:
         :param hops: how many workers without a free thread have handed it on.
         """
         self._maintenance.heard()
-        check = Check(traversal_id, node, hops)
+        check = Check(traversal_id, node, hops, beneficiary())
         if hops < HOPS and self._maintenance.is_better_elsewhere() and not self._groups.has_room_for(traversal_id):
             self._maintenance.hand_on(check)
         else:
@@ -185,14 +193,17 @@ class WorkerService:
 
     def lend_a_hand(self, traversal_id: str, node: int) -> bool:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
+        return self._take_if_room(traversal_id, node, HOPS)
+
+    def _take_if_room(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         now = self._groups.occupancy()
         has_room = now.waiting < 2 * now.threads and not self._stopping.is_set()
-        return has_room and self._take(Check(traversal_id, node, HOPS))
+        return has_room and self._take(Check(traversal_id, node, hops, beneficiary()))
 
     def _take(self, check: Check) -> bool:
         def work(task: Task) -> None:
-            with logs.bind(traversal=check.traversal_id, node=check.node, worker=self.id):
-                self._checks.check(check.traversal_id, check.node, task)
+            with logs.bind(traversal=check.traversal_id, worker=self.id), on_behalf_of(check.project):
+                self._in_a_row.check(check.traversal_id, check.node, task)
 
         taken = self._groups.submit(check, work)
         if not taken:
@@ -207,7 +218,8 @@ class WorkerService:
             while True:
                 check = self._refused.popleft()
                 if check.node != NO_NODE:
-                    self._dispatcher.cast([(check.traversal_id, check.node)])
+                    with on_behalf_of(check.project):
+                        self._dispatcher.cast([(check.traversal_id, check.node)])
 
     def cancel(self, context: object, stack_id: str, traversal_id: str) -> None:
         """Stop what runs here for a traversal."""

@@ -11,30 +11,21 @@ from convergence import concurrency
 from convergence.core.check import begin
 from convergence.core.claim import Claim, StepDecision, Worker
 from convergence.core.effects import Decision
-from convergence.core.finish import (
-    End,
-    Failed,
-    NotBegun,
-    Parked,
-    Result,
-    abandon,
-    as_claimed,
-    escalate,
-    finish,
-    record,
-    release,
-)
+from convergence.core.finish import abandon, as_claimed, finish
+from convergence.core.held import escalate, record, release
 from convergence.core.interrupt import NO_NODE, interrupt
 from convergence.core.leftover import Tracking, keep_track
 from convergence.core.lost import put_in_doubt
 from convergence.core.model import BEGINNINGS
 from convergence.core.replace import replacement
+from convergence.core.results import End, Failed, NotBegun, Parked, Result
 from convergence.core.views import NodeView
 from convergence.db.queries.sweeps import HeldRow
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Committed, Transactions
 from convergence.errors import Conflict, ConvergenceError
 from convergence.worker.assess import Assessor, Evaluated, Heavy
+from convergence.worker.recent import LOST
 from convergence.worker.results import Results, Unsaved
 
 LOG = logging.getLogger(__name__)
@@ -43,9 +34,6 @@ ROUNDS = 3
 """How often what a node wants is evaluated anew because it has changed meanwhile."""
 NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
 """Why an action has failed whose result the database refuses for what is in it."""
-
-LOST = 'the database has lost what was done to it last, as after a fail-over'
-"""Why a row is in doubt whose claim was lost."""
 
 
 class Undecided(Conflict):
@@ -58,6 +46,7 @@ class Steps:
     :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
     :param pause: lets some seconds pass.
     :ivar results: what is known and not stored yet.
+    :ivar dropped: told the claim of a result that is refused, and whether the database is known to have lost it.
     """
 
     def __init__(
@@ -67,6 +56,7 @@ class Steps:
         self._worker = worker
         self._assess = assess
         self.results = Results(pause)
+        self.dropped: Callable[[Claim, bool], None] = lambda claim, is_certain: None
 
     def begin(self, traversal_id: str, number: int) -> Committed[StepDecision] | None:
         """Decide what to do for a node, and claim its row where a plugin has to be called.
@@ -197,11 +187,12 @@ class Steps:
 
     def _doubt(self, claim: Claim) -> None:
         """Where nobody else has the row, but the database has lost the claim, the row does not tell the truth."""
-        self.results.store(
+        committed = self.results.store(
             claim,
             None,
             lambda: self._store.transact(WholeStack(claim.stack.id), lambda view: put_in_doubt(view, claim, LOST)),
         )
+        self.dropped(claim, committed is not None and committed.verdict is Tracking.HELD)
 
     def give_back(self, claim: Claim) -> None:
         """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""

@@ -97,6 +97,8 @@ def upgrade() -> None:
         sa.Column('nothing_made', sa.Boolean(), nullable=False),
         sa.Column('clearing', sa.Boolean(), nullable=False),
         sa.Column('mendable', sa.Boolean(), nullable=False),
+        sa.Column('accepted', LONG_TEXT, nullable=True),
+        sa.Column('yielding', sa.String(length=16)),
         sa.Column('revocation', sa.String(length=64), nullable=False),
         sa.Column('lock_count', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),
@@ -105,6 +107,15 @@ def upgrade() -> None:
         mysql_engine='InnoDB',
     )
     op.create_index('ix_resource_owner', 'resource', ['owner'], unique=False)
+    op.create_index(
+        'ix_resource_physical_id',
+        'resource',
+        ['physical_id'],
+        unique=False,
+        postgresql_using='hash',
+        mysql_length=64,
+        mariadb_length=64,
+    )
     op.create_index(op.f('ix_resource_stack_id'), 'resource', ['stack_id'], unique=False)
     op.create_index('ix_resource_status_owner', 'resource', ['status', 'owner'], unique=False)
     op.create_table(
@@ -153,6 +164,7 @@ def upgrade() -> None:
         sa.Column('credentials_id', sa.String(length=36), nullable=True),
         sa.Column('previous_good_template_id', sa.String(length=36), nullable=True),
         sa.Column('drift_policy', sa.String(16), nullable=False),
+        sa.Column('policy_told', sa.Boolean(), nullable=False),
         sa.Column('lock_count', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
@@ -233,6 +245,7 @@ def upgrade() -> None:
         sa.Column('in_service_at', sa.Double(), nullable=True),
         sa.Column('observes', sa.Boolean(), nullable=False),
         sa.Column('scaling', LONG_TEXT, nullable=True),
+        sa.Column('repair_attempt', sa.Integer(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
         sa.Column('told_at', sa.Double(), nullable=True),
         sa.Column('enrolled', sa.Boolean(), nullable=False),
@@ -244,6 +257,7 @@ def upgrade() -> None:
     op.create_index('ix_traversal_stack_id_started_at', 'traversal', ['stack_id', 'started_at'], unique=False)
     op.create_index('ix_traversal_swept_status', 'traversal', ['swept', 'status'], unique=False)
     op.create_index('ix_traversal_enrolled', 'traversal', ['enrolled'], unique=False)
+    op.create_index('ix_traversal_repair_attempt_status', 'traversal', ['repair_attempt', 'status'], unique=False)
     op.create_table(
         'observation',
         sa.Column('resource_id', sa.String(length=36), nullable=False),
@@ -251,7 +265,7 @@ def upgrade() -> None:
         sa.Column('fence', sa.Integer(), nullable=False),
         sa.Column('found', sa.String(16), nullable=False),
         sa.Column('names', LONG_TEXT, nullable=False),
-        sa.Column('live', LONG_TEXT, nullable=False),
+        sa.Column('live', LONG_TEXT, nullable=True),
         sa.Column('reason', LONG_TEXT, nullable=False),
         sa.Column('since', sa.Double(), nullable=False),
         sa.Column('alike', sa.Integer(), nullable=False),
@@ -266,6 +280,7 @@ def upgrade() -> None:
         sa.Column('repairs', sa.Integer(), nullable=False),
         sa.Column('repair_at', sa.Double(), nullable=True),
         sa.Column('given_up', sa.Boolean(), nullable=False),
+        sa.Column('told', sa.String(16), nullable=True),
         sa.PrimaryKeyConstraint('resource_id', name=op.f('pk_observation')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -474,6 +489,7 @@ def downgrade() -> None:
     op.drop_index(op.f('ix_observation_stack_id'), table_name='observation')
     op.drop_index(op.f('ix_observation_due_at'), table_name='observation')
     op.drop_table('observation')
+    op.drop_index('ix_traversal_repair_attempt_status', table_name='traversal')
     op.drop_index('ix_traversal_enrolled', table_name='traversal')
     op.drop_index('ix_traversal_swept_status', table_name='traversal')
     op.drop_index('ix_traversal_stack_id_started_at', table_name='traversal')
@@ -490,6 +506,7 @@ def downgrade() -> None:
     op.drop_table('service')
     op.drop_index('ix_resource_status_owner', table_name='resource')
     op.drop_index(op.f('ix_resource_stack_id'), table_name='resource')
+    op.drop_index('ix_resource_physical_id', table_name='resource')
     op.drop_index('ix_resource_owner', table_name='resource')
     op.drop_table('resource')
     op.drop_table('project')

@@ -59,7 +59,8 @@ def test_snapshots_are_taken_listed_shown_restored_and_deleted(api):
     made = api.ask('POST', f'{path}/snapshots', json={'name': 'first'})
     assert made.status_code == 200
     snapshot = made.json
-    assert (snapshot['name'], snapshot['status'], snapshot['action']) == ('first', 'IN_PROGRESS', 'SNAPSHOT')
+    assert (snapshot['name'], snapshot['action']) == ('first', 'SNAPSHOT')
+    assert snapshot['status'] in {'IN_PROGRESS', 'COMPLETE'}  # it may be quicker than the answer
     assert TIME.fullmatch(snapshot['creation_time'])
     api.settle(path)
     (listed,) = api.ask('GET', f'{path}/snapshots').json['snapshots']

@@ -12,6 +12,7 @@ from tests.api.installation import TEMPLATE
 BODIES = {
     'actions:action': {'cancel_without_rollback': None},
     'resource:mark_unhealthy': {'mark_unhealthy': True},
+    'resource:accept': {'properties': ['value']},
     'stacks:drift_policy': {'drift_policy': 'repair'},
 }
 ABOUT_STACKS = [route for route in ROUTES if '{stack_name}' in route.path]

@@ -104,7 +104,36 @@ def test_what_the_field_calls_topics_and_sinks_is_refused_with_what_takes_their_
     body = {'stack_name': 'topics', 'template': TEMPLATE, 'notification_topics': ['arn:aws:sns:topic']}
     refused = inside.ask('POST', 'stacks', json=body)
     assert (refused.status_code, 'notification_topics' in refused.text) == (400, True)
+    sinks = {'event_sinks': [{'type': 'webhook', 'target': 'ci', 'key': 'mine'}]}
+    refused = inside.ask('POST', 'stacks', json={'stack_name': 'sinks', 'template': TEMPLATE, 'environment': sinks})
+    assert (refused.status_code, 'type and target alone' in refused.text) == (400, True)
     group = {'type': 'AWS::AutoScaling::AutoScalingGroup', 'properties': {'NotificationConfigurations': []}}
     template = {'heat_template_version': '2018-08-31', 'resources': {'group': group}}
     refused = inside.ask('POST', 'stacks', json={'stack_name': 'group', 'template': template})
     assert (refused.status_code, 'NotificationConfigurations' in refused.text) == (400, True)
+
+
+def test_a_sink_of_an_environment_is_a_webhook_that_tells_of_the_stack(inside):
+    """Its key was shown to whoever made it, so none stands in an environment, which is kept and shown."""
+    environment = {'event_sinks': [{'type': 'webhook', 'target': 'ci'}]}
+    body = {'stack_name': 'sunk', 'template': TEMPLATE, 'environment': environment}
+    refused = inside.ask('POST', 'stacks', json=body)
+    assert (refused.status_code, 'webhook create URL --name ci' in refused.text) == (400, True)
+    assert inside.ask('POST', 'stacks/preview', json=body).status_code == 400
+    made = create(inside, 'http://127.0.0.1:9/', name='ci').json['webhook']
+    created = inside.ask('POST', 'stacks', json=body)
+    assert created.status_code == 201
+    stack = f'stacks/sunk/{created.json["stack"]["id"]}'
+    shown = inside.ask('GET', f'{stack}/environment')
+    assert shown.json['event_sinks'] == environment['event_sinks']
+    assert made['key'] not in shown.text
+    own = create(inside, 'http://127.0.0.1:9/', name='own', stack='sunk').json['webhook']
+    for target, status in ((own['id'], 202), ('own', 202), (made['id'], 202), ('nobody', 400)):
+        sinks = {'event_sinks': [{'type': 'webhook', 'target': target}]}
+        body = {'template': TEMPLATE, 'environment': sinks}
+        assert inside.ask('PUT', stack, json=body).status_code == status, target
+    sinks = {'event_sinks': [{'type': 'webhook', 'target': 'own'}]}
+    other = {'stack_name': 'other', 'template': TEMPLATE, 'environment': sinks}
+    assert inside.ask('POST', 'stacks', json=other).status_code == 400, 'that webhook tells of another stack'
+    for webhook in (made, own):
+        assert inside.ask('DELETE', f'webhooks/{webhook["id"]}').status_code == 204

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +30,22 @@ class Source:
         """Dotted name."""
         return self.name.removesuffix('.py').removesuffix('/__init__').replace('/', '.')
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All that it consists of, found once: dozens of tests go through it."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> tuple[tuple[int, str], ...]:
+        """Line and dotted name of everything that it imports, wherever in the file."""
+        found: list[tuple[int, str]] = []
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found += [(node.lineno, alias.name) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                found += [(node.lineno, f'{node.module}.{alias.name}') for alias in node.names]
+        return tuple(found)
+
 
 @cache
 def sources() -> tuple[Source, ...]:
@@ -44,15 +60,6 @@ def parse(path: Path) -> Source:
     """One file, parsed."""
     text = path.read_text(encoding='utf-8')
     return Source(path, text, ast.parse(text, filename=str(path)))
-
-
-def imports(source: Source) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of everything that a file imports, wherever in the file."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            yield from ((node.lineno, f'{node.module}.{alias.name}') for alias in node.names)
 
 
 def is_within(name: str, package: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import PACKAGE, ROOT, imports, is_within, sources
+from tests.architecture.source import PACKAGE, ROOT, is_within, sources
 
 DOORS = {
     'cryptography': ('convergence.db.schema.sealing',),
@@ -142,7 +142,7 @@ def test_each_library_has_one_door(library):
     elsewhere = [
         f'{source.name}:{line} imports {name}'
         for source in sources()
-        for line, name in imports(source)
+        for line, name in source.imports
         if is_within(name, library) and not any(is_within(source.module, door) for door in allowed)
     ]
     assert elsewhere == [], f'{library} is used by {" and ".join(allowed) or "nobody"} only'
@@ -153,7 +153,7 @@ def test_the_core_and_the_language_are_pure():
         f'{source.name}:{line} imports {name}'
         for source in sources()
         if any(is_within(source.module, package) for package in PURE)
-        for line, name in imports(source)
+        for line, name in source.imports
         if any(is_within(name, package) for package in IMPURE)
     ]
     assert found == []
@@ -164,7 +164,7 @@ def test_only_composition_roots_read_the_configuration():
         f'{source.name}:{line}'
         for source in sources()
         if not any(is_within(source.module, reader) for reader in CONF_READERS)
-        for line, name in imports(source)
+        for line, name in source.imports
         if is_within(name, 'oslo_config')
     ]
     assert found == []
@@ -189,7 +189,7 @@ def test_the_api_reaches_the_rest_through_rpc_alone():
         f'{source.name}:{line} imports {name}'
         for source in sources()
         if is_within(source.module, 'convergence.api')
-        for line, name in imports(source)
+        for line, name in source.imports
         if is_within(name, 'convergence') and not any(is_within(name, package) for package in allowed)
     ]
     assert found == []
@@ -202,7 +202,7 @@ def test_nothing_is_imported_relatively():
     found = [
         f'{source.name}:{node.lineno}'
         for source in sources()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert found == []

@@ -28,6 +28,14 @@ ANSWERED: dict[tuple[str, str], str] = {
         'convergence/engine/operations/stacks.py update_stack',
     ): 'the arguments of the field, each by its name, and the credentials that come with them',
     (
+        'wide_functions',
+        'convergence/engine/preview/preview.py preview_stack',
+    ): 'the arguments of the field, each by its name, and the credentials that come with them',
+    (
+        'wide_functions',
+        'convergence/engine/reads/installation.py validate_template',
+    ): 'the arguments of the field, each by its name, and the credentials that come with them',
+    (
         'large_classes',
         'convergence/simulator/crew.py Crew',
     ): 'it is messenger and processes at once, as its threads see it',
@@ -38,25 +46,41 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
     ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
+    ('long_files', 'convergence/db/ports.py'): 'one port for each thing that is asked of the database',
+    ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
+    ('long_files', 'convergence/resources/contract.py'): 'the whole contract, to be read in one place',
     ('long_files', 'convergence/db/queries/observations.py'): 'one statement and one method for each question',
-    ('long_files', 'convergence/core/plan.py'): 'one decision from goal to graph, read downwards',
+    ('large_classes', 'convergence/db/ports.py ObservationsPort'): 'one method for each question about objects',
+    (
+        'large_classes',
+        'convergence/db/queries/observations.py Observations',
+    ): 'one method for each question about objects',
+    (
+        'large_classes',
+        'convergence/db/memory/observations.py MemoryObservations',
+    ): 'one method for each question about objects',
     ('large_classes', 'convergence/resources/contract.py ResourceType'): 'the whole contract, to be read in one place',
     ('large_classes', 'convergence/resources/nested.py NestedType'): 'the contract of resource types, method by method',
+    (
+        'large_classes',
+        'convergence/resources/builtin/software/deployments.py Deployed',
+    ): 'the contract of resource types, method by method',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',
     ('long_files', 'convergence/db/statements/apply.py'): 'one statement and one function for each kind of effect',
-    ('long_files', 'convergence/core/finish.py'): 'all the ends that an action can come to, side by side',
     ('large_classes', 'convergence/worker/groups.py ThreadGroups'): 'threads, queue and groups change under one lock',
     ('large_classes', 'convergence/worker/service.py WorkerService'): 'a worker: its messages and its life',
     (
         'large_classes',
         'convergence/engine/sweeper/tasks.py SweepTasks',
     ): 'one method for each thing that may have been left undone',
+    ('vague_results', 'convergence/db/memory/draft.py Draft.get'): 'a row of whichever table is named',
+    ('vague_results', 'convergence/db/memory/look.py Look.lock'): 'a row of whichever table is named',
+    ('vague_results', 'convergence/resources/manifest.py ManifestType.call_loaded'): 'what the method answers',
+    ('vague_results', 'convergence/simulator/sqlstore.py CatchingUp.execute'): 'a result of SQLAlchemy, or `Shown`',
+    ('vague_results', 'convergence/simulator/sqlstore.py Shown.first'): 'whatever row the statement asks for',
     ('long_files', 'convergence/core/rows.py'): 'one value for each kind of row, with the meaning of every column',
     ('long_files', 'convergence/db/statements/load.py'): 'one statement and one function for each scope',
-    ('large_classes', 'convergence/db/ports.py ReaderPort'): 'one method for each question about rows',
-    ('large_classes', 'convergence/db/queries/stacks.py StackReader'): 'one method for each question about rows',
-    ('large_classes', 'convergence/engine/nesting/operations.py Nesting'): 'one method for each action of a stack',
     ('large_classes', 'convergence/engine/operations/traversals.py Traversals'): 'whatever begins or ends a traversal',
     ('large_classes', 'convergence/db/memory/queries.py MemorySweeps'): 'one method for each question of a sweeper',
     ('long_files', 'convergence/db/queries/sweeps.py'): 'one statement and one method for each question of a sweeper',
@@ -79,7 +103,7 @@ def is_migration(source: Source) -> bool:
 
 def functions(source: Source):
     """Every function of a file, with whether it is a method that is handed self or cls."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, (ast.Module, ast.ClassDef, *FUNCTION)):
             continue
         for child in node.body:
@@ -101,7 +125,7 @@ def long_files(source):
 
 def long_functions(source):
     """Functions that are too long."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, FUNCTION) and (lines := node.end_lineno - node.lineno + 1) > FUNCTION_LINES:
             yield f'{source.name}:{node.lineno} {node.name}: {lines} lines'
 
@@ -117,7 +141,7 @@ def wide_functions(source):
 
 def large_classes(source):
     """Classes with too many methods."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ClassDef):
             count = sum(isinstance(child, FUNCTION) for child in node.body)
             if count > METHODS:
@@ -135,6 +159,15 @@ def forbidden_names(source):
     """Modules and packages named after nothing."""
     if FORBIDDEN_NAMES.intersection(source.module.split('.')):
         yield source.name
+
+
+def vague_results(source):
+    """Public functions that say nothing of what they return. Where a value is only handed on it has a name, as `AnyJson`."""
+    for name, node in public(source.tree):
+        if not isinstance(node, FUNCTION) or any(ast.unparse(each) == 'override' for each in node.decorator_list):
+            continue
+        if isinstance(node.returns, ast.Name) and node.returns.id == 'Any':
+            yield f'{source.name}:{node.lineno} {name}'
 
 
 def unfinished(source):
@@ -161,10 +194,11 @@ RULES = (
     large_classes,
     long_lines,
     forbidden_names,
+    vague_results,
     unfinished,
     undocumented,
 )
-EXEMPT_MIGRATIONS = (long_files, long_functions, undocumented)
+EXEMPT_MIGRATIONS = (long_files, long_functions, undocumented, vague_results)
 
 
 @pytest.mark.parametrize('rule', RULES, ids=lambda rule: rule.__name__)
@@ -201,6 +235,7 @@ BAD = {
     wide_functions: 'class A:\n    def f(self, a, b, c, d, *, e, f, g, h): pass\n',
     large_classes: 'class A:\n' + ''.join(f'    def f{number}(self): pass\n' for number in range(METHODS + 1)),
     long_lines: '#' * (LINE_LENGTH + 1),
+    vague_results: 'def f() -> Any: pass\n',
     unfinished: '# TODO: later\n',
     undocumented: '"""Documented."""\nclass A:\n    """So is this."""\n    def f(self): pass\n',
 }

@@ -10,7 +10,7 @@ import docutils.core
 import docutils.utils
 import pytest
 
-from tests.architecture.source import ROOT
+from tests.architecture.source import PACKAGE, ROOT
 
 # The brackets keep this file from finding itself.
 FOREIGN = re.compile(r'/wor[k]/|/hom[e]/[a-z]|/roo[t]/|pyp[i]\.(?:org|python)|pytho[n]hosted')
@@ -73,6 +73,14 @@ def test_contributors_are_told_what_to_run_for_each_package():
     assert [name for name in re.findall(r'\btests/[\w./]*\w', text) if not (ROOT / name).exists()] == []
 
 
+def test_the_readme_says_what_each_folder_is_for():
+    said = (ROOT / 'README.rst').read_text(encoding='utf-8').partition('Where everything lives\n====')[2]
+    packages = [f'convergence/{path.name}/' for path in PACKAGE.iterdir() if (path / '__init__.py').is_file()]
+    folders = [*packages, *(f'plugins/{path.name}/' for path in (ROOT / 'plugins').iterdir() if path.is_dir())]
+    folders.remove('convergence/migrations/')  # a link
+    assert [folder for folder in sorted(folders) if f'``{folder}``' not in said] == []
+
+
 def test_every_document_can_be_reached_from_the_index():
     seen, todo = set(), [ROOT / 'docs' / 'index.rst']
     while todo:
@@ -132,7 +140,7 @@ def test_every_option_has_an_effect():
         node.attr
         for source in sources()
         if not source.module.startswith('convergence.config')
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute)
     }
     settings = [kind for kind in vars(config).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]

@@ -16,6 +16,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -30,7 +31,8 @@ from convergence.concurrency import sleep
 from convergence.db.statements.connection import Database, connect
 from convergence.errors import RetryLater
 from convergence.rpc.server import Endpoint, RpcServer
-from tests.bench.installations import LOOK_INTERVAL_S, ROOT, WORKERS, own_database, servers
+from tests.bench.installations import LOOK_INTERVAL_S, ROOT, WORKERS
+from tests.bench.servers import SERVERS, broker_url, own_database
 from tests.bench.settings import settings_for
 from tests.bench.shapes import SHAPES
 
@@ -40,13 +42,22 @@ _TOPIC, _VERSION = 'floor', '1.0'
 _TABLES = (
     'CREATE TABLE work (number INTEGER PRIMARY KEY, state VARCHAR(16) NOT NULL, missing INTEGER NOT NULL)',
     'CREATE TABLE edge (number INTEGER NOT NULL, dependent INTEGER NOT NULL, PRIMARY KEY (number, dependent))',
-    'CREATE TABLE event (id BIGSERIAL PRIMARY KEY, number INTEGER NOT NULL, reason VARCHAR(255) NOT NULL)',
+    'CREATE TABLE event (id {} PRIMARY KEY, number INTEGER NOT NULL, reason VARCHAR(255) NOT NULL)',
 )
+_SERIAL = {'postgresql': 'BIGSERIAL', 'mysql': 'BIGINT AUTO_INCREMENT', 'mariadb': 'BIGINT AUTO_INCREMENT'}
 _COUNT_DOWN = (
     'WITH those AS (SELECT number FROM work WHERE number IN (SELECT dependent FROM edge WHERE number = %s) '
     'ORDER BY number FOR UPDATE) '
     'UPDATE work SET missing = missing - 1 FROM those WHERE work.number = those.number '
     'RETURNING work.number, work.missing'
+)
+# A server that answers no rows to an UPDATE.
+_LOCK_DEPENDENTS = (
+    'SELECT work.number, work.missing - 1 FROM edge JOIN work ON work.number = edge.dependent '
+    'WHERE edge.number = %s ORDER BY work.number FOR UPDATE'
+)
+_COUNT_THOSE = (
+    'UPDATE work JOIN edge ON work.number = edge.dependent SET work.missing = work.missing - 1 WHERE edge.number = %s'
 )
 
 
@@ -54,6 +65,7 @@ _COUNT_DOWN = (
 class Floor:
     """What the loop took for one shape and size."""
 
+    installation: str
     shape: str
     size: int
     seconds: float
@@ -78,9 +90,18 @@ class _Loop:
             cursor.execute("UPDATE work SET state = 'COMPLETE' WHERE number = %s", [number])
             cursor.execute('INSERT INTO event (number, reason) VALUES (%s, %s)', [number, 'state changed'])
         with _transaction(self._database) as cursor:
-            cursor.execute(_COUNT_DOWN, [number])
-            ready = [other for other, missing in cursor.fetchall() if not missing]
+            ready = [other for other, missing in self._count_down(cursor, number) if not missing]
         self._casts.cast(ready)
+
+    def _count_down(self, cursor: Any, number: int) -> list[tuple[int, int]]:
+        if self._database.dialect.name == 'postgresql':
+            cursor.execute(_COUNT_DOWN, [number])
+            return list(cursor.fetchall())
+        cursor.execute(_LOCK_DEPENDENTS, [number])
+        found = list(cursor.fetchall())
+        if found:
+            cursor.execute(_COUNT_THOSE, [number])
+        return found
 
 
 class _Casts:
@@ -95,29 +116,30 @@ class _Casts:
             self._client.cast(self._context, 'check', number=number)
 
 
-def measure(directory: Path, cases: Sequence[tuple[str, int]]) -> Iterator[Floor]:
+def measure(name: str, cases: Sequence[tuple[str, int]]) -> Iterator[Floor]:
     """Work off resources of these shapes and sizes, one case after the other.
 
+    :param name: of the installation that is measured beside it; its servers are used.
     :raises OperatorError: a server does not answer.
     :raises RetryLater: the loop does not come to its end; perhaps a message was lost.
     """
-    server_url, broker_url = servers()
-    prefix = f'bench-floor-{os.getpid()}'
+    broker, prefix = broker_url(), f'bench-floor-{os.getpid()}'
     with ExitStack() as stack:
-        database_url = stack.enter_context(own_database(server_url))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix='convergence-bench-')))
+        database_url = stack.enter_context(own_database(SERVERS[name]))
         database = connect(database_url)
         stack.callback(database.dispose)
         with _transaction(database) as cursor:
             for table in _TABLES:
-                cursor.execute(table)
-        where = {'directory': str(directory), 'database': database_url, 'broker': broker_url, 'prefix': prefix}
+                cursor.execute(table.format(_SERIAL[database.dialect.name]))
+        where = {'directory': str(directory), 'database': database_url, 'broker': broker, 'prefix': prefix}
         for number in range(WORKERS):
             stack.enter_context(_worker({**where, 'name': f'floor-{number}'}))
-        settings = settings_for(directory, database_url, broker_url)
+        settings = settings_for(directory, database_url, broker)
         casts = _Casts(stack.enter_context(closing(open_transport(settings, prefix))))
         _work_off(database, casts, 'flat', 10)  # connections are not measured
         for shape, size in cases:
-            yield Floor(shape, size, _work_off(database, casts, shape, size))
+            yield Floor(name, shape, size, _work_off(database, casts, shape, size))
 
 
 def _work_off(database: Database, casts: _Casts, shape: str, size: int) -> float:
@@ -125,15 +147,12 @@ def _work_off(database: Database, casts: _Casts, shape: str, size: int) -> float
     required = [list(SHAPES[shape](number, size)) for number in range(size)]
     edges = [(other, number) for number, others in enumerate(required) for other in others]
     with _transaction(database) as cursor:
-        cursor.execute('TRUNCATE work, edge, event')
-        cursor.execute(
-            "INSERT INTO work SELECT number, 'READY', missing FROM unnest(%s, %s) AS each (number, missing)",
-            [list(range(size)), [len(others) for others in required]],
-        )
+        for table in ('work', 'edge', 'event'):
+            cursor.execute(f'TRUNCATE TABLE {table}')
+        rows = [(number, len(others)) for number, others in enumerate(required)]
+        cursor.executemany("INSERT INTO work (number, state, missing) VALUES (%s, 'READY', %s)", rows)
         if edges:
-            cursor.execute(
-                'INSERT INTO edge SELECT * FROM unnest(%s, %s)', [list(each) for each in zip(*edges, strict=True)]
-            )
+            cursor.executemany('INSERT INTO edge (number, dependent) VALUES (%s, %s)', edges)
     begun = time.perf_counter()
     casts.cast([number for number, others in enumerate(required) if not others])
     while _left(database):

@@ -1,21 +1,23 @@
-"""What is measured: the embedded default, and real processes on RabbitMQ and PostgreSQL."""
+"""What is measured: the embedded default, and real processes on RabbitMQ with PostgreSQL or MariaDB."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from oslo_context.context import RequestContext
 
-from convergence.cmd.assembly import EngineProcess, Parts, WorkerProcess, open_transport
+from convergence.cmd.assembly import EngineProcess, Parts, open_transport
 from convergence.cmd.database import open_database
-from convergence.cmd.launcher import Launcher
+from convergence.cmd.launcher import LaunchedProcess, Launcher
+from convergence.cmd.working import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackReader
@@ -26,65 +28,172 @@ from convergence.db.statements.counting import count
 from convergence.db.statements.store import Store
 from convergence.errors import ConvergenceError, RetryLater
 from convergence.rpc.client import EngineClient
-from tests.bench.counting import Counters, counted, counts_in, total
+from convergence.rpc.transport import Transport
+from tests.bench.counting import Counters, counted, counts_in, difference, total
 from tests.bench.process import COUNTS
+from tests.bench.servers import BROKER_PROGRAM, SERVERS, ServerFigures, ServerWatch, broker_url, own_database
 from tests.bench.settings import KEYS, configured, settings_for
+from tests.bench.watching import Watched, cpu_s, forget_peaks, peak_bytes, program_cpu_s
 
-POSTGRESQL = ('CONVERGENCE_TEST_POSTGRESQL_URL', 'postgresql://postgres@127.0.0.1:5432/postgres')
-RABBITMQ = ('CONVERGENCE_TEST_RABBIT_URL', 'rabbit://guest:guest@127.0.0.1:5672/')
-"""Environment variable and default of the servers, as for the tests."""
+EMBEDDED = 'embedded'
+INSTALLATIONS = (EMBEDDED, *SERVERS)
+"""What can be measured on."""
 
 ROOT = Path(__file__).parents[2]
 WORKERS = 2
-OPERATION_LIMIT_S = 1800.0
+OPERATION_LIMIT_S = 3600.0
 LOOK_INTERVAL_S = 0.01
+LOOKS_EACH = 5
+"""Who waits for a lock is looked at each time that many looks have found an operation under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What an operation took.
+
+    :param counts: of statements, commits and messages, as the drivers of all engines and workers send them.
+    :param cpu_s: processor time of each kind of process, and of the servers as far as they run on this machine.
+    :param peak_bytes: the most memory that a process of each kind has had.
+    :param server: what the database server has counted; None where there is none.
+    """
+
+    seconds: float
+    counts: dict[str, int]
+    cpu_s: dict[str, float]
+    peak_bytes: dict[str, int]
+    server: ServerFigures | None
+
+    @property
+    def own_cpu_s(self) -> float:
+        """Processor time without that of the servers."""
+        return sum(self.cpu_s.get(kind, 0.0) for kind in (EMBEDDED, 'engine', 'worker'))
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkInstallation:
     """An engine and workers at work, in this process or in others.
 
+    :param database: for looking; what it is asked is counted by `looks`.
     :param tally: what this process has counted, where it does the work itself.
-    :param counted_in: where the processes keep their counts that do the work otherwise.
+    :param launcher: of the processes that do the work otherwise; they keep their counts in its directory.
+    :param others: what was launched beside them.
     """
 
     name: str
-    client: EngineClient
-    reader: StackReader
+    transport: Transport
+    database: Database
     tally: Counters
-    counted_in: Path | None = None
+    looks: Counters
+    launcher: Launcher | None = None
+    others: list[tuple[str, LaunchedProcess]] = field(default_factory=list)
     context: RequestContext = field(default_factory=lambda: RequestContext(project_id='bench', overwrite=False))
 
+    @property
+    def client(self) -> EngineClient:
+        """Asks an engine."""
+        return EngineClient(self.transport)
+
+    @property
+    def reader(self) -> StackReader:
+        """Looks into the database."""
+        return StackReader(Store(self.database))
+
+    def processes(self) -> list[Watched]:
+        """Those that do the work."""
+        if self.launcher is None:
+            return [Watched(EMBEDDED, os.getpid())]
+        launched = [(kind, each) for kind in ('engine', 'worker') for each in self.launcher.of(kind)]
+        return [Watched(kind, each.pid) for kind, each in (*launched, *self.others)]
+
+    def launch(self, kind: str, *arguments: str) -> LaunchedProcess:
+        """Start another process, such as an ``api``; it counts what it does, and ends with the installation."""
+        assert self.launcher is not None
+        given = [kind, '--config-file', str(self.launcher.configuration), *arguments]
+        process = self.launcher.process(
+            self.launcher.special, given, self.launcher.directory, self.launcher.environment
+        )
+        self.others.append((kind, process))
+        process.ready()
+        return process
+
     def counts(self) -> dict[str, int]:
-        """What engine and workers have asked of the database and said to each other so far."""
-        return self.tally.read() if self.counted_in is None else total(counts_in(self.counted_in))
+        """What engines and workers have asked of the database and said to each other so far."""
+        return self.tally.read() if self.launcher is None else total(counts_in(self.launcher.directory))
 
-    def cpu_s(self) -> float:
-        """Seconds of processor time that engine and workers have used so far, in user and kernel mode.
+    def cpu_s(self) -> dict[str, float]:
+        """Seconds of processor time of each kind of process so far. Where all is in this one, the benchmark is in it."""
+        if self.launcher is None:
+            return cpu_s(self.processes())
+        server = SERVERS[self.name]
+        return cpu_s(self.processes()) | program_cpu_s({self.name: server.program, 'rabbitmq': BROKER_PROGRAM})
 
-        Where they are this process, those of the benchmark are among them; where the kernel does not tell, it is 0.
+    def measure(self, begin: Callable[[], object], end: Callable[[ServerWatch | None], object]) -> Took:
+        """What it takes from the beginning of `begin` to the end of `end`."""
+        watch = None if self.launcher is None else ServerWatch(self.database)
+        forget_peaks(self.processes())
+        before, used = self.counts(), self.cpu_s()
+        server = watch.read() if watch else None
+        looked = self.looks.read()['statements']
+        begun = time.perf_counter()
+        begin()
+        end(watch)
+        seconds = time.perf_counter() - begun
+        looked = self.looks.read()['statements'] - looked
+        found = None
+        if watch is not None and server is not None:
+            found = watch.read() - server - ServerFigures(looked, 0, 0, 0, 0, 0)
+        spent = {kind: each - used.get(kind, 0.0) for kind, each in self.cpu_s().items()}
+        return Took(seconds, difference(self.counts(), before), spent, peak_bytes(self.processes()), found)
+
+    def operate(self, operation: str, identity: Mapping[str, Any], begin: Callable[[], object]) -> Took:
+        """Begin an operation, wait for its end, and say what it took.
+
+        :param identity: of the stack; it may be filled by `begin`.
+        :raises ConvergenceError: it failed.
         """
-        if self.counted_in is None:
-            return time.process_time()
-        return sum(_cpu_s(path.stem) for path in self.counted_in.glob('*.counts'))
 
-    def wait(self, identity: dict[str, Any]) -> Stack:
+        def end(watch: ServerWatch | None) -> None:
+            stack = self.wait(identity, watch)
+            if stack.status.value != 'COMPLETE':
+                raise ConvergenceError(f'{operation} of {stack.name} has failed: {stack.status_reason}')
+
+        return self.measure(begin, end)
+
+    def wait(self, identity: Mapping[str, Any], watch: ServerWatch | None = None) -> Stack:
         """The stack when its operation has ended. Asks the database, and is not counted itself.
 
-        :raises RetryLater: it takes half an hour.
+        :raises RetryLater: it takes an hour.
         """
-        begun = time.monotonic()
+        reader, begun, looks = self.reader, time.monotonic(), 0
+        looked = begun
         while True:
-            stack = self.reader.stack(identity['stack_id'])
+            stack = reader.stack(identity['stack_id'])
             if stack is not None and stack.status.value != 'IN_PROGRESS':
                 return stack
-            if time.monotonic() - begun > OPERATION_LIMIT_S:
+            now = time.monotonic()
+            if now - begun > OPERATION_LIMIT_S:
                 raise RetryLater(f'A stack has not come to an end in {OPERATION_LIMIT_S:g} s')
+            looks += 1
+            if watch is not None and looks % LOOKS_EACH == 0:
+                watch.look(now - looked)
+                looked = now
             sleep(LOOK_INTERVAL_S)
 
 
 @contextmanager
-def embedded(directory: Path) -> Iterator[BenchmarkInstallation]:
+def opened(name: str, *, workers: int = WORKERS) -> Iterator[BenchmarkInstallation]:
+    """One of `INSTALLATIONS`, at work. Nothing is left of it afterwards.
+
+    :raises OperatorError: a server does not answer.
+    """
+    with tempfile.TemporaryDirectory(prefix='convergence-bench-') as directory:
+        one = _embedded(Path(directory)) if name == EMBEDDED else _real(Path(directory), name, workers)
+        with one as installation:
+            yield installation
+
+
+@contextmanager
+def _embedded(directory: Path) -> Iterator[BenchmarkInstallation]:
     """The embedded default: an engine and a worker in this process, an SQLite file, messages in memory."""
     settings = settings_for(directory, f'sqlite:///{directory / "convergence.sqlite"}', 'memory://')
     tally, database, looking = Counters(), open_database(settings), open_database(settings)
@@ -96,7 +205,7 @@ def embedded(directory: Path) -> Iterator[BenchmarkInstallation]:
     try:
         engine.start()
         worker.start()
-        yield BenchmarkInstallation('embedded', EngineClient(transport), StackReader(Store(looking)), tally)
+        yield BenchmarkInstallation(EMBEDDED, transport, looking, tally, Counters())
     finally:
         worker.stop()
         engine.stop()
@@ -105,91 +214,52 @@ def embedded(directory: Path) -> Iterator[BenchmarkInstallation]:
 
 
 @contextmanager
-def real(directory: Path) -> Iterator[BenchmarkInstallation]:
-    """One engine process and two worker processes, on RabbitMQ and a PostgreSQL database of their own.
-
-    :raises OperatorError: a server does not answer.
-    """
-    server_url, broker_url = servers()
-    prefix = f'bench-{os.getpid()}'
+def _real(directory: Path, name: str, workers: int) -> Iterator[BenchmarkInstallation]:
+    """One engine process and some worker processes, on RabbitMQ and a database of their own."""
+    broker, prefix = broker_url(), f'bench-{os.getpid()}'
     with ExitStack() as stack:
-        database_url = stack.enter_context(own_database(server_url))
+        database_url = stack.enter_context(own_database(SERVERS[name]))
         (directory / KEYS).write_text(f'{new_key()}\n', encoding='utf-8')
         (directory / KEYS).chmod(0o600)
-        settings = settings_for(directory, database_url, broker_url)
-        looking = open_database(settings)
+        settings = settings_for(directory, database_url, broker)
+        looking, looks = open_database(settings), Counters()
         stack.callback(looking.dispose)
         migration.sync(looking)
+        count(looking, looks.note)
         transport = stack.enter_context(closing(open_transport(settings, prefix)))
-        sections = configured(directory, prefix, database_url, broker_url)
         processes = Launcher(
             directory,
-            sections,
+            configured(directory, prefix, database_url, broker),
             {COUNTS: str(directory), 'PYTHONPATH': str(ROOT)},
             special='tests.bench.process',
         )
         stack.callback(processes.stop)
-        processes.fill(1, WORKERS)
-        yield BenchmarkInstallation('real', EngineClient(transport), StackReader(Store(looking)), Counters(), directory)
+        installation = BenchmarkInstallation(name, transport, looking, Counters(), looks, processes)
+        stack.callback(_end_others, installation)
+        processes.fill(1, workers)
+        yield installation
 
 
-def servers() -> tuple[str, str]:
-    """URLs of the database server and of the broker."""
-    server_url, broker_url = (os.environ.get(name, default) for name, default in (POSTGRESQL, RABBITMQ))
-    # Queues vanish with those who listen to them, so nothing is left behind in a broker that others use.
-    return server_url, broker_url + ('&' if urlsplit(broker_url).query else '?') + 'amqp_auto_delete=true'
+def _end_others(installation: BenchmarkInstallation) -> None:
+    for _, process in installation.others:
+        process.end()
 
 
-@contextmanager
-def own_database(server_url: str) -> Iterator[str]:
-    """URL of a new PostgreSQL database, which is removed in the end.
-
-    :raises DatabaseUnavailable: the server does not answer.
-    """
-    name = f'convergence_bench_{os.getpid()}'
-    server = connect(server_url)
+def unavailable(name: str) -> str | None:
+    """Why one of `INSTALLATIONS` cannot be measured; None where it can."""
+    if name == EMBEDDED:
+        return None
+    url, broker = SERVERS[name].url, broker_url()
     try:
-        _run(server, f'CREATE DATABASE {name} TEMPLATE template0')
-        parts = urlsplit(server_url)
-        yield urlunsplit((parts.scheme, parts.netloc, f'/{name}', parts.query, ''))
-    finally:
-        _run(server, f'DROP DATABASE IF EXISTS {name} WITH (FORCE)')
-        server.dispose()
-
-
-def _run(server: Database, statement: str) -> None:
-    with server.connect().execution_options(isolation_level='AUTOCOMMIT') as connection:
-        connection.exec_driver_sql(statement)
-
-
-def _cpu_s(pid: str) -> float:
-    try:
-        fields = Path('/proc', pid, 'stat').read_text(encoding='utf-8').rpartition(')')[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
-
-
-def versions(database_url: str | None = None) -> str:
-    """Name and version of the server at `database_url`, or of SQLite."""
-    if database_url is None:
-        import sqlite3
-
-        return f'SQLite {sqlite3.sqlite_version}'
-    server = connect(database_url)
-    try:
-        with server.connect() as connection:
-            return f'PostgreSQL {connection.exec_driver_sql("SHOW server_version").scalar_one().split()[0]}'
-    finally:
-        server.dispose()
-
-
-def unavailable() -> str | None:
-    """Why real processes cannot be measured; None where they can."""
-    server_url, broker_url = servers()
-    try:
-        connect(server_url).dispose()
-        open_transport(settings_for(Path(), server_url, broker_url)).close()
+        connect(url).dispose()
+        open_transport(settings_for(Path(), url, broker)).close()
     except ConvergenceError as error:
         return str(error)
     return None
+
+
+def described(name: str) -> str:
+    """The servers and processes of one of `INSTALLATIONS`, in a few words."""
+    if name == EMBEDDED:
+        return f'SQLite {sqlite3.sqlite_version}, 1 process, 1 worker of 8 threads'
+    return f'RabbitMQ, {SERVERS[name].version()}, 1 engine, {WORKERS} workers of 8 threads'

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from convergence import template
 from convergence.core.model import Action, Status
-from convergence.core.plan import Planner, Request, plan
+from convergence.core.plan import plan
+from convergence.core.request import Planner, Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.resources.registry import Registry

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from convergence.errors import ConvergenceError
-from tests.bench.counting import difference
 from tests.bench.installations import BenchmarkInstallation
 
 EACH = 10
@@ -87,10 +84,5 @@ def _operations(
         ('update', lambda: client.update_stack(context, identity, source, **given('two'))),
         ('delete', lambda: client.delete_stack(context, identity)),
     ):
-        before, begun = installation.counts(), time.perf_counter()
-        begin()
-        stack = installation.wait(identity)
-        seconds = time.perf_counter() - begun
-        if stack.status.value != 'COMPLETE':
-            raise ConvergenceError(f'{operation} of {stack.name} has failed: {stack.status_reason}')
-        yield operation, seconds, difference(installation.counts(), before)
+        took = installation.operate(operation, identity, begin)
+        yield operation, took.seconds, took.counts

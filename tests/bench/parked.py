@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from convergence.concurrency import sleep
 from convergence.errors import ConvergenceError
-from tests.bench import installations
+from tests.bench.installations import opened
 
 LOOK_S = 0.5
 
@@ -29,15 +27,13 @@ class Waited:
     seconds: float
 
 
-def wait(resources: int, each_s: float) -> Waited:
+def wait(name: str, resources: int, each_s: float) -> Waited:
     """Create a stack of independent resources that take `each_s` seconds each, with two workers of 8 threads.
 
+    :param name: of the installation.
     :raises ConvergenceError: the creation failed.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix='convergence-bench-') as directory,
-        installations.real(Path(directory)) as installation,
-    ):
+    with opened(name) as installation:
         reader, begun, most = installation.reader, time.monotonic(), 0
         identity = installation.client.create_stack(installation.context, 'slow', _template(resources, each_s))
         while True:

@@ -1,4 +1,4 @@
-"""An engine or a worker that counts what it does: the first argument says which, the others are those of the program."""
+"""A process that counts what it does: the first argument says of which kind, the others are those of the program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convergence.cmd import engine, worker
+from convergence.cmd import api, engine, observer, worker
 from convergence.config import Settings
 
 if TYPE_CHECKING:
@@ -32,5 +32,7 @@ def open_parts(settings: Settings) -> Parts:
 
 if __name__ == '__main__':
     kind, *arguments = sys.argv[1:]
-    program = engine.main if kind == 'engine' else worker.main
+    if kind == 'api':  # it asks no database
+        sys.exit(api.main(arguments))
+    program = {'engine': engine.main, 'worker': worker.main, 'observer': observer.main}[kind]
     sys.exit(program(arguments, open_parts))

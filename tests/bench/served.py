@@ -6,7 +6,7 @@ import http.client
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,7 +50,6 @@ def serve(stacks: int) -> dict[str, Answered]:
     """
     with tempfile.TemporaryDirectory(prefix='convergence-bench-') as directory:
         settings = settings_for(Path(directory), f'sqlite:///{Path(directory) / "convergence.sqlite"}', 'memory://')
-        settings = replace(settings, limits=replace(settings.limits, max_stacks_per_project=None))
         with Embedded(settings) as embedded:
             context = embedded.context(PROJECT)
             made = [embedded.client.create_stack(context, f's{number}', TEMPLATE) for number in range(stacks)]

@@ -36,7 +36,9 @@ def settings_for(directory: Path, database_url: str, broker_url: str) -> Setting
         engine=EngineSettings(),
         worker=WorkerSettings(),
         secrets=SecretSettings(key_file=keys.absolute() if keys.exists() else None),
-        limits=LimitSettings(max_template_bytes=TEMPLATE_LIMIT_BYTES, max_resources_per_stack=None),
+        limits=LimitSettings(
+            max_template_bytes=TEMPLATE_LIMIT_BYTES, max_resources_per_stack=None, max_stacks_per_project=None
+        ),
         local_provider=LocalProviderSettings(enabled=False, root=directory / 'local', programs={}),
     )
 
@@ -51,5 +53,10 @@ def configured(directory: Path, prefix: str, database_url: str, broker_url: str)
         'database': {'connection': database_url},
         'transport': {'url': broker_url},
         'secrets': {'key_file': directory / KEYS},
-        'limits': {'max_template_bytes': TEMPLATE_LIMIT_BYTES, 'max_resources_per_stack': -1},
+        'limits': {
+            'max_template_bytes': TEMPLATE_LIMIT_BYTES,
+            'max_resources_per_stack': -1,
+            'max_stacks_per_project': -1,
+        },
+        'api': {'port': 0, 'token_file': directory / 'token'},
     }

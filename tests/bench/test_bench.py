@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from convergence import template
-from tests.bench import __main__ as bench
+from convergence.db.statements.connection import connect
+from tests.bench import program as bench
+from tests.bench.against import checked_out
 from tests.bench.counting import Counters, counted, difference, total
+from tests.bench.servers import SERVERS, ServerWatch, own_database
 from tests.bench.shapes import SHAPES, layers
 from tests.bench.shapes import template as template_of
 from tests.services import service
@@ -101,70 +104,150 @@ def run(tmp_path, *arguments, **environment):
 
 def check(figures, installation, size):
     """Every operation was measured, and its counts are those of this very algorithm."""
-    measured = {each['operation']: each for each in figures['measurements']}
+    measured = {each['operation']: each for each in figures['operations']}
     assert list(measured) == ['create', 'no-op update', 'update one', 'update all', 'delete']
     for each in measured.values():
         assert (each['installation'], each['shape'], each['size']) == (installation, 'chain', size)
-        assert each['seconds'] > 0
+        assert each['took']['seconds'] > 0
+        assert all(peak > 2**20 for peak in each['took']['peak_bytes'].values())
+    counts = {operation: each['took']['counts'] for operation, each in measured.items()}
     for operation in ('create', 'update all', 'delete'):
-        # A message wakes a worker for each resource; it claims in one transaction and finishes in another.
-        assert measured[operation]['counts']['messages'] >= size
-        assert measured[operation]['counts']['commits'] >= 2 * size
-        assert measured[operation]['counts']['statements'] > measured[operation]['counts']['commits']
-    assert measured['no-op update']['counts']['messages'] == 0
-    assert measured['update one']['counts']['commits'] < measured['update all']['counts']['commits'] / 2
+        # A worker claims in one transaction and finishes in another.
+        assert counts[operation]['commits'] >= 2 * size
+        assert counts[operation]['statements'] > counts[operation]['commits']
+    assert counts['no-op update']['messages'] == 0
+    assert counts['update one']['commits'] < counts['update all']['commits'] / 2
+    return measured
 
 
 def test_the_embedded_default_is_measured(tmp_path):
-    arguments = ('--transport', 'embedded', '--shapes', 'chain', '--sizes', '12', '--large', '50', '--simulated', '3')
-    arguments = (*arguments, '--served', '5', '--nested', '40')
-    figures, printed = run(tmp_path, *arguments)
+    only = (
+        'operations',
+        'nested',
+        'large',
+        'parked',
+        'served',
+        'requests',
+        'stored',
+        'crowd',
+        'share',
+        'observed',
+        'simulated',
+    )
+    sizes = (
+        'nested=40',
+        'large=50',
+        'parked=20',
+        'served=5',
+        'requests=50',
+        'stored=30',
+        'crowd=3',
+        'share=60',
+        'observed=20',
+    )
+    figures, printed = run(
+        tmp_path,
+        *('--on', 'embedded', '--shapes', 'chain', '--sizes', '12', '--seconds', '1'),
+        *('--only', *only, '--number', *sizes, 'simulated=3'),
+    )
     check(figures, 'embedded', 12)
+    assert set(figures) == {'machine', *only}
     assert len(figures['large']) == 3
     assert [(each['operation'], each['stacks'], each['resources']) for each in figures['nested']] == [
         (operation, 6, 40) for operation in ('create', 'update', 'delete')
     ]
     # Beyond its resources a nested stack costs a plan and some visits: the same for each, however large the tree is.
     assert all(each['counts'][0]['messages'] < 2 * each['counts'][1]['messages'] + 1 for each in figures['nested'])
-    assert all(rate > 0 for rate in figures['simulated'].values())
-    assert set(figures['simulated']) == {'without faults', 'with faults'}
-    assert set(figures['served']) == {'one stack', '20 stacks', 'all stacks'}
-    assert all(answered['per_second'] > 0 for answered in figures['served'].values())
+    assert {each['faults'] for each in figures['simulated'] if each['runs_per_s'] > 0} == {
+        'without faults',
+        'with faults',
+    }
+    assert {each['request'] for each in figures['served']} == {'one stack', '20 stacks', 'all stacks'}
+    assert {each['resources'] for each in figures['requests']} == {1, 5, 50}
+    # What many finished stacks may cost the others is nothing.
+    created, _ = figures['stored']
+    before, after = (created[when]['counts']['statements'] for when in ('before', 'after'))
+    assert after <= 1.5 * before
+    parked = figures['parked'][0]
+    assert (parked['resources'], parked['each_s']) == (20, 1.0)
+    assert 0 < parked['most'] <= 20
+    assert [each['shape'] for each in figures['share']] == ['flat', 'tree']
+    assert figures['crowd'][0]['ratio'] > 0
+    (observed,) = figures['observed']
+    assert observed['looks'] == 5 * 20
+    assert observed['statements'] == 5 * 7, 'a batch is leased and written as a whole'
     assert 'no-op update' in printed
     assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
-    postgresql = service('postgresql')
+    server = service('postgresql')
     figures, printed = run(
         tmp_path,
-        *('--transport', 'real', '--shapes', 'chain', '--sizes', '12', '--large', '0', '--simulated', '0'),
-        *('--parked', '20', '--parked-s', '1', '--served', '0', '--nested', '0'),
-        CONVERGENCE_TEST_POSTGRESQL_URL=postgresql.url,
+        *('--on', 'postgresql', '--only', 'operations', 'idle', '--shapes', 'chain', '--sizes', '12'),
+        *('--number', 'idle=200', '--seconds', '1'),
+        CONVERGENCE_TEST_POSTGRESQL_URL=server.url,
         CONVERGENCE_TEST_RABBIT_URL=rabbit_url,
     )
-    check(figures, 'real', 12)
-    assert all(each['cpu_s'] >= 0 for each in figures['measurements'])
-    assert [(each['shape'], each['size']) for each in figures['floor']] == [('chain', 12)]
-    assert figures['floor'][0]['seconds'] > 0
-    assert figures['large'] == {}
+    measured = check(figures, 'postgresql', 12)
+    assert all(each['took']['cpu_s'].keys() >= {'engine', 'worker', 'postgresql'} for each in measured.values())
+    assert all(each['floor_s'] > 0 for each in measured.values())
+    assert figures['idle'][0]['cpu_percent'].keys() >= {'engine', 'worker', 'observer', 'api'}
     assert 'The bare loop' in printed
     assert max(map(len, printed.splitlines())) <= 80
-    parked = figures['parked']
-    assert (parked['resources'], parked['each_s']) == (20, 1.0)
-    assert 0 < parked['most'] <= 20
-    assert parked['seconds'] >= 1.0
+
+
+@pytest.mark.parametrize('name', SERVERS)
+def test_a_server_tells_what_it_has_done(name, monkeypatch):
+    monkeypatch.setenv(SERVERS[name].variable, service(name).url)
+    with own_database(SERVERS[name]) as url:
+        database = connect(url)
+        watch = ServerWatch(database)
+        before = watch.read()
+        with database.begin() as connection:
+            connection.exec_driver_sql('CREATE TABLE made (number INTEGER)')
+            connection.exec_driver_sql('INSERT INTO made VALUES (1)')
+        watch.look(1.0)
+        done = watch.read() - before
+        database.dispose()
+    assert done.writes >= 1
+    assert done.log_bytes > 0
+    assert done.statements is None or done.statements >= 2
+    assert SERVERS[name].version().startswith(SERVERS[name].title)
+
+
+def test_another_revision_is_run_with_its_own_code_and_entry_points():
+    if subprocess.run(['git', 'rev-parse', 'HEAD'], cwd=ROOT, capture_output=True, check=False).returncode:
+        pytest.skip('this is no checkout')
+    asked = (
+        'import convergence; from importlib.metadata import entry_points as points; '
+        "print(convergence.__file__, len(points(group='convergence.resource_types')) > 20)"
+    )
+    with checked_out('HEAD') as tree:
+        done = subprocess.run(
+            [sys.executable, '-c', asked],
+            cwd=tree,
+            env=os.environ | {'PYTHONPATH': str(tree)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [str(tree / 'convergence' / '__init__.py'), 'True']
+    assert not tree.exists()
 
 
 def test_a_server_that_was_asked_for_and_does_not_answer_is_named(monkeypatch, capsys):
     monkeypatch.setenv('CONVERGENCE_TEST_POSTGRESQL_URL', 'postgresql://nobody:secret@127.0.0.1:1/none')
-    assert bench.main(['--transport', 'real', '--large', '0']) == 1
+    assert bench.main(['--on', 'postgresql', '--only', 'operations']) == 1
     said = capsys.readouterr().err
     assert '127.0.0.1:1' in said
     assert 'secret' not in said
 
 
-@pytest.mark.parametrize('arguments', [['--sizes', '0'], ['--shapes', 'ring'], ['--transport', 'pigeon']])
+@pytest.mark.parametrize(
+    'arguments',
+    [['--sizes', '0'], ['--shapes', 'ring'], ['--on', 'pigeon'], ['--number', 'ring=3'], ['--only', 'ring']],
+)
 def test_a_wrong_command_line_is_refused(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         bench.main(arguments)

@@ -48,7 +48,7 @@ class Rule:
     """What is to happen where.
 
     :param name: of this rule, for the file that says that it has fired.
-    :param place: a pattern, as for file names: ``before commit of Steps.finish:*``.
+    :param place: a pattern, as for file names: ``before commit of Steps._finish:*``.
     :param at: the passing, counted in each process since the rules were read, at which a process is killed, or the
         first one at which it fails.
     :param seconds: how long `Do.SLEEP` is.

@@ -213,15 +213,13 @@ class Installation(Supervised):
         """Have a stack removed."""
         self.ask(stack_id, self.cluster.client.delete_stack, lambda: self.row(stack_id).action.value == 'DELETE')
 
-    def cancel(self, stack_id: str, *, rollback: bool) -> None:
-        """Have what is in progress stopped."""
+    def cancel(self, stack_id: str, *, rollback: bool, now: bool = True) -> None:
+        """Have what is in progress stopped, or let what runs come to its end."""
         before = self.row(stack_id)
         with contextlib.suppress(errors.UserError):  # said at the second time of asking: it is over already
             self.ask(
                 stack_id,
-                lambda context, identity: self.cluster.client.stack_cancel_update(
-                    context, identity, rollback, now=True
-                ),
+                lambda context, identity: self.cluster.client.stack_cancel_update(context, identity, rollback, now=now),
                 lambda: (
                     (self.row(stack_id).traversal_id, self.state(stack_id)) != (before.traversal_id, _state(before))
                 ),

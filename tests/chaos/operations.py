@@ -71,6 +71,18 @@ def _cancel(*, rollback: bool) -> Callable[[Installation, str], str]:
     return begin
 
 
+def _cancel_patiently(installation: Installation, stack_id: str) -> str:
+    """The resource in the middle takes a while, and comes to its end; nothing begins after it."""
+    takes = {
+        **changed(),
+        'server1': {**changed()['server1'], 'value': 's2', 'takes': 8.0},
+    }  # longer than a client waits before it asks again
+    installation.update(stack_id, counted(takes))
+    until(lambda: _reached(installation, stack_id) or _over(installation, stack_id), 'server1 is waited for')
+    installation.cancel(stack_id, rollback=False, now=False)
+    return stack_id
+
+
 def _over(installation: Installation, stack_id: str) -> bool:
     return not installation.state(stack_id).endswith('IN_PROGRESS')
 
@@ -89,6 +101,7 @@ OPERATIONS = (
     Operation('delete', _delete, 'DELETE_COMPLETE', {}),
     Operation('failure', _update(FAILING, disable_rollback=True), 'UPDATE_FAILED', None, mend=changed()),
     Operation('cancel', _cancel(rollback=False), 'UPDATE_FAILED', None, mend=changed()),
+    Operation('cancel patiently', _cancel_patiently, 'UPDATE_FAILED', None, mend=changed()),
     Operation('cancel with rollback', _cancel(rollback=True), 'ROLLBACK_COMPLETE', twelve()),
     Operation('lateness', _late, 'UPDATE_FAILED', None, mend=changed()),
     Operation(
@@ -108,22 +121,24 @@ OPERATIONS = (
         rules=(Rule('DEATH', 'after commit of Steps.begin:CREATE', Do.KILL, at=2),),
     ),
 )
-"""The four of everyday life, and six in which more has gone wrong already when a process dies."""
+"""The four of everyday life, and seven in which more has gone wrong already when a process dies."""
 
 REQUIRED = {
     'planning': 'commit of Traversals._start:CREATE',
     'planning a rollback': 'commit of Traversals._start:ROLLBACK',
     'checking': 'commit of Steps.begin:CREATE',
-    'finishing': 'commit of Steps.finish:DONE',
+    'finishing': 'commit of Steps._finish:DONE',
     'replacing': 'commit of Steps.replace',
-    'failing': 'commit of Steps.finish:FAILED',
+    'failing': 'commit of Steps._finish:FAILED',
     'failing the stack': 'commit of Traversals._fail:FAIL',
     'completing': 'commit of Dispatcher._conclude',
-    'cancelling': 'commit of Traversals.cancel',
+    'cancelling': 'commit of Traversals.stop',
+    'cancelling patiently': 'commit of Traversals._wind_down',
+    'ending a patient cancel': 'commit of Traversals._end_cancel',
     'ending what is late': 'commit of Traversals.time_out',
     'sweeping: election': 'commit of Sweeps.take_duty',
     'sweeping: waking': 'commit of Sweeps.unattended',
-    'sweeping: taking over': 'commit of SweepTasks.take_over',
+    'sweeping: taking over': 'commit of SweepTasks._release:RELEASED',
     'sweeping: purging': 'commit of Sweeps._purge',
     'sending checks': 'send of check_resource',
     'sending failures': 'send of settle',

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
+import convergence
 from convergence.core.claim import Step, StepDecision
 from tests.chaos import failpoints
 from tests.chaos.failpoints import Do, Failpoints, Injected, Rule
+from tests.chaos.operations import OPERATIONS, REQUIRED
 
 
 class Steps:
@@ -100,3 +104,23 @@ def test_a_commit_is_named_after_who_decided_and_what():
     assert failpoints.name_of(DECIDED, None) == PLACE
     assert failpoints.name_of(DECIDED, StepDecision(Step.WAIT, 'stack', 'resource')) == f'{PLACE}:WAIT'
     assert failpoints.name_of(DECIDED, 'anything else') == PLACE
+
+
+def deciding_methods():
+    """The methods of the engine in which a transaction is asked for, or decided: what commits are named after."""
+    for path in Path(convergence.__file__).parent.rglob('*.py'):
+        for kind in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            for each in kind.body if isinstance(kind, ast.ClassDef) else ():
+                inside = list(ast.walk(each)) if isinstance(each, ast.FunctionDef) else []
+                asks = any(isinstance(node, ast.Attribute) and node.attr in ('transact', 'write') for node in inside)
+                if asks or any(isinstance(node, ast.FunctionDef) and node.name == 'decide' for node in inside):
+                    yield f'{kind.name}.{each.name}'
+
+
+def test_the_places_that_have_to_be_tried_are_called_as_the_engine_calls_them():
+    rules = [rule.place.partition(' ')[2] for operation in OPERATIONS for rule in operation.rules]
+    named = [
+        place.removeprefix('commit of ') for place in (*REQUIRED.values(), *rules) if place.startswith('commit of')
+    ]
+    assert len(named) > 10
+    assert {place.partition(':')[0] for place in named} - set(deciding_methods()) == set()

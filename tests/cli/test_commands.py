@@ -9,6 +9,7 @@ import requests
 
 from convergence.cli.client import _accepted
 from convergence.cli.exits import CommandFailed
+from convergence.engine.reads import damage
 from tests.api.installation import waiting
 from tests.cli.conftest import PUBLIC
 
@@ -54,6 +55,8 @@ def test_a_stack_from_its_creation_to_its_end(run):
     code, out, _ = run('stack', 'update', 'life', '-P', 'text=two', '--wait', '-f', 'yaml')
     assert code == 0 and 'said: two' in out
     assert run('stack', 'resources', 'life', '-f', 'value', '-c', 'resource_name')[1].split() == ['a', 'b']
+    page = run('stack', 'resources', 'life', '--limit', '5', '--marker', 'a', '-f', 'value', '-c', 'resource_name')
+    assert page[1].split() == ['b']
     actions = json.loads(run('stack', 'history', 'life', '-f', 'json')[1])
     assert [each['action'] for each in actions] == ['UPDATE', 'CREATE']
     assert run('stack', 'wait', 'life')[0] == 0
@@ -165,7 +168,8 @@ def test_a_saved_deletion_remembers_what_it_leaves(run):
     assert 'left behind: b (' in err.splitlines()[-1]
 
 
-def test_what_of_a_stack_cannot_be_read_is_named_with_the_ways_out(run, installation):
+def test_what_of_a_stack_cannot_be_read_is_named_with_the_ways_out(run, installation, monkeypatch):
+    monkeypatch.setattr(damage, 'TOLD_FOR_S', 0.0)
     run('stack', 'create', 'damaged', '-t', 'simple.yaml', '--wait')
     stack_id = run('stack', 'show', 'damaged', '-f', 'value', '-c', 'id')[1].strip()
     with installation.embedded.parts.store.writing() as connection:
@@ -194,7 +198,7 @@ def until_it_listens(run, stack, *arguments):
         code, out, err = run('stack', 'signal-url', stack, 'handle', '-f', 'json', *arguments)
         if code == 0:
             return json.loads(out)
-        assert code == 4, err
+        assert code in {3, 4}, err  # it is not there yet, or cannot be signalled yet
         time.sleep(0.1)
     raise AssertionError(err)
 

@@ -3,6 +3,7 @@
 import functools
 import io
 import itertools
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -159,6 +160,23 @@ def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_
     plain = console()
     PlainLines(plain).show(progress, [], 1.0)
     assert written(plain).count('not begun') == (0 if well else 2)
+
+
+def test_what_changed_outside_is_said_until_it_is_put_right():
+    outside = dict.fromkeys(('kept', 'mended'), 'content changed outside of the stack')
+    scene = Scene(STACK, STACK_ID, dict.fromkeys(('kept', 'mended', 'as-made'), 'T'), planned=frozenset(('mended',)))
+    progress, plain, shown = OperationProgress(replace(scene, outside=outside)), console(), console()
+    lines = PlainLines(plain)
+    lines.show(progress, progress.learn([event('mended', 'UPDATE_IN_PROGRESS')], 0.0), 0.0)
+    shown.print(tree(progress, 1.0, room=10, plain=True))
+    assert written(shown).count('changed outside') == 2
+    assert 'waits for' not in written(shown)
+    lines.show(progress, progress.learn([event('mended', 'UPDATE_COMPLETE')], 1.0), 1.0)
+    assert written(plain).count('changed outside: content changed') == 2
+    after = console()
+    after.print(tree(progress, 1.0, room=10, plain=True))
+    told = [line for line in written(after).splitlines() if 'changed outside' in line]
+    assert [line.split()[1] for line in told] == ['kept']
 
 
 def test_nested_stacks_are_drawn_as_branches():

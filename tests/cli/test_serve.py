@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from convergence.cli import local_token, notices
+from convergence.cli import local_servers, local_token
 from convergence.cmd.serve import PORT_FILE, open_port
 from convergence.errors import ConfigurationError
 from tests.api.installation import waiting
@@ -60,15 +60,15 @@ def served(environment, tmp_path):
 
 def test_it_is_found_and_serves_its_data_alone(environment, tmp_path, served):
     server, first = served
-    notice = notices.alive(tmp_path / 'convergence-data')
-    assert notice.url in first and notice.pid == server.pid
+    found = local_servers.alive(tmp_path / 'convergence-data')
+    assert found.url in first and found.pid == server.pid
     below = tmp_path / 'deep' / 'below'
     below.mkdir(parents=True)
     for directory in (tmp_path, below, '/'):
         assert run(environment, directory, 'stack', 'list', '-f', 'json').stdout == '[]\n'
     second = run(environment, tmp_path, 'serve')
     assert second.returncode == 4
-    assert notice.url in second.stderr and 'serves' in second.stderr and '--data' in second.stderr
+    assert found.url in second.stderr and 'serves' in second.stderr and '--data' in second.stderr
     server.send_signal(signal.SIGINT)
     assert server.wait(LONG_S) == 0
     gone = run(environment, tmp_path, 'stack', 'list')
@@ -80,7 +80,7 @@ def test_a_directory_is_served_at_the_same_port_as_before_where_that_is_left_ope
     """Signal addresses that were handed out stay good; a port that is taken by then is not insisted on."""
     server, _ = served
     data = tmp_path / 'convergence-data'
-    before = urlsplit(notices.alive(data).url).port
+    before = urlsplit(local_servers.alive(data).url).port
     server.send_signal(signal.SIGINT)
     assert server.wait(LONG_S) == 0
     with serving(environment, tmp_path) as (again, said):
@@ -94,16 +94,16 @@ def test_a_directory_is_served_at_the_same_port_as_before_where_that_is_left_ope
     assert open_port(data, '127.0.0.1', 0) == 0
 
 
-def test_the_notice_of_a_server_that_died_is_not_believed(tmp_path):
+def test_the_file_of_a_server_that_died_is_not_believed(tmp_path):
     data = tmp_path / 'convergence-data'
-    with notices.claimed(data), pytest.raises(notices.AlreadyServed), notices.claimed(data):
+    with local_servers.claimed(data), pytest.raises(local_servers.AlreadyServed), local_servers.claimed(data):
         pass
-    left = notices.Notice('http://127.0.0.1:9', 1, str(data), '1')
-    with notices.claimed(data), notices.posted(left, tmp_path / 'copies'):
-        assert notices.find(tmp_path, tmp_path / 'none') == [left]
-        assert notices.find(tmp_path.parent, tmp_path / 'copies') == [left]
-    (data / notices.NAME).write_text(json.dumps({'url': left.url, 'pid': 1, 'data': str(data), 'version': '1'}))
-    assert notices.find(tmp_path, tmp_path / 'none') == []
+    left = local_servers.LocalServer('http://127.0.0.1:9', 1, str(data), '1')
+    with local_servers.claimed(data), local_servers.announced(left, tmp_path / 'copies'):
+        assert local_servers.find(tmp_path, tmp_path / 'none') == [left]
+        assert local_servers.find(tmp_path.parent, tmp_path / 'copies') == [left]
+    (data / local_servers.NAME).write_text(json.dumps({'url': left.url, 'pid': 1, 'data': str(data), 'version': '1'}))
+    assert local_servers.find(tmp_path, tmp_path / 'none') == []
 
 
 ASK = """
@@ -126,11 +126,11 @@ NOBODY = 65534
 
 def test_another_account_of_the_machine_is_not_served(environment, tmp_path, served):
     """It reaches the port; it once became the user who had started the server."""
-    notice = notices.alive(tmp_path / 'convergence-data')
+    found = local_servers.alive(tmp_path / 'convergence-data')
     token_file = tmp_path / 'convergence-data' / 'token'
-    assert (notice.token_file, token_file.stat().st_mode & 0o777) == (str(token_file), 0o600)
-    arguments = [sys.executable, '-c', ASK, notice.url]
-    own = subprocess.run([*arguments, notice.token(), token_file], capture_output=True, text=True, check=True)
+    assert (found.token_file, token_file.stat().st_mode & 0o777) == (str(token_file), 0o600)
+    arguments = [sys.executable, '-c', ASK, found.url]
+    own = subprocess.run([*arguments, found.token(), token_file], capture_output=True, text=True, check=True)
     assert own.stdout == '200\nTrue\n'
     guess = subprocess.run([*arguments, 'guessed' * 6, token_file], capture_output=True, text=True, check=True)
     assert guess.stdout == '401\nTrue\n'
@@ -146,7 +146,7 @@ def test_another_account_of_the_machine_is_not_served(environment, tmp_path, ser
 
 
 def test_a_command_finds_the_token_of_the_server_that_it_is_told_to_use(environment, tmp_path, served):
-    url = notices.alive(tmp_path / 'convergence-data').url
+    url = local_servers.alive(tmp_path / 'convergence-data').url
     for told in ({'CONVERGENCE_ENDPOINT': url}, {'OS_ENDPOINT': f'{url}/v1/p', 'OS_AUTH_TYPE': 'none'}):
         assert run(environment | told, '/', 'stack', 'list', '-f', 'json').stdout == '[]\n'
     assert run(environment, '/', 'stack', 'list', '-f', 'json', '--endpoint', url).stdout == '[]\n'
@@ -159,7 +159,7 @@ def test_a_command_finds_the_token_of_the_server_that_it_is_told_to_use(environm
 def test_an_insecure_server_says_so_and_asks_for_nothing(environment, tmp_path):
     with serving(environment, tmp_path, lines=4) as (server, said):
         try:
-            url = notices.alive(tmp_path / 'convergence-data').url
+            url = local_servers.alive(tmp_path / 'convergence-data').url
             answer = subprocess.run(
                 [sys.executable, '-c', ASK, url, '', '/dev/null'], capture_output=True, text=True, check=True
             )
@@ -172,15 +172,15 @@ def test_an_insecure_server_says_so_and_asks_for_nothing(environment, tmp_path):
     assert not (tmp_path / 'convergence-data' / 'token').exists()
 
 
-def test_the_notice_of_another_account_is_not_believed(tmp_path, monkeypatch):
+def test_the_file_of_another_account_is_not_believed(tmp_path, monkeypatch):
     """It would lead the templates of this account, with all their secrets, to a server of the other one."""
     data = tmp_path / 'convergence-data'
-    left = notices.Notice('http://127.0.0.1:9', 1, str(data), '1')
-    with notices.claimed(data), notices.posted(left, tmp_path / 'copies'):
-        assert notices.find(tmp_path, tmp_path / 'copies') == [left]
+    left = local_servers.LocalServer('http://127.0.0.1:9', 1, str(data), '1')
+    with local_servers.claimed(data), local_servers.announced(left, tmp_path / 'copies'):
+        assert local_servers.find(tmp_path, tmp_path / 'copies') == [left]
         owner = os.geteuid()
         monkeypatch.setattr(os, 'geteuid', lambda: owner + 1)
-        assert notices.find(tmp_path, tmp_path / 'copies') == []
+        assert local_servers.find(tmp_path, tmp_path / 'copies') == []
 
 
 @pytest.mark.parametrize('wrong', ['empty', 'short', 'readable', 'link', 'directory', 'pipe'])

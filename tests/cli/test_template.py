@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from convergence.cli.completion import completion
 from convergence.cli.template import template
+from convergence.cli.template_files import load
+from convergence.template.limits import Limits
 
 EXAMPLES = sorted((Path(__file__).parents[2] / 'examples').rglob('*.yaml'))
 VERSION = 'heat_template_version: 2018-08-31\n'
@@ -328,3 +330,37 @@ def test_a_script_for_the_shell_is_printed(shell):
     done = CliRunner().invoke(completion, [shell], prog_name='convergence')
     assert done.exit_code == 0
     assert '_CONVERGENCE_COMPLETE' in done.stdout
+
+
+def test_what_is_wrong_two_levels_down_is_told_as_creation_would(write):
+    """With the resources that lead there, the file and the line."""
+    write(
+        leaf_yaml=VERSION + 'resources:\n  fixed: {type: OS::Heat::RandomStrong}\n',
+        middle_yaml=VERSION + 'resources:\n  server: {type: leaf.yaml}\n',
+        web_yaml=VERSION + 'resources:\n  web: {type: middle.yaml}\n',
+    )
+    told = 'The Resource Type (OS::Heat::RandomStrong) could not be found'
+    (found,) = errors_of('web.yaml')['errors']
+    assert found['message'].startswith(f'resources.web.resources.server: {told}')
+    assert (found['file'], found['line']) == ('leaf.yaml', 3)
+    write(
+        leaf_yaml=VERSION + 'resources:\n  fixed: {type: OS::Heat::RandomString}\n',
+    )
+    assert errors_of('web.yaml')['errors'] == []
+
+
+@pytest.mark.parametrize(
+    'properties',
+    [
+        'type: OS::Heat::ResourceGroup, properties: {resource_def: {type: leaf.yaml}}',
+        'type: OS::Heat::AutoScalingGroup, properties: {min_size: 1, max_size: 2, resource: {type: leaf.yaml}}',
+        'type: OS::Heat::ResourceChain, properties: {resources: [leaf.yaml]}',
+    ],
+    ids=['group', 'scaled', 'chain'],
+)
+def test_the_template_of_which_members_are_is_read_from_where_it_lies(write, properties):
+    """It was not sent, where nothing else named it, and so the group was refused."""
+    leaf = VERSION + 'resources:\n  fixed: {type: OS::Heat::RandomString}\n'
+    write(leaf_yaml=leaf, group_yaml=f'{VERSION}resources:\n  group: {{{properties}}}\n')
+    assert errors_of('group.yaml')['errors'] == []
+    assert load('group.yaml', (), Limits()).files == {'leaf.yaml': leaf}

@@ -71,6 +71,7 @@ def test_everything_comes_true_and_nothing_is_left(world):
         'The stack is UPDATE_COMPLETE',
         'What happened is what the preview had announced',
         '200 Good day from Convergence (second edition)',
+        'has taken its place in',
         'The stack is DELETE_COMPLETE',
         'No process is left running',
         'GET / of both: 200 Hello from the group',

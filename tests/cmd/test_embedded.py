@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -17,12 +18,17 @@ from convergence.config import (
     EngineSettings,
     LimitSettings,
     LocalProviderSettings,
+    SecretSettings,
     Settings,
     TransportSettings,
     WorkerSettings,
 )
-from convergence.resources.contract import ResourceType, TransientFailure
+from convergence.db.schema.sealing import new_key
+from convergence.resources.attributes import attr
+from convergence.resources.contract import Change, Done, FinalFailure, ResourceType, TransientFailure
 from convergence.resources.registry import Registry
+from convergence.resources.schema import prop
+from convergence.rpc.client import QuestionClient
 
 LONG_S = 60.0
 
@@ -156,3 +162,120 @@ resources:
             embedded.client.create_stack(embedded.context('p'), 's', wrong)
         assert failed.value.problems
         assert {problem.place.line for problem in failed.value.problems} <= {5, 7}
+
+
+# --- questions to types ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the service is to do."""
+
+    text: str = prop('', update_allowed=True)
+
+
+@dataclass(frozen=True)
+class Now:
+    """What changes by itself."""
+
+    clock: int = attr(live=True)
+
+
+class Service(ResourceType[Said]):
+    """A service that can be asked, and hangs when it is told to.
+
+    :ivar threads: the names of those in which it was asked.
+    """
+
+    Properties, Attributes, token_enforced = Said, Now, True
+    threads: ClassVar[list[str]] = []
+    time: ClassVar[list[int]] = [0]
+    release: ClassVar[threading.Event] = threading.Event()
+
+    def create(self, call):
+        """Made at once."""
+        return Done(call.token)
+
+    def validate(self, call):
+        """By the text."""
+        self.threads.append(threading.current_thread().name)
+        if call.properties.text == 'hang':
+            assert self.release.wait(LONG_S)
+        if call.properties.text == 'impossible':
+            raise FinalFailure('there is no such thing')
+        if call.properties.text == 'broken':
+            raise KeyError('text')
+
+    def plan(self, call):
+        """By the text."""
+        return {'same': Change.NONE, 'other': Change.REPLACE}.get(call.properties.text)
+
+    def attribute(self, call, name):
+        """The time."""
+        return self.time[0]
+
+
+@pytest.fixture(params=['memory', 'rabbit'])
+def asked(request, tmp_path, monkeypatch):
+    """An installation in one process whose engine asks its worker, without a broker or over one."""
+    made = settings(tmp_path, workers=1)
+    made = replace(made, engine=replace(made.engine, question_timeout_s=1.0), secrets=SecretSettings((new_key(),)))
+    if request.param == 'rabbit':
+        made = replace(made, transport=TransportSettings(request.getfixturevalue('rabbit_url')))
+    sent = []
+    call = QuestionClient.ask
+    monkeypatch.setattr(
+        QuestionClient,
+        'ask',
+        lambda self, context, text, limit_s: (sent.append(text), call(self, context, text, limit_s))[1],
+    )
+    Service.release.clear()
+    with Embedded(made, types=Registry.builtin(more={'Test::Service': Service})) as embedded:
+        embedded.sent = sent
+        yield embedded
+        Service.release.set()
+
+
+def service(text):
+    return template('Test::Service', text=text)
+
+
+def test_types_are_asked_over_whatever_transport_there_is(asked):
+    context, client = asked.context('p'), asked.client
+    identity = client.create_stack(context, 's', service('a secret word'))
+    asked.wait(identity, LONG_S)
+    lists = client.preview_update_stack(context, identity, service('same'))
+    assert [each['resource_name'] for each in lists['unchanged']] == ['it']
+    assert [
+        each['resource_name'] for each in client.preview_update_stack(context, identity, service('other'))['replaced']
+    ] == ['it']
+    Service.time[0] = 5
+    shown = client.describe_stack_resource(context, identity, 'it')
+    assert shown['attributes']['clock'] == 5 and 'attributes_not_read' not in shown
+    for ask in (
+        lambda: client.validate_template(context, service('impossible')),
+        lambda: client.preview_stack(context, 't', service('impossible')),
+    ):
+        with pytest.raises(errors.StackValidationFailed, match='there is no such thing'):
+            ask()
+    (warning,) = client.validate_template(context, service('broken'))['Warnings']
+    assert 'whether it can be made is not known: KeyError' in warning['message']
+    assert asked.sent and not any('text' in each or 'secret' in each for each in asked.sent), 'the broker can read it'
+
+
+def test_a_type_that_hangs_keeps_nobody_waiting(asked):
+    context, client = asked.context('p'), asked.client
+    (warning,) = client.validate_template(context, service('hang'))['Warnings']
+    assert warning['message'].endswith('the resource type did not answer in time')
+    (resource,) = client.preview_stack(context, 't', service('hang'))['resources']
+    assert 'did not answer in time' in resource['reason']
+
+
+def test_without_a_worker_requests_are_answered_all_the_same(asked):
+    context, client = asked.context('p'), asked.client
+    for worker in asked._running.workers:
+        worker.stop()
+    (warning,) = client.validate_template(context, service('impossible'))['Warnings']
+    assert 'whether it can be made is not known' in warning['message']
+    (again,) = client.validate_template(context, service('impossible'))['Warnings']
+    assert 'no worker has answered a moment ago' in again['message']

@@ -111,11 +111,12 @@ class Backend:
     snapshots: Any
     software: Any
     observations: Any
+    watched: Any
 
     @classmethod
     def of(cls, kind: str, ports: Ports) -> Self:
         """One of a kind."""
-        rows = (ports.snapshots, ports.software, ports.observations)
+        rows = (ports.snapshots, ports.software, ports.observations, ports.watched)
         return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, *rows)
 
     def write(self, *effects: Any, scope: Any = None, wake: Any = ()) -> Any:

@@ -15,7 +15,7 @@ from tests.contract import test_store_effects as contract
 from tests.contract.rows import Backend
 from tests.simulation.mutants import APPLY, SQL, Edit, Mutant, sabotaged
 
-UNCOUNTED = 'connection.execute(statement, values)'
+UNCOUNTED = 'statement.write(connection, values)'
 GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'a node is pointed elsewhere whatever its status is': (
         'memory',
@@ -29,7 +29,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'SQL: a node is pointed elsewhere whatever its status is': (
         'sqlite',
         Edit(
-            f'{SQL}:_point_node', "_expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')", ''
+            f'{SQL}:_point_node', "expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')", ''
         ),
         contract.test_a_node_points_to_another_row,
     ),
@@ -45,7 +45,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     ),
     'SQL: that a stack was not changed is no conflict': (
         'sqlite',
-        Edit(f'{SQL}:_update_stack', f"_expect_one({UNCOUNTED}.rowcount, f'stack {{effect.stack_id}}')", UNCOUNTED),
+        Edit(f'{SQL}:_update_stack', f"expect_one({UNCOUNTED}, f'stack {{effect.stack_id}}')", UNCOUNTED),
         contract.test_a_stack_is_changed_only_under_the_traversal_that_was_read,
     ),
     'a traversal ends twice': (

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import event as listening
@@ -22,6 +23,7 @@ from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK
 from convergence.db.statements.outbox import Audience
+from convergence.engine.notifications import sending
 from convergence.engine.notifications.addresses import AddressRefused, checked, destination, networks
 from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
@@ -35,6 +37,7 @@ from convergence.resources.contract import FinalFailure
 from tests.contract.rows import at_once
 from tests.engine.test_scaling import created, group, policy, signal
 from tests.harness import Crash, Harness, things
+from tests.observing import Observing
 from tests.reality import fails
 from tests.receiver import receiving
 
@@ -367,6 +370,30 @@ def test_a_group_that_is_scaled_is_told_of_as_the_field_does(engine):
     assert sorted(each[0] for each in telling.bus.told if '.autoscaling.' in each[0]) == sorted(e['type'] for e in told)
 
 
+def test_what_changed_outside_of_a_stack_is_told_once_and_that_it_is_over(telling):
+    harness = telling.harness
+    stack_id = harness.create(things(['a']))
+    harness.run()
+    observing, row = Observing(harness), harness.row(stack_id, 'a')
+    observing.look(stack_id)
+    telling.add()
+    for value in ('canary', 'canary', None):
+        harness.reality.objects[row.physical_id]['value'] = row.properties.get('value') if value is None else value
+        observing.look(stack_id)
+    telling.relay().turn()
+    found = [(each['type'], each['data']['drift_state']) for each in telling.receiver.events]
+    assert found == [('orchestration.drift.start', 'DIFFERS'), ('orchestration.drift.end', 'HEALTHY')]
+    data = telling.receiver.events[0]['data']
+    told = {name: data[name] for name in ('resource_name', 'physical_resource_id', 'drift_properties', 'state')}
+    assert told == {
+        'resource_name': 'a',
+        'physical_resource_id': row.physical_id,
+        'drift_properties': ['value'],
+        'state': 'CREATE_COMPLETE',
+    }
+    assert 'value of a' in data['message'] and 'canary' not in str(telling.receiver.events)
+
+
 def test_a_project_has_no_more_webhooks_than_it_may_and_sees_none_of_others(telling):
     made = [telling.add() for _ in range(3)]
     with pytest.raises(errors.RequestLimitExceeded, match='max_webhooks_per_project'):
@@ -557,6 +584,20 @@ def test_a_name_server_that_does_not_answer_is_not_waited_for_and_names_under_wa
         checked(destination('http://fast.example/'), (), find)
     assert asked.count('fast.example') == 1
     answers.set()
+
+
+def test_looking_up_the_name_is_part_of_the_time_that_a_request_may_take(server, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(sending, 'time', SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+
+    def resolve(host, port):
+        now[0] += 11.0
+        return ['127.0.0.1']
+
+    sender = HttpSender(10.0, networks(['127.0.0.0/8']), resolve)
+    with pytest.raises(NotDelivered, match='has not answered within 10 s'):
+        sender.send(f'http://receiver.example:{server.server_port}/', 'whsec_aGVsbG8=', {'id': '1'})
+    assert server.got == []
 
 
 def test_a_request_goes_to_the_address_that_was_checked_and_can_be_verified_by_its_receiver(server):

@@ -1,6 +1,8 @@
 """Every effect, its guard, and all or nothing: the same on every store."""
 
+import itertools
 from dataclasses import fields, replace
+from typing import get_args
 
 import pytest
 
@@ -11,6 +13,8 @@ from convergence.core.effects import (
     CountEvent,
     Decision,
     DeleteResource,
+    DoubtParents,
+    Effect,
     EndTraversal,
     FailNode,
     FinishNode,
@@ -27,10 +31,24 @@ from convergence.core.effects import (
     UpdateResources,
     UpdateStack,
 )
-from convergence.core.model import Action, Hook, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Retry
+from convergence.core.model import Action, Hook, NodeStatus, Phase, Status, TraversalStatus, Yielding
+from convergence.core.nesting import is_doubted
+from convergence.core.rows import Acceptance, Retry
+from convergence.db.memory import effects
 from convergence.db.scopes import LastNode, NewStack
+from convergence.db.statements import apply
+from convergence.simulator import transition
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
+
+# --- who knows an effect ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'knows', [apply._APPLIERS, effects.APPLIERS, transition._READERS], ids=['sql', 'memory', 'invariants']
+)
+def test_every_effect_is_known(knows):
+    assert set(get_args(Effect)) == set(knows)
+
 
 # --- rows in, rows out ------------------------------------------------------------------------------------------
 
@@ -225,6 +243,20 @@ def test_a_row_that_is_gone_is_a_conflict(backend):
             backend.write(effect)
 
 
+def test_what_is_doubted_while_it_is_under_way_stays_so(backend):
+    """Whoever stores the result has not seen it. Where nothing is under way, the digest is forgotten at once."""
+    backend.fill(resources=(replace(FREE, digest='d', status=Status.COMPLETE),))
+    backend.write(DoubtParents('R'))
+    assert backend.resource().digest is None
+    backend.write(UpdateResource('R', None, FREE.fence, {'owner': 'W', 'fence': 9}))
+    backend.write(DoubtParents('R'))
+    assert is_doubted(backend.resource())
+    backend.write(UpdateResource('R', 'W', 9, {'owner': None, 'digest': 'new', 'clearing': True}))
+    assert (backend.resource().digest, backend.resource().clearing) == (None, True)
+    backend.write(UpdateResource('R', None, 9, {'digest': 'new'}))
+    assert backend.resource().digest == 'new'
+
+
 def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
     backend.fill(resources=(RESOURCE,))
     changes = {
@@ -262,6 +294,8 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'nothing_made': True,
         'clearing': True,
         'mendable': True,
+        'accepted': Acceptance({'p': 1}, {'p': 2}),
+        'yielding': Yielding.GIVEN,
     }
     present = RESOURCE
     for name, value in changes.items():
@@ -285,32 +319,51 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
 # --- nodes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_finished_node_counts_once_for_each_successor(backend):
+@pytest.fixture(params=[False, True], ids=['alone', 'with an event'])
+def finish(request, backend):
+    """Finishes a node; with the event that tells why, which some servers store by the same statement."""
+    ids = itertools.count()
+
+    def write(*arguments, **options):
+        told = [InsertEvents((replace(EVENT, id=f'E{next(ids)}'),))] if request.param else []
+        before = len(backend.reader.events('S'))
+        try:
+            return backend.write(*told, FinishNode(*arguments, **options))
+        except errors.Conflict:
+            told = []
+            raise
+        finally:
+            assert len(backend.reader.events('S')) == before + len(told)
+
+    return write
+
+
+def test_a_finished_node_counts_once_for_each_successor(backend, finish):
     """I4: the last of the predecessors makes it ready, and it is answered just then."""
     backend.fill()
-    first = backend.write(FinishNode('V', 0, (2, 3), OUTPUT))
+    first = finish('V', 0, (2, 3), OUTPUT)
     assert (backend.node(0).status, backend.node(0).output) == (NodeStatus.DONE, OUTPUT)
     assert (backend.node(2).waiting, backend.node(2).status) == (1, NodeStatus.WAITING)
     assert (first.cast, first.last) == ((), (('V', 3),))
-    second = backend.write(FinishNode('V', 1, (2,)))
+    second = finish('V', 1, (2,))
     assert (backend.node(2).waiting, backend.node(2).status) == (0, NodeStatus.READY)
     assert (second.cast, second.last) == ((('V', 2),), ())
 
 
 @pytest.mark.parametrize('number', [2, 7])
-def test_a_node_that_is_not_ready_cannot_be_finished(backend, number):
+def test_a_node_that_is_not_ready_cannot_be_finished(backend, finish, number):
     backend.fill()
     with pytest.raises(errors.Conflict):
-        backend.write(FinishNode('V', number, (4,)))
+        finish('V', number, (4,))
     assert backend.node(4).waiting == 2
 
 
-def test_a_node_is_finished_once(backend):
+def test_a_node_is_finished_once(backend, finish):
     """F017, F044b."""
     backend.fill()
-    backend.write(FinishNode('V', 0, (2,)))
+    finish('V', 0, (2,))
     with pytest.raises(errors.Conflict):
-        backend.write(FinishNode('V', 0, (2,)))
+        finish('V', 0, (2,))
     with pytest.raises(errors.Conflict):
         backend.write(PointNode('V', 0, 'X'))
     backend.write(FailNode('V', 0))
@@ -334,22 +387,41 @@ def test_a_node_points_to_another_row(backend):
         backend.write(PointNode('V', 2, 'NEW'))
 
 
-def test_successors_beyond_the_window_are_chained(backend):
+def test_successors_beyond_the_window_are_chained(backend, finish):
     """All become ready; so many are answered, each of which wakes the one that many places after it."""
     nodes = (node(0, required_by=tuple(range(1, 8))), *(node(number, 1) for number in range(1, 8)))
     backend.fill(nodes=nodes)
-    done = backend.write(FinishNode('V', 0, tuple(range(1, 8)), window=3))
+    done = finish('V', 0, tuple(range(1, 8)), window=3)
     assert done.cast == (('V', 1), ('V', 2), ('V', 3))
     assert [backend.node(number).next_in_backlog for number in range(1, 8)] == [4, 5, 6, 7, None, None, None]
     assert {backend.node(number).status for number in range(1, 8)} == {NodeStatus.READY}
 
 
-def test_ten_thousand_successors_arrive_at_once(backend):
+def test_a_node_that_is_not_as_was_assumed_is_not_finished(backend, finish):
+    """What was read when the action began counts only for as long as it is so."""
+    backend.fill()
+    for number, followers, behind in ((0, (2,), None), (0, (2, 3), 1)):
+        with pytest.raises(errors.Conflict):
+            finish('V', number, followers, next_in_backlog=behind, checked=True)
+    assert [backend.node(number).waiting for number in (2, 3)] == [2, 1]
+    assert finish('V', 0, (2, 3), checked=True).last == (('V', 3),)
+    backend.write(EndTraversal('V', TraversalStatus.FAILED, 9.5, 'broken'))
+    with pytest.raises(errors.Conflict):
+        finish('V', 1, (2,), checked=True)
+
+
+def test_a_node_that_nobody_requires_is_finished(backend, finish):
+    backend.fill()
+    assert finish('V', 1, ()).cast == ()
+    assert backend.node(1).status is NodeStatus.DONE
+
+
+def test_ten_thousand_successors_arrive_at_once(backend, finish):
     """F143."""
     count = 10_000
     nodes = (node(0, required_by=tuple(range(1, count))), *(node(number, 1 + number % 2) for number in range(1, count)))
     backend.fill(nodes=nodes)
-    done = backend.write(FinishNode('V', 0, tuple(range(1, count)), window=20_000))
+    done = finish('V', 0, tuple(range(1, count)), window=20_000)
     assert len(done.cast) == count // 2 - 1
     assert sum(each.status is NodeStatus.READY for each in backend.reader.nodes('V')) == count // 2 - 1
 

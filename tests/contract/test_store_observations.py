@@ -5,10 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.effects import DeleteResource, InsertResources, UpdateResource, UpdateStack
+from convergence.core.effects import (
+    DeleteResource,
+    InsertResources,
+    InsertStack,
+    InsertTraversal,
+    UpdateResource,
+    UpdateStack,
+)
 from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
+from convergence.core.rows import Event
 from convergence.db.queries.observations import Unenrolled
+from convergence.db.queries.watched import ToldOf
 from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, at_once
 
 REST = replace(STACK, status=Status.COMPLETE)
@@ -32,6 +41,11 @@ def enrol(backend, intervals=SOON, limit=10, policies=NOTHING_SAID):
     """Enrol what is to be; how many objects."""
     rows = backend.observations
     return sum(rows.enrol(each, intervals, policies, limit) for each in rows.unenrolled(10))
+
+
+def give_policy(backend, policy, stack_id='S', traversal_id='V'):
+    """A stack gets a drift policy, whichever it has."""
+    backend.write(UpdateStack(stack_id, traversal_id, {'drift_policy': policy}))
 
 
 def look(leased, sight=DIFFERS, pause_s=1000.0, **changes):
@@ -190,6 +204,32 @@ def test_a_stack_that_is_asked_about_is_looked_at_as_a_whole(rows):
     assert {each.row.id for each in rows.observations.lease('B', 10, 1000.0)} == {'R', 'R2'} or rows.kind == 'memory'
 
 
+def test_what_was_asked_for_while_the_stack_was_busy_is_due_when_it_rests(rows):
+    enrol(rows)
+    see(rows, pause_s=1e6)
+    rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
+    rows.observations.ask(['S'], LookSource.NOTIFICATION, ['R'])
+    another_moment()
+    assert rows.observations.lease('A', 10, 1000.0) == [], 'nobody can look now'
+    rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
+    assert rows.observations.lease('B', 10, 1000.0) == [], 'it was put off'
+    rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10)
+    assert [each.row.id for each in rows.observations.lease('C', 10, 1000.0)] == ['R']
+
+
+def test_what_is_observed_is_to_be_watched_and_is_known_by_its_physical_id(rows):
+    assert rows.watched.objects(['Type']) == {}
+    enrol(rows)
+    assert {name: sorted(ids) for name, ids in rows.watched.objects(['Type', 'Other']).items()} == {
+        'Type': [FREE.physical_id, SECOND.physical_id]
+    }
+    assert rows.watched.objects([]) == rows.watched.objects(['Other']) == {}
+    rows.write(UpdateResource('R', None, FREE.fence, {'physical_id': 'of R', 'status': Status.IN_PROGRESS}))
+    assert rows.watched.told_of('Type', ['of R', 'of nobody']) == [ToldOf('R', 'S', True)]
+    assert rows.watched.told_of('Type', [SECOND.physical_id]) == [ToldOf('R2', 'S', False)]
+    assert rows.watched.told_of('Other', ['of R']) == rows.watched.told_of('Type', []) == []
+
+
 def test_what_nobody_could_look_at_is_put_off(rows):
     enrol(rows)
     leased = rows.observations.lease('A', 10, 1000.0)
@@ -239,33 +279,84 @@ def test_who_waits_for_looks_knows_how_many_are_left(rows):
     assert rows.observations.waiting(['S']) == 0, 'nobody can look now'
 
 
-def see(rows, sight=DIFFERS):
-    """Somebody looks at everything that is due, and is to look again at once."""
+def see(rows, sight=DIFFERS, pause_s=0.0):
+    """Somebody looks at everything that is due, and is to look again at once, or after a pause."""
     leased = rows.observations.lease('A', 10, 1000.0)
-    rows.observations.write('A', [look(each, sight, pause_s=0.0) for each in leased])
+    rows.observations.write('A', [look(each, sight, pause_s=pause_s) for each in leased])
 
 
 def to_repair(rows):
-    return [(each.root_id, each.known.row.name) for each in rows.observations.to_repair(10)]
+    return sorted((each.root_id, each.known.row.name) for each in rows.observations.to_repair(10))
 
 
 def test_what_is_ignored_is_not_observed_and_policies_can_change(rows):
     ignored = DriftPolicies(of_resource=lambda name: DriftPolicy.IGNORE if name == 'r' else None)
     assert enrol(rows, policies=ignored) == 1
     assert set(known(rows)) == {'R2'}
-    rows.observations.enrol_again('S')
+    give_policy(rows, DriftPolicy.REPORT)
     assert enrol(rows, policies=DriftPolicies(of_types={'Type': DriftPolicy.REPAIR})) == 1
     assert {key: each.policy for key, each in known(rows).items()} == dict.fromkeys(('R', 'R2'), DriftPolicy.REPAIR)
-    rows.observations.enrol_again('S')
+    give_policy(rows, DriftPolicy.IGNORE)
     assert enrol(rows, policies=DriftPolicies(DriftPolicy.IGNORE)) == 0
     assert known(rows) == {}
+
+
+NESTED = replace(REST, id='N', name='nested', traversal_id='W', root_id='S', parent_id='S')
+
+
+@pytest.fixture
+def tree(rows):
+    """Another stack is nested in the stack at rest; somebody has seen that all objects of both are to be repaired."""
+    rows.write(
+        InsertStack(NESTED),
+        InsertTraversal(replace(OVER, id='W', stack_id='N'), ()),
+        InsertResources((replace(FREE, id='R3', stack_id='N', name='r3'),)),
+    )
+    give_policy(rows, DriftPolicy.REPAIR)
+    assert enrol(rows, policies=REPAIR) == 3
+    see(rows)
+    assert to_repair(rows) == [('S', 'r'), ('S', 'r2'), ('S', 'r3')]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ('since', 'left'),
+    [
+        (UpdateResource('R', None, FREE.fence, {'owner': 'W'}), ['r2', 'r3']),
+        (UpdateResource('R', None, FREE.fence, {'status': Status.FAILED}), ['r2', 'r3']),
+        (UpdateStack('N', 'W', {'status': Status.IN_PROGRESS}), ['r', 'r2']),
+        (UpdateStack('S', 'V', {'status': Status.FAILED}), []),
+    ],
+    ids=['somebody has the row', 'the row has failed', 'what it is in is at work', 'the stack at the top has failed'],
+)
+def test_nothing_is_repaired_that_is_at_work_or_has_failed_or_is_in_what_does(tree, since, left):
+    tree.write(since)
+    assert [name for _, name in to_repair(tree)] == left
+
+
+def test_what_is_nested_is_enrolled_by_the_policy_that_an_update_has_given_whoever_was_slow_or_died(tree):
+    rows = tree
+    slow = Unenrolled('N', 'W')
+    give_policy(rows, DriftPolicy.REPORT)  # and whoever has done that dies
+    assert to_repair(rows) == [], 'until the stack itself is enrolled nobody knows what holds for what is nested'
+    assert [each.stack_id for each in rows.observations.unenrolled(10)] == ['S']
+    assert rows.observations.enrol(Unenrolled('S', 'V'), SOON, REPAIR, 10) == 0
+    assert [each.stack_id for each in rows.observations.unenrolled(10)] == ['S'], 'it was read before it changed'
+    assert rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10) == 0
+    assert rows.observations.enrol(slow, SOON, REPAIR, 10) == 0
+    assert [each.stack_id for each in rows.observations.unenrolled(10)] == ['N'], 'and so was this'
+    assert enrol(rows) == 0
+    assert rows.observations.unenrolled(10) == []
+    assert to_repair(rows) == []
+    nested = rows.observations.known(['N'])
+    assert {each.observation.policy for each in nested} == {DriftPolicy.REPORT}
 
 
 def test_only_what_drifted_is_repaired_and_only_where_that_is_the_policy(rows):
     enrol(rows)
     see(rows)
     assert to_repair(rows) == []
-    rows.observations.enrol_again('S')
+    give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
     assert to_repair(rows) == [('S', 'r'), ('S', 'r2')]
     rows.write(UpdateResource('R', None, FREE.fence, {'fence': 9}))
@@ -276,23 +367,67 @@ def test_only_what_drifted_is_repaired_and_only_where_that_is_the_policy(rows):
     assert to_repair(rows) == []
 
 
+def give_up(rows, key):
+    """As two engines at once."""
+    row = replace(RESOURCE, id=key)
+    for event_id in (f'{key} first', f'{key} second'):
+        told = Event.of_resource(event_id, row, row.action, row.status, 'Repair given up', at=0.0)
+        rows.observations.give_up({key: told})
+
+
 def test_after_a_repair_the_next_waits_until_it_is_given_up_or_tried_again(rows):
+    give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
     see(rows)
     rows.observations.repair_begun({'R': 1000.0, 'R2': 0.0})
     assert to_repair(rows) == [('S', 'r2')]
     assert {key: each.repairs for key, each in known(rows).items()} == {'R': 1, 'R2': 1}
-    rows.observations.give_up(['R2'])
+    give_up(rows, 'R2')
     assert to_repair(rows) == []
     assert known(rows)['R2'].given_up
-    rows.observations.enrol_again('S')
+    (told,) = rows.reader.events('S')
+    assert (told.id, told.at > 0) == ('R2 first', True)
+    give_policy(rows, DriftPolicy.REPAIR)
+    enrol(rows, policies=REPAIR)
     assert to_repair(rows) == [('S', 'r'), ('S', 'r2')]
 
 
+@pytest.mark.parametrize(
+    ('attempt', 'pauses', 'status', 'ended', 'found'),
+    [
+        (1, [10.0, 1000.0], Status.FAILED, TraversalStatus.FAILED, ['S']),
+        (2, [10.0, 1000.0], Status.FAILED, TraversalStatus.FAILED, []),
+        (3, [10.0, 10.0], Status.FAILED, TraversalStatus.FAILED, []),
+        (0, [10.0], Status.FAILED, TraversalStatus.FAILED, []),
+        (1, [10.0], Status.IN_PROGRESS, TraversalStatus.FAILED, []),
+        (1, [10.0], Status.FAILED, TraversalStatus.CANCELLED, []),
+    ],
+    ids=['due', 'pauses', 'was the last', 'asked for by a user', 'busy', 'cancelled'],
+)
+def test_a_stack_that_a_repair_has_failed_is_found_after_its_pause(backend, attempt, pauses, status, ended, found):
+    over = replace(TRAVERSAL, status=ended, repair_attempt=attempt, finished_at=time.time() - 100.0)
+    backend.fill(stack=replace(STACK, status=status), traversal=over)
+    assert backend.observations.failed_repairs(pauses, 10) == found
+    give_policy(backend, DriftPolicy.REPORT)
+    backend.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10)
+    begins_anew = attempt > 0 and status is Status.FAILED and ended is TraversalStatus.FAILED
+    assert backend.observations.failed_repairs([10.0], 10) == (['S'] if begins_anew else [])
+
+
+def test_a_deleted_stack_is_neither_enrolled_nor_repaired_again(backend):
+    gone = replace(STACK, status=Status.FAILED, deleted_at=time.time() - 50.0)
+    over = replace(TRAVERSAL, status=TraversalStatus.FAILED, repair_attempt=1, finished_at=time.time() - 100.0)
+    backend.fill(stack=gone, traversal=over)
+    backend.roster.register('O', 'observer', 'host', '1', 60.0)
+    assert backend.observations.unenrolled(10) == []
+    assert backend.observations.failed_repairs([10.0], 10) == []
+
+
 def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
+    give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
     rows.observations.repair_begun({'R': 0.0})
-    rows.observations.give_up(['R'])
+    give_up(rows, 'R')
     told = []
     for _ in range(4):
         see(rows, Comparison(ObservedState.HEALTHY))
@@ -301,8 +436,20 @@ def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
 
 
 def test_an_object_that_is_made_again_keeps_the_count_of_repairs(rows):
+    give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
     rows.observations.repair_begun({'R': 0.0})
     rows.write(DeleteResource('R', None, FREE.fence), InsertResources((replace(FREE, id='R3', replaces='R'),)))
     rows.observations.enrol(Unenrolled('S', 'V'), SOON, REPAIR, 10)
     assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 1}
+
+
+def test_what_could_not_be_begun_comes_after_the_others_and_what_has_a_new_policy_waits_for_it(rows):
+    give_policy(rows, DriftPolicy.REPAIR)
+    enrol(rows, policies=REPAIR)
+    see(rows)
+    rows.observations.repair_put_off(['R'], 1000.0)
+    assert to_repair(rows) == [('S', 'r2')]
+    assert {each.repairs for each in known(rows).values()} == {0}
+    give_policy(rows, DriftPolicy.REPAIR)
+    assert to_repair(rows) == [], 'nobody has looked what its policy is now'

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.effects import InsertStack, InsertTemplate, PointNode, UpdateStack
-from convergence.core.model import NodeStatus, Phase
+from convergence.core.model import NodeStatus, Phase, Yielding
 from convergence.db.scopes import (
     HeldResource,
     LastNode,
@@ -140,6 +140,20 @@ def test_a_held_row_of_a_superseded_traversal_tells_who_waits_for_it_now(backend
     view = backend.look(HeldResource('R', 'V', 0))
     assert view.waiting == (('V2', 0), ('V2', 3))
     assert not view.is_current
+
+
+def test_a_row_that_is_to_take_from_others_sees_them_and_they_tell_it_when_they_are_free(backend):
+    """Rows of its name, in its stack, whoever holds them; of any other row none are read."""
+    mine = replace(FREE, yielding=Yielding.GIVEN)
+    rival = replace(RESOURCE, id='R2', yielding=Yielding.DEPRIVED)
+    others = (replace(FREE, id='B', name='b'), replace(FREE, id='X', stack_id='OTHER'))
+    current = (node(0), node(1, phase=Phase.CLEANUP, status=NodeStatus.WAITING, resource_id='R2'), node(2))
+    nodes = tuple(replace(each, traversal_id='V2') for each in current)
+    backend.fill(stack=replace(STACK, traversal_id='V2'), resources=(mine, rival, *others))
+    backend.fill_more(replace(TRAVERSAL, id='V2'), nodes)
+    assert backend.look(OneNode('V2', 0)).rivals == (rival,)
+    assert backend.look(OneNode('V2', 1)).rivals == ()
+    assert backend.look(HeldResource('R2', 'V', 0)).waiting == (('V2', 0), ('V2', 2))
 
 
 def test_a_held_row_may_be_looked_at_for_no_node_in_particular(backend):

@@ -15,10 +15,12 @@ from oslo_context.context import RequestContext
 
 from convergence import errors
 from convergence.concurrency import Executor, installed
+from convergence.rpc import client as client_module
 from convergence.rpc import messages
-from convergence.rpc.client import EngineClient, WorkerClient
+from convergence.rpc.client import EngineClient, QuestionClient, WorkerClient
 from convergence.rpc.operations import OPERATIONS, EngineOperation, EventQuery, StackQuery
-from convergence.rpc.server import CancelServer, EngineServer, WorkerServer
+from convergence.rpc.server import CancelServer, Endpoint, EngineServer, QuestionServer, RpcServer, WorkerServer
+from convergence.rpc.shares import beneficiary, on_behalf_of
 from convergence.rpc.transport import connect
 
 LONG_S = 60.0
@@ -171,6 +173,36 @@ def test_a_check_reaches_a_worker_with_who_asked_but_without_a_token(transport, 
         'req-7',
     )
     assert context.auth_token is None
+
+
+def test_a_check_tells_for_which_project_it_is_and_so_do_those_that_follow(transport, serve):
+    told: queue.Queue = queue.Queue()
+    client, worker = WorkerClient(transport), Checks()
+
+    def check(context, traversal_id, node, hops):
+        told.put((node, beneficiary()))
+        if node < 2:
+            client.check_resource(traversal_id, node + 1)
+
+    worker.check_resource = check
+    serve(WorkerServer(transport, 'worker-1', worker))
+    with on_behalf_of('acme'):
+        client.check_resource('t-1', 1)
+    assert [told.get(timeout=LONG_S) for _ in range(2)] == [(1, 'acme'), (2, 'acme')]
+    client.check_resource('t-1', 5)
+    assert told.get(timeout=LONG_S) == (5, '')
+
+
+def test_checks_of_some_nodes_reach_one_worker_in_one_message(transport, serve):
+    arrived: queue.Queue = queue.Queue()
+    for name in ('worker-1', 'worker-2'):
+        worker = Checks()
+        worker.check_resource = lambda context, traversal_id, node, hops, name=name: arrived.put((name, node))
+        serve(WorkerServer(transport, name, worker))
+    assert WorkerClient(transport).check_resources('t-1', [5, 6, 7])
+    received = [arrived.get(timeout=LONG_S) for _ in range(3)]
+    assert [node for _, node in received] == [5, 6, 7]
+    assert len({name for name, _ in received}) == 1
 
 
 def test_checks_are_spread_over_the_workers_and_each_arrives_once(transport, serve):
@@ -465,3 +497,104 @@ def test_all_of_this_on_green_threads(kind, request):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert ' passed' in done.stdout
+
+
+# --- questions ------------------------------------------------------------------------------------------------
+
+
+class Answers:
+    """Answers questions; `hold` keeps each waiting for as long as it may take."""
+
+    def __init__(self, hold: threading.Event | None = None) -> None:
+        self.hold = hold
+        self.asked: list[tuple[str, str, float]] = []
+
+    def answer(self, context, questions, limit_s):
+        self.asked.append((context.project_id, questions, limit_s))
+        if self.hold is not None:
+            self.hold.wait(LONG_S)
+        if questions == 'fail':
+            raise KeyError('password=hunter2')
+        if questions == 'sealed with another key':
+            raise errors.SealedWithAnotherKey('there is no key')
+        return f'answer to {questions}'
+
+
+def test_a_question_is_answered_by_one_worker(transport, serve):
+    workers = [Answers(), Answers()]
+    for number, worker in enumerate(workers):
+        serve(QuestionServer(transport, f'worker-{number}', worker))
+    assert QuestionClient(transport).ask(CONTEXT, 'how are you', 5.0) == 'answer to how are you'
+    assert [asked for worker in workers for asked in worker.asked] == [('acme', 'how are you', 5.0)]
+
+
+def test_where_no_worker_has_ever_been_that_is_known_at_once(transport):
+    with pytest.raises(errors.MessagingUnavailable, match='no worker that could be asked'):
+        QuestionClient(transport).ask(CONTEXT, 'how are you', LONG_S)
+
+
+def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_was_said(transport, serve, monkeypatch):
+    monkeypatch.setattr(client_module, 'ANSWER_TRAVELS_S', 0.1)
+    hold = threading.Event()
+    serve(QuestionServer(transport, 'worker-1', Answers(hold)))
+    with pytest.raises(errors.NoAnswer, match=r'no worker has answered within 0\.1 s'):
+        QuestionClient(transport).ask(CONTEXT, 'how are you', 0.1)
+    hold.set()
+
+
+def test_a_worker_that_is_gone_is_waited_for_no_longer_than_was_said(transport, serve, monkeypatch):
+    monkeypatch.setattr(client_module, 'ANSWER_TRAVELS_S', 0.1)
+    server = serve(QuestionServer(transport, 'worker-1', Answers()))
+    server.stop()
+    assert server.wait(LONG_S)
+    with pytest.raises(errors.MessagingUnavailable, match='worker'):
+        QuestionClient(transport).ask(CONTEXT, 'how are you', 0.1)
+
+
+def test_workers_of_before_there_were_questions_are_not_asked(transport, serve):
+    """A rolling upgrade: a worker that does not know the call takes its checks, and does not even see the question."""
+    worker = Checks()
+    serve(WorkerServer(transport, 'worker-1', worker))
+    with pytest.raises(errors.MessagingUnavailable, match='no worker that could be asked'):
+        QuestionClient(transport).ask(CONTEXT, 'how are you', LONG_S)
+    assert worker.arrived.empty()
+
+
+@pytest.mark.parametrize(('version', 'methods'), [('1.0', {}), ('0.9', {'answer': None})])
+def test_a_worker_that_does_not_know_the_question_says_so(transport, serve, version, methods):
+    serve(RpcServer(transport, messages.QUESTION_TOPIC, 'worker-1', Endpoint(version, methods), 1))
+    with pytest.raises(errors.MessagingUnavailable, match='does not know the question: it is of another version'):
+        QuestionClient(transport).ask(CONTEXT, 'how are you', LONG_S)
+
+
+def test_what_goes_wrong_with_an_answer_is_told_to_the_log_and_to_nobody_else(transport, serve, caplog):
+    serve(QuestionServer(transport, 'worker-1', Answers()))
+    with pytest.raises(errors.ConvergenceError) as failed:
+        QuestionClient(transport).ask(CONTEXT, 'fail', LONG_S)
+    assert str(failed.value) == 'the worker that was asked has failed; its log says why'
+    assert 'KeyError' in caplog.text
+    with pytest.raises(errors.SealedWithAnotherKey, match='there is no key'):
+        QuestionClient(transport).ask(CONTEXT, 'sealed with another key', LONG_S)
+
+
+@pytest.mark.parametrize('more', [{'colour': 'red'}, {'limit_s': 'long'}, {'questions': 7}])
+def test_a_question_that_says_more_than_is_understood_is_refused(transport, serve, more):
+    answers = Answers()
+    serve(QuestionServer(transport, 'worker-1', answers))
+    raw = transport.client(messages.QUESTION_TOPIC, messages.QUESTION_VERSION)
+    with pytest.raises(errors.Invalid, match='different versions'):
+        raw.call(CONTEXT, 'answer', **{'questions': 'q', 'limit_s': 1.0, **more})
+    assert answers.asked == []
+
+
+def test_workers_take_cancels_while_they_answer(transport, serve):
+    hold, cancels = threading.Event(), Checks()
+    answers = Answers(hold)
+    serve(QuestionServer(transport, 'worker-1', answers, threads=1))
+    serve(CancelServer(transport, 'worker-1', cancels))
+    asking = threading.Thread(target=QuestionClient(transport).ask, args=(CONTEXT, 'q', LONG_S))
+    asking.start()
+    assert WorkerClient(transport).cancel('stack-1', 't-1')
+    assert cancels.next()[1:] == ('stack-1', 't-1')
+    hold.set()
+    asking.join(LONG_S)

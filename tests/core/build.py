@@ -18,7 +18,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
-from convergence.core.plan import Planner, Request
+from convergence.core.request import Planner, Request
 from convergence.core.rows import Node, Pending, Resource, Stack, Template, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convergence.core import states
@@ -20,7 +20,7 @@ from convergence.core.decide import (
     possible,
     was_never_made,
 )
-from convergence.core.model import BEGINNINGS, Action, Change, Restriction, Status
+from convergence.core.model import BEGINNINGS, Action, Change, Restriction, Status, Yielding
 from convergence.core.rows import Retry
 from tests.core.build import DEFINITION, MADE, NODE, PENDING, node_view, wants, worker
 
@@ -36,6 +36,7 @@ STEPS = {
     Disposition.KEEP: {Step.NOTHING, Step.READ},
     Disposition.REPAIR: {Step.REPAIR},
     Disposition.CLEAR: {Step.CLEAR},
+    Disposition.TAKE_BACK: {Step.TAKE_BACK},
 }
 """What a worker may be seen to do for each answer."""
 
@@ -85,10 +86,11 @@ def rows(draw):
         definition=definition,
         template_id=draw(st.sampled_from(['T0', 'T1'])),
         damaged=damaged,
+        yielding=draw(st.sampled_from([None, None, None, *Yielding])),
     )
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20 * settings.default.max_examples)
 @given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change), renewed=st.booleans())
 def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
     view = node_view(replace(NODE, definition=wanted), row)
@@ -99,7 +101,7 @@ def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
     assert done in STEPS[ruling.disposition]
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20 * settings.default.max_examples)
 @given(
     row=rows(),
     wanted=DEFINITIONS,
@@ -119,7 +121,6 @@ def test_what_is_certain_of_several_possible_differences_happens_with_each(row, 
         assert done in STEPS[next(iter(rulings)).disposition]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change))
 def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, change):
     if decide(row, ResourceGoal(wanted), change).disposition in (
@@ -149,6 +150,7 @@ def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, chan
             Change.NONE,
             Disposition.CLEAR,
         ),
+        (replace(MADE, yielding=Yielding.GIVEN), Change.NONE, Disposition.TAKE_BACK),
     ],
     ids=str,
 )

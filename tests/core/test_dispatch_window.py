@@ -1,22 +1,26 @@
 """A plan casts only a window of nodes; each of them wakes one more. Nothing may wait for a sweep."""
 
 import itertools
+from dataclasses import replace
 
 from convergence.core.effects import InsertTraversal
 from convergence.core.model import Action, Definition, Goal, NodeStatus, Phase, Status
-from convergence.core.plan import Planner, Request, plan
-from convergence.core.rows import Resource, Stack
+from convergence.core.plan import plan
+from convergence.core.request import Planner, Request
+from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 
 WINDOW = 3
 STACK = Stack('stack', 's', 'p', Action.DELETE, Status.IN_PROGRESS, '', None, None, None, 60, True, 0.0)
 
 
-def planned(goal, rows):
+def planned(goal, rows, template=None):
     """The plan, and all of its nodes."""
     ids = (str(number) for number in itertools.count())
-    request = Request(Action.DELETE, goal, traversal_id='traversal')
-    decision = plan(PlanView(0.0, STACK, None, tuple(rows)), STACK, request, Planner(lambda: next(ids), WINDOW))
+    action = Action.DELETE if template is None else Action.UPDATE
+    stack = STACK if template is None else replace(STACK, action=Action.CREATE, status=Status.COMPLETE)
+    request = Request(action, goal, traversal_id='traversal', template=template)
+    decision = plan(PlanView(0.0, stack, None, tuple(rows)), stack, request, Planner(lambda: next(ids), WINDOW))
     (inserted,) = (effect for effect in decision.effects if isinstance(effect, InsertTraversal))
     return decision.verdict, inserted.nodes
 
@@ -42,8 +46,8 @@ def test_each_ready_node_is_attended_to_at_once_or_woken_by_another_that_is():
 
 
 def test_a_node_that_needs_no_worker_is_not_left_to_be_woken():
-    """A worker that is told of `IN_SERVICE` does nothing; a delete of many resources would wait for the sweeper."""
-    verdict, nodes = planned(Goal(), [row(number) for number in range(8)])
+    """A worker that is told of `IN_SERVICE` does nothing; an update to nothing would wait for the sweeper."""
+    verdict, nodes = planned(Goal(), [row(number) for number in range(8)], Template('t', 'stack', {}))
     (in_service,) = (node for node in nodes if node.phase is Phase.IN_SERVICE)
     assert in_service.status is NodeStatus.READY
     assert in_service.number in [node.number for node in verdict.ready]

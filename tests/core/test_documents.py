@@ -13,7 +13,8 @@ import pytest
 
 from convergence.core.digest import digest
 from convergence.core.model import Action, Definition, DeletionPolicy, Hook, Output, Restriction, RetryPolicy
-from convergence.core.rows import Pending
+from convergence.core.rows import Acceptance, Pending, with_accepted
+from convergence.core.scaling import Scaling
 
 DEFINITION = Definition(
     name='web',
@@ -118,3 +119,22 @@ def test_a_definition_with_everything_comes_back_as_it_was():
     assert back.concealed == (('properties', 'password'), ('metadata', 0))
     assert back.retry == RetryPolicy(3, None, 9.0)
     assert back.retry.over(RetryPolicy(7, 1.0, 2.0)) == RetryPolicy(3, 1.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    'value',
+    [Scaling('S', 'group', 2.0, 'change_in_capacity', 3, 5, 'up'), Acceptance({'port': 80, 'tag': None}, {'port': 81})],
+)
+def test_what_is_stored_comes_back(value):
+    assert type(value).from_document(json.loads(json.dumps(value.document()))) == value
+
+
+def test_what_was_accepted_counts_until_the_template_wants_something_else():
+    accepted = Acceptance({'port': 80, 'tag': None}, {'port': 81, 'tag': 'x'})
+    assert with_accepted(None, {'port': 80}) == ({'port': 80}, None)
+    assert with_accepted(accepted, {'port': 80}) == ({'port': 81, 'tag': 'x'}, accepted)
+    assert with_accepted(accepted, {'port': True, 'tag': None}) == (
+        {'port': True, 'tag': 'x'},
+        Acceptance({'tag': None}, {'tag': 'x'}),
+    )
+    assert with_accepted(accepted, {'port': 443, 'tag': 'y'}) == ({'port': 443, 'tag': 'y'}, None)

@@ -12,25 +12,27 @@ from convergence.core.effects import (
     EndTraversal,
     FailNode,
     FinishNode,
+    InsertEvents,
     InsertResources,
+    NoteFailure,
     UpdateResource,
 )
-from convergence.core.finish import (
+from convergence.core.finish import abandon, as_claimed, finish
+from convergence.core.held import escalate, record, release
+from convergence.core.leftover import Tracking, keep_track
+from convergence.core.lost import is_unknown, known_again, put_in_doubt
+from convergence.core.model import Action, NodeStatus, Output, Phase, Restriction, Status, TraversalStatus
+from convergence.core.results import (
     End,
     Failed,
     NeedsReplacement,
+    NotBegun,
     Parked,
+    ParkedAlready,
     Succeeded,
-    abandon,
-    as_claimed,
-    escalate,
-    finish,
-    record,
-    release,
+    may_have_made,
 )
-from convergence.core.leftover import Tracking, keep_track
-from convergence.core.lost import known_again, put_in_doubt
-from convergence.core.model import Action, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.rows import Retry
 from convergence.core.views import FinishView
 from convergence.worker.fences import Fences
 from tests.core.build import (
@@ -341,10 +343,12 @@ def test_what_the_database_has_lost_is_put_in_doubt_unless_the_row_has_moved_on(
     later = replace(free, fence=done.resource.fence)
     assert put_in_doubt(plan_view(later), done, 'lost') == Decision(Tracking.KNOWN)
     assert put_in_doubt(plan_view(replace(done.resource, fence=0)), done, 'lost') == Decision(Tracking.HELD)
-    forgotten = replace(done, traversal=replace(TRAVERSAL, id='T9'))
+    forgotten = replace(done, traversal=replace(TRAVERSAL, id='T9', started_at=TRAVERSAL.started_at + 1))
     view, busy = plan_view(later, traversal=TRAVERSAL), replace(later, status=Status.IN_PROGRESS)
     assert only(put_in_doubt(view, forgotten, 'lost'), UpdateResource).changes['status'] is Status.FAILED
     assert put_in_doubt(plan_view(busy, traversal=TRAVERSAL), forgotten, 'lost') == Decision(Tracking.HELD)
+    superseded = replace(done, traversal=replace(TRAVERSAL, id='T9'))
+    assert put_in_doubt(view, superseded, 'lost') == Decision(Tracking.KNOWN), 'by one of the same moment'
     assert of_kind(put_in_doubt(plan_view(later), done, 'lost', is_certain=True), UpdateResource)
     again = replace(later, action=Action.UPDATE)
     assert put_in_doubt(plan_view(again), done, 'lost', is_certain=True) == Decision(Tracking.KNOWN)
@@ -354,6 +358,14 @@ def test_an_object_of_others_becomes_no_leftover_where_its_use_is_forgotten():
     borrowed = replace(CREATING, definition=replace(PENDING.definition, external_id='theirs'))
     lost = known_again(plan_view(), claim(Step.ADOPT, Action.CREATE, borrowed), 'theirs', False, ids())
     assert lost == Decision(Tracking.KNOWN)
+
+
+def test_an_object_that_no_row_knows_is_news_whatever_was_done_to_it():
+    """Whoever has made it may have died."""
+    changed = claim(Step.UPDATE, Action.UPDATE, held(MADE))
+    assert not is_unknown(plan_view(MADE), changed, MADE.physical_id)
+    assert is_unknown(plan_view(replace(MADE, physical_id='another')), changed, MADE.physical_id)
+    assert not is_unknown(plan_view(), claim(Step.DELETE, Action.DELETE, held(MADE)), MADE.physical_id)
 
 
 def test_one_process_never_gives_out_a_fence_twice_even_where_rows_go_back():
@@ -374,3 +386,76 @@ def test_only_a_success_is_stored_without_another_look(result):
     assert as_claimed(CLAIM, RESULTS['succeeded'], 1.0).assumed
     assert as_claimed(CLAIM, result, 1.0) is None
     assert as_claimed(replace(CLAIM, step=Step.REPAIR), RESULTS['succeeded'], 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ('result', 'perhaps'),
+    [
+        (Succeeded(None), True),
+        (Parked(None, 1.0), True),
+        (Failed('no'), True),
+        (Failed('no', nothing_made=True), False),
+        (Failed('no', nothing_made=True, findable=True), True),
+        (NeedsReplacement('other'), False),
+    ],
+    ids=['made', 'going on', 'unknown', 'said nothing', 'can be asked', 'unsuitable'],
+)
+def test_a_creation_may_have_made_something_unless_its_type_says_no_and_cannot_be_asked(result, perhaps):
+    creation = claim(Step.CREATE, Action.CREATE, held())
+    assert may_have_made(creation, result) is perhaps
+    assert not may_have_made(claim(Step.CREATE, Action.CREATE, held(replace(MADE, token=None))), result)
+    assert not may_have_made(claim(Step.UPDATE, Action.UPDATE, held()), result)
+
+
+def test_whoever_had_nothing_called_gives_the_step_to_another_and_what_was_promised_stays():
+    retry = Retry(2, 'busy', clean=True)
+    claimed = claim(Step.CREATE, Action.CREATE, held(retry=retry))
+    decision = finish(finish_view(claimed), claimed, NotBegun(), worker())
+    assert only(decision, UpdateResource).changes == {'owner': None, 'wake_at': None, 'retry': retry}
+    assert decision.wake == ((NODE.traversal_id, NODE.number),)
+    elsewhere = superseded(finish_view(claimed), ('V2', 5))
+    assert finish(elsewhere, claimed, NotBegun(), worker()).wake == (('V2', 5),)
+
+
+def test_of_what_was_parked_with_the_beginning_of_its_stack_nothing_is_left_to_write():
+    claimed = claim(Step.CREATE, Action.CREATE, held())
+    decision = finish(finish_view(claimed), claimed, ParkedAlready(5.0), worker())
+    assert (decision.verdict, decision.effects) == (End.RELEASED, ())
+
+
+def test_the_end_of_an_action_may_be_that_of_a_traversal_which_is_being_cancelled():
+    claimed = claim(Step.UPDATE, Action.UPDATE, held(action=Action.UPDATE, status=Status.IN_PROGRESS))
+    cancelling = finish_view(claimed, traversal=replace(TRAVERSAL, status=TraversalStatus.CANCELLING))
+    for result, end in (
+        (Succeeded(None), End.OVER),
+        (Failed('no'), End.OVER),
+        (Parked(None, 1.0), End.RELEASED),
+        (NotBegun(), End.RELEASED),
+    ):
+        assert finish(cancelling, claimed, result, worker()).verdict is end
+
+
+def test_a_replacement_that_is_restricted_is_a_failure_that_says_so():
+    definition = replace(PENDING.definition, restrictions=(Restriction.REPLACE,))
+    claimed = claim(
+        Step.UPDATE,
+        Action.UPDATE,
+        held(action=Action.UPDATE, status=Status.IN_PROGRESS),
+        node=replace(NODE, definition=definition),
+    )
+    decision = finish(finish_view(claimed), claimed, NeedsReplacement('it is too small'), worker())
+    assert decision.verdict is End.FAILED
+    (event,) = only(decision, InsertEvents).events
+    assert event.status is Status.FAILED
+    assert 'it is too small' in event.reason
+    assert 'restricted' in event.reason
+
+
+def test_a_check_that_fails_at_one_resource_goes_on_with_the_others():
+    checking = replace(TRAVERSAL, action=Action.CHECK)
+    going = held(action=Action.CHECK, status=Status.IN_PROGRESS)
+    claimed = claim(Step.PERFORM, Action.CHECK, going, pending=None, traversal=checking)
+    decision = finish(finish_view(claimed, traversal=checking), claimed, Failed('gone'), worker())
+    assert decision.verdict is End.DONE
+    assert 'gone' in only(decision, NoteFailure).said
+    assert only(decision, FinishNode).number == NODE.number

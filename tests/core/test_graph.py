@@ -119,3 +119,13 @@ def test_nodes_that_need_not_be_visited_are_taken_out_with_their_edges():
     assert len(built) == 2
     assert edges(built) == ['update c after update b']
     assert built.required_by(update_key('b')) == [update_key('c')]
+
+
+def test_what_is_in_the_way_goes_before_another_one_of_its_name():
+    """Unless what is left over and built on it waits for that. What stays in use has to bear that there is none."""
+    left, used = row('A1'), row('B1', '', 'A1')
+    wanted = definitions(a='', b='a')
+    assert edges(graph.build(wanted, [left], first={'A1'})) == ['update a after cleanup A1', 'update b after update a']
+    assert 'update a after cleanup A1' in edges(graph.build(wanted, [left, used], {'B1'}, {'A1'}))
+    waits = edges(graph.build(wanted, [left, used, row('B2')], {'B2'}, {'A1'}))
+    assert {'cleanup A1 after cleanup B1', 'cleanup A1 after update a', 'cleanup B1 after update b'} <= {*waits}

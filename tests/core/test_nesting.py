@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convergence.core import nesting
@@ -112,7 +112,7 @@ def test_a_template_that_has_changed_is_a_change():
     assert difference(replace(NESTED, definition=changed), changed, Change.NONE, 'T1', renewed=False) is Change.NONE
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5 * settings.default.max_examples)
 @given(resource=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change))
 def test_a_worker_does_what_was_decided_about_a_stack(resource, wanted, change):
     view = node_view(replace(NODE, definition=wanted), resource)
@@ -183,7 +183,7 @@ AROUND = FinishView(50.0, HELD, NODE, TRAVERSAL, RUNNING)
 def test_the_row_is_let_go_of_when_its_stack_gets_something_to_do(deadline, wake_at):
     row = replace(HELD, deadline=deadline)
     view = PlanView(50.0, None, around=replace(AROUND, resource=row))
-    (let_go,) = nesting.parked(view, {'traversal': 'N'}, 600.0)
+    (let_go,) = nesting.park(view, {'traversal': 'N'}, 600.0)
     assert (let_go.resource_id, let_go.owner, let_go.fence) == (row.id, 'W', row.fence)
     assert let_go.changes == {
         'owner': None,
@@ -197,7 +197,7 @@ def test_the_row_is_let_go_of_when_its_stack_gets_something_to_do(deadline, wake
 
 def test_the_one_behind_the_window_is_told_when_the_row_is_let_go_of():
     view = PlanView(50.0, None, around=replace(AROUND, node=replace(NODE, next_in_backlog=9)))
-    let_go, told = nesting.parked(view, {}, 600.0)
+    let_go, told = nesting.park(view, {}, 600.0)
     assert (let_go.resource_id, told) == (HELD.id, NotifyNode(NODE.traversal_id, 9))
 
 
@@ -213,7 +213,7 @@ def test_the_one_behind_the_window_is_told_when_the_row_is_let_go_of():
     ],
 )
 def test_where_somebody_else_waits_for_the_row_whoever_holds_it_lets_go_of_it(around):
-    assert nesting.parked(PlanView(50.0, None, around=around), {}, 600.0) == ()
+    assert nesting.park(PlanView(50.0, None, around=around), {}, 600.0) == ()
 
 
 def test_what_nobody_waits_for_is_not_wanted():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from convergence.core.acceptance import AcceptanceOutcome, accept
 from convergence.core.conditions import conditions, conditions_of
 from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import (
@@ -14,11 +15,13 @@ from convergence.core.observation import (
     LookSource,
     Observation,
     ObservedState,
+    is_news,
     is_observable,
     pause_s,
     repair_pause_s,
 )
-from convergence.core.rows import Resource, Stack, Traversal
+from convergence.core.rows import Acceptance, Resource, Stack, Traversal
+from convergence.core.views import FinishView
 
 STACK = Stack('S', 's', 'p', Action.UPDATE, Status.COMPLETE, '', 'T', 'T', 'V', 60, False, 1.0)
 ROW = Resource('R', 'S', 'r', 'Type', Action.CREATE, Status.COMPLETE, 1.0, physical_id='x', fence=3)
@@ -43,6 +46,22 @@ def test_only_finished_objects_of_stacks_at_rest_are_compared():
         replace(ROW, replaced_by='R2'),
     ):
         assert not is_observable(STACK, row)
+
+
+@pytest.mark.parametrize(
+    ('told', 'found', 'wanted'),
+    [
+        (None, 'HEALTHY', False),
+        (None, 'UNKNOWN', False),
+        (None, 'DIFFERS', True),
+        ('DIFFERS', 'DIFFERS', False),
+        ('DIFFERS', 'UNKNOWN', False),
+        ('DIFFERS', 'GONE', True),
+        ('GONE', 'HEALTHY', True),
+    ],
+)
+def test_each_drift_is_told_once_and_once_that_it_is_over(told, found, wanted):
+    assert is_news(told and ObservedState(told), ObservedState(found)) is wanted
 
 
 def test_an_observation_says_nothing_of_a_row_that_was_claimed_since():
@@ -155,3 +174,30 @@ def test_of_several_policies_the_most_exact_holds():
 def test_a_resource_whose_repair_was_given_up_says_so():
     assert drifted_of(replace(SEEN, given_up=True)).reason == 'RepairGivenUp'
     assert drifted_of(replace(SEEN, given_up=True, found=ObservedState.HEALTHY)).reason == 'Healthy'
+
+
+def test_what_is_seen_is_taken_for_wanted_and_for_applied_at_once():
+    row = replace(ROW, properties={'p': 0, 'q': 2})
+    decision = accept(FinishView(11.0, row, None, None, STACK), SEEN, ('p',), lambda: 'new')
+    assert decision.verdict is AcceptanceOutcome.DONE
+    update, told = decision.effects
+    assert (update.resource_id, update.owner, update.fence) == ('R', None, 3)
+    assert update.changes['accepted'] == Acceptance({'p': 0}, {'p': 1})
+    assert (update.changes['properties'], update.changes['fence']) == ({'p': 1, 'q': 2}, 4)
+    assert told.events[0].reason == 'Accepted as it is: p'
+
+
+@pytest.mark.parametrize(
+    ('row', 'outcome'),
+    [
+        (None, AcceptanceOutcome.ABSENT),
+        (replace(ROW, action=Action.DELETE), AcceptanceOutcome.ABSENT),
+        (replace(ROW, replaced_by='R2'), AcceptanceOutcome.ABSENT),
+        (replace(ROW, owner='W'), AcceptanceOutcome.BUSY),
+        (replace(ROW, status=Status.FAILED), AcceptanceOutcome.BUSY),
+        (replace(ROW, fence=4), AcceptanceOutcome.STALE),
+    ],
+)
+def test_nothing_is_accepted_of_what_is_worked_on_or_has_changed_since_it_was_seen(row, outcome):
+    decision = accept(FinishView(11.0, row, None, None, STACK), SEEN, ('p',), lambda: 'new')
+    assert (decision.verdict, decision.effects) == (outcome, ())

@@ -11,6 +11,7 @@ from convergence.core.effects import (
     DeleteResource,
     InsertEvents,
     InsertSignal,
+    RevokeAddresses,
     StallTraversal,
     UpdateResource,
     UpdateStack,
@@ -158,3 +159,29 @@ def test_what_is_left_behind_is_told_so_that_it_can_be_found():
     assert leaving.summary([MADE] * (leaving.MANY + 2)).endswith('and 2 more, see the events')
     assert leaving.unknown(['r', 'nobody'], [MADE]) == ['nobody']
     assert 'never created' in leaving.object_of(replace(FRESH, definition=None))
+
+
+def test_progress_is_told_while_the_operation_goes_on_and_not_afterwards():
+    view = plan_view(stack=RUNNING, traversal=TRAVERSAL)
+    decision = stall.progressed(view, 'V1', '3 of 9 are done', {'done': 3}, ids())
+    assert only(decision, InsertEvents).details == {'done': 3}
+    assert told(decision) == [(TRAVERSAL.action, Status.IN_PROGRESS, '3 of 9 are done')]
+    assert stall.progressed(view, 'V0', 'late', {}, ids()).effects == ()
+    over = plan_view(stack=replace(RUNNING, status=Status.COMPLETE), traversal=TRAVERSAL)
+    assert stall.progressed(over, 'V1', 'late', {}, ids()).effects == ()
+
+
+def test_all_signal_addresses_of_a_row_become_void_at_once_and_that_is_told():
+    decision = signals.revoke(signal_view(MADE), 'another', ids())
+    assert decision.verdict is True
+    assert only(decision, RevokeAddresses) == RevokeAddresses('R', 'another')
+    assert told(decision) == [(Action.SIGNAL, Status.COMPLETE, 'All signal addresses are revoked')]
+    assert signals.revoke(signal_view(None), 'another', ids()).effects == ()
+
+
+def test_what_happens_to_an_object_has_its_action_polled_at_once_where_one_is_under_way():
+    busy = signal_view(replace(MADE, status=Status.IN_PROGRESS), ready=(('V1', 3, 'R'), ('V1', 4, 'X')))
+    decision = signals.stir(busy)
+    assert only(decision, CountEvent).resource_id == 'R'
+    assert decision.wake == (('V1', 3),)
+    assert signals.stir(signal_view(MADE)).effects == ()

@@ -6,14 +6,16 @@ import pytest
 
 from convergence.core import graph
 from convergence.core.check import begin
-from convergence.core.claim import Step
+from convergence.core.claim import MAX_CRASHES, Step
 from convergence.core.complete import conclude
 from convergence.core.effects import EndTraversal, FinishNode, InsertTraversal, KeepItem, NoteFailure, UpdateStack
-from convergence.core.finish import End, Failed, Succeeded, finish
+from convergence.core.finish import finish
 from convergence.core.model import Action, Change, Goal, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.plan import plan
+from convergence.core.results import End, Failed, Succeeded
 from convergence.core.rows import Node
 from tests.core.build import (
+    DEFINITION,
     FRESH,
     MADE,
     NODE,
@@ -167,3 +169,22 @@ def test_suspending_goes_backwards_and_leaves_leftovers_alone():
         (Phase.CLEANUP, 'A'),
     ]
     assert graph.COMPLETE.phase is nodes[-1].phase
+
+
+def test_a_snapshot_that_another_operation_has_left_is_given_up_first():
+    left = replace(was(Action.SNAPSHOT, Status.IN_PROGRESS), traversal_id='V0')
+    decision = begin(doing(Action.SUSPEND, left), worker(), never)
+    assert (decision.verdict.step, decision.verdict.claim.action) == (Step.CANCEL, Action.SNAPSHOT)
+    mine = replace(left, traversal_id='V1')
+    assert begin(doing(Action.SNAPSHOT, mine), worker(), never).verdict.step is Step.RESUME
+
+
+def test_what_has_ended_too_many_workers_is_not_gone_on_with():
+    lethal = replace(was(Action.CREATE, Status.IN_PROGRESS), crash_count=MAX_CRASHES)
+    assert begin(doing(Action.CHECK, lethal), worker(), never).verdict.step is Step.FAIL
+
+
+def test_objects_that_others_have_made_are_looked_at_and_not_touched():
+    adopted = replace(MADE, definition=replace(DEFINITION, external_id='phys'))
+    assert begin(doing(Action.CHECK, adopted), worker(), never).verdict.step is Step.PERFORM
+    assert begin(doing(Action.SUSPEND, adopted), worker(), never).verdict.step is Step.NOTHING

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from convergence.core.choosing import choose, unchanged
 from convergence.core.digest import digest
 from convergence.core.effects import (
     EndTraversal,
@@ -15,7 +16,7 @@ from convergence.core.effects import (
     UpdateStack,
 )
 from convergence.core.model import Action, Goal, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
-from convergence.core.plan import choose, plan, unchanged
+from convergence.core.plan import plan
 from tests.core.build import (
     NOW,
     RUNNING,
@@ -262,7 +263,11 @@ def test_a_delete_visits_rows_only_dependents_first():
         'B': (Phase.CLEANUP, 0),
         'A': (Phase.CLEANUP, 1),
     }
-    assert {node.phase for node in decision.verdict.ready} == {Phase.CLEANUP, Phase.IN_SERVICE}
+    assert {node.phase for node in decision.verdict.ready} == {Phase.CLEANUP}
+    inserted = only(decision, InsertTraversal)
+    *_, in_service, complete = inserted.nodes
+    assert (in_service.phase, in_service.status, complete.waiting) == (Phase.IN_SERVICE, NodeStatus.DONE, 1)
+    assert inserted.traversal.in_service_at is not None
     update = only(decision, UpdateStack)
     assert (update.traversal_id, update.changes['action'], update.changes['template_id']) == ('V0', 'DELETE', 'T0')
 

@@ -21,7 +21,7 @@ from convergence.db.queries.credentials import CredentialRows
 from convergence.db.schema.sealing import seal_of
 from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.resources.builtin.addressed import addressed_types
-from convergence.resources.contract import Call, Done, ResourceType
+from convergence.resources.contract import Call, Change, Done, FinalFailure, ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
 from tests import keystone
@@ -53,6 +53,7 @@ class Cloud(ResourceType[CloudProperties]):
     """An object of a cloud: it is made, changed and removed by whoever the token is for.
 
     :ivar told: action, name of the resource, and for whom Keystone says that the token is.
+    :ivar limits_s: how long the requests of its sessions may take.
     """
 
     Properties, token_enforced = CloudProperties, True
@@ -60,9 +61,11 @@ class Cloud(ResourceType[CloudProperties]):
     def __init__(self, cloud: keystone.Keystone) -> None:
         self.cloud = cloud
         self.told: list[tuple[str, str, str]] = []
+        self.limits_s: set[float] = set()
 
     def _tell(self, action: str, call: Call[Any]) -> None:
         acting = call.credentials()
+        self.limits_s.add(acting.session().timeout)
         acting.session().get(f'{self.cloud.url}/v3/auth/projects')  # a service, which may say that a token is not good
         answer = acting.session().get(f'{self.cloud.url}/v3/auth/tokens', headers={'X-Subject-Token': acting.token()})
         body = answer.json()['token']
@@ -91,6 +94,21 @@ class Cloud(ResourceType[CloudProperties]):
     def by(self, action: str) -> list[str]:
         """For whom an action was carried out, once for each time."""
         return [who for what, _, who in self.told if what == action]
+
+
+class CheckedCloud(Cloud):
+    """The same, of which the service can be asked before."""
+
+    def validate(self, call: Call[Any]) -> None:
+        """Whether there can be such an object."""
+        self._tell('validate', call)
+        if call.properties.value == 'impossible':
+            raise FinalFailure('the cloud has no room for it')
+
+    def plan(self, call: Call[Any]) -> Change:
+        """What an update would do."""
+        self._tell('plan', call)
+        return Change.NONE if call.properties.value == 'same' else Change.IN_PLACE
 
 
 @dataclass
@@ -165,9 +183,9 @@ def template(resources: dict[str, Any]) -> dict[str, Any]:
     return {'heat_template_version': '2018-08-31', 'resources': resources}
 
 
-def cloud(value: str = '') -> dict[str, Any]:
+def cloud(value: str = '', kind: str = 'Test::Cloud') -> dict[str, Any]:
     """A resource in the cloud."""
-    return {'type': 'Test::Cloud', 'properties': {'value': value}}
+    return {'type': kind, 'properties': {'value': value}}
 
 
 def configured(directory: Path, url: str, more: str = '') -> cfg.ConfigOpts:
@@ -192,7 +210,13 @@ def lending(directory: Path, method: str) -> Iterator[Lent]:
             local_provider=replace(usual.local_provider, enabled=False),
         )
         kind = Cloud(identity)
-        types = {'Test::Cloud': kind, **addressed_types(lambda: 'http://localhost:8004/v1')}
+        checked = CheckedCloud(identity)
+        checked.told = kind.told
+        types = {
+            'Test::Cloud': kind,
+            'Test::CheckedCloud': checked,
+            **addressed_types(lambda: 'http://localhost:8004/v1'),
+        }
         with Embedded(made, types=Registry.builtin(more=types), conf=conf) as embedded:
             parts = embedded.parts
             issuer = issuer_of(made, seal_of(parts.store.engine.dialect), conf)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from convergence.config import CredentialSettings
 from convergence.credentials.model import Method
 from convergence.db.ports import NO_CREDENTIALS
 from convergence.db.queries.credentials import CredentialRows
@@ -63,6 +64,12 @@ def test_a_stack_acts_for_its_user_and_what_it_acts_with_goes_last(lent):
     assert lent.kept == 1
     assert lent.removal.turn() == 1
     assert lent.kept == 0
+
+
+def test_no_request_of_a_type_waits_for_ever(lent):
+    lent.delete(lent.create('s', {'a': cloud()}))
+    assert lent.cloud.limits_s == {CredentialSettings().timeout_s} == {60.0}
+    assert lent.removal.turn() == 1
 
 
 def test_another_user_who_updates_a_stack_is_acted_for_from_then_on(lent):

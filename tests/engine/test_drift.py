@@ -3,9 +3,11 @@
 import pytest
 
 from convergence import errors
+from convergence.cli.graph_text import graph_lines
 from convergence.engine.preview.preview import Previews
 from convergence.engine.reads.drift import DriftReads
 from convergence.engine.reads.explain import ExplainReads
+from convergence.engine.reads.history import HistoryReads
 from convergence.engine.reads.resources import ResourceReads
 from convergence.engine.reads.stacks import StackReads
 from tests.harness import Context, hot
@@ -86,6 +88,26 @@ def test_a_resource_and_an_explanation_say_so(harness):
     explained = shown.explains.stack_explain(harness.context, shown.identity)['drift']
     assert (explained['observed'], explained['drifted']) == (2, 1)
     assert [(each['resource_name'], each['state']) for each in explained['resources']] == [('a', 'DIFFERS')]
+
+
+def test_the_graph_says_what_changed_outside(harness):
+    shown = Shown(harness, {'a': 'x', 'b': 'y'})
+    shown.change('a', value='else')
+    shown.observing.look(shown.stack_id)
+    graph = HistoryReads(harness.reader, harness.goals, harness.ports.observations)
+    nodes = graph.stack_graph(harness.context, shown.identity)['nodes']
+    told = {node['name']: node['changed_outside'] for node in nodes}
+    assert (told['b'], 'value of a' in told['a']) == (None, True)
+    (line,) = (line for line in graph_lines({'nodes': nodes, 'edges': []}) if 'changed outside' in line)
+    assert line.startswith('a ')
+
+
+def test_what_the_template_leaves_to_the_type_is_shown_as_the_type_takes_it(harness):
+    shown = Shown(harness, {'a': {'value': 'x'}})
+    shown.change('a', key='else')
+    shown.observing.look(shown.stack_id)
+    (found,) = shown.drift()['resources']
+    assert found['properties'] == [{'name': 'key', 'wanted': '', 'applied': '', 'live': 'else'}]
 
 
 def test_a_preview_says_what_changed_outside(harness):

@@ -11,6 +11,7 @@ import yaml
 from convergence import errors
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
+from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure
 from tests.engine.test_nested import child_of, nested, states
 from tests.harness import Harness, hot
@@ -49,7 +50,7 @@ def changed(harness: Harness, stack_id: str, resources: dict[str, Any], files: d
 
 def told(harness: Harness, stack_id: str) -> dict[str, Any]:
     """The outputs of a stack."""
-    shown = harness.parts.reads.show_stack(harness.context, {'stack_id': stack_id})
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
     return {each['output_key']: each['output_value'] for each in shown['outputs']}
 
 
@@ -98,6 +99,61 @@ def test_keys_behind_an_attribute_go_into_what_each_member_tells(harness):
     stack_id = made(harness, {'group': resource(GROUP, count=2, resource_def=kind), **readers})
     assert harness.row(stack_id, 'list').properties['value'] == ['10.0.0.0', '10.0.0.1']
     assert harness.row(stack_id, 'map').properties['value'] == {'0': '10.0.0.0', '1': '10.0.0.1'}
+
+
+RANDOM = {'type': 'OS::Heat::RandomString', 'properties': {'length': 6}}
+"""Tells its value to whoever asks by name, and to nobody else."""
+SCALED = resource('OS::Heat::AutoScalingGroup', min_size=2, max_size=3, resource=RANDOM)
+
+
+@pytest.mark.parametrize(
+    ('group', 'asked', 'shape'),
+    [
+        (resource(GROUP, count=2, resource_def=RANDOM), ['value'], list),
+        (resource(GROUP, count=2, resource_def=RANDOM), ['resource.0.value'], str),
+        (resource(GROUP, count=2, resource_def=RANDOM), ['resource.1', 'value'], str),
+        (resource(GROUP, count=2, resource_def=RANDOM), ['attributes', 'value'], dict),
+        (resource(CHAIN, resources=[RANDOM['type']] * 2, resource_properties=RANDOM['properties']), ['value'], list),
+        (SCALED, ['outputs_list', 'value'], list),
+        (SCALED, ['outputs', 'value'], dict),
+        (SCALED, ['resource.0.value'], str),
+        ({'type': 'member.yaml'}, ['resource.inner', 'value'], str),
+        (
+            resource('OS::Heat::Stack', template=yaml.safe_dump(written({'inner': RANDOM}))),
+            ['resource.inner.value'],
+            str,
+        ),
+    ],
+)
+def test_what_members_tell_only_whoever_asks_is_told_through_their_group(harness, group, asked, shape):
+    """Also where the group was there before somebody asked; the members stay as they are."""
+    files = {'member.yaml': yaml.safe_dump(written({'inner': RANDOM}))}
+    outputs = {'told': {'value': {'get_attr': ['group', *asked]}}}
+    stack_id = made(harness, {'group': group}, files)
+    before = {row.physical_id for row in harness.rows(child_of(harness, stack_id, 'group').id)}
+    update = written({'group': group}, outputs=outputs)
+    for _ in range(2):
+        harness.stacks.update_stack(harness.context, {'stack_id': stack_id}, update, files=files)
+        harness.recover()
+        value = told(harness, stack_id)['told']
+        assert isinstance(value, shape)
+        values = [value] if isinstance(value, str) else [*(value.values() if isinstance(value, dict) else value)]
+        assert [len(each) for each in values] == [6] * len(values)
+    assert {row.physical_id for row in harness.rows(child_of(harness, stack_id, 'group').id)} == before
+
+
+def test_what_was_asked_from_outside_is_asked_after_a_partial_update_too(harness):
+    """Whoever updates a nested stack itself, and sends a part of it, takes nothing from the stack around it."""
+    outputs = {'told': {'value': {'get_attr': ['group', 'value']}}}
+    stack_id = made(harness, {'group': resource(GROUP, count=2, resource_def=RANDOM)}, outputs=outputs)
+    child = child_of(harness, stack_id, 'group')
+    kept = harness.goals.stored(child, child.template_id)[1].goal.asked
+    assert kept == {'0': ('value',), '1': ('value',)}
+    for sent in ({'template': None}, {'template': written({'0': RANDOM, '1': RANDOM, 'more': RANDOM})}):
+        harness.stacks.update_stack(harness.context, {'stack_id': child.id}, sent['template'], args={'existing': True})
+        harness.recover()
+        child = harness.stack(child.id)
+        assert harness.goals.stored(child, child.template_id)[1].goal.asked == kept
 
 
 def test_one_more_or_one_less_touches_nobody_else(harness):
@@ -263,6 +319,28 @@ def test_what_members_cannot_be_is_refused_where_it_stands(harness, resources, m
         harness.goals.inspect('p', submission, Permits())
     places = [problem.place for problem in caught.value.problems if re.search(message, problem.message)]
     assert any(path in '.'.join(map(str, place.path)) for place in places if place is not None)
+
+
+@pytest.mark.parametrize(
+    'made_of',
+    [
+        resource(GROUP, resource_def={'type': 'leaf.yaml'}),
+        resource(CHAIN, resources=['leaf.yaml']),
+        resource('OS::Heat::AutoScalingGroup', min_size=1, max_size=2, resource={'type': 'leaf.yaml'}),
+    ],
+)
+@pytest.mark.parametrize('wrong', ['X::Y', 'Test::Thing'])
+def test_what_is_wrong_in_a_file_that_members_are_made_from_is_told_in_that_file(harness, made_of, wrong):
+    """When the stack is asked for, by whoever asks: not when the members are made."""
+    files = {'leaf.yaml': yaml.safe_dump(written({'inner': resource(wrong, vale=1)}))}
+    message = r'X::Y\) could not be found' if wrong == 'X::Y' else 'Unknown Property vale'
+    with pytest.raises(errors.StackValidationFailed, match=message) as caught:
+        harness.goals.inspect('p', Submission(yaml.safe_dump(written({'g': made_of})), files=files), Permits())
+    (problem,) = caught.value.problems
+    assert problem.place is not None
+    assert (problem.place.source, problem.place.path[:2]) == ('leaf.yaml', ('resources', 'inner'))
+    with pytest.raises(errors.StackValidationFailed, match=message):
+        harness.stacks.create_stack(harness.context, 's', written({'g': made_of}), files=files)
 
 
 def test_what_is_not_known_yet_is_not_refused(harness):

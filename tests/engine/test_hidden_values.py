@@ -170,7 +170,7 @@ class Asker:
                 ask(resources.describe_stack_resource, identity, name, ['value', 'output'])
             ask(resources.list_events, identity)
             ask(ExplainReads(harness.reader, harness.goals).stack_explain, identity)
-            ask(HistoryReads(harness.reader, harness.goals).stack_graph, identity)
+            ask(HistoryReads(harness.reader, harness.goals, harness.ports.observations).stack_graph, identity)
             ask(harness.abandonment.export_stack, identity)
             ask(previews.preview_update_stack, identity, looked_at, args={'existing': True})
             ask(harness.stacks.update_stack, identity, looked_at, args={'existing': True})
@@ -181,7 +181,7 @@ class Asker:
             harness.run()
             ask(resources.list_events, identity)
         return [
-            re.sub(r's\d{4}|\d{8}|\d{4}-\d\d-\d\dT[\d:.]+Z?|-?\d+\.\d+|-[a-z0-9]{12}\b', '#', text) for text in told
+            re.sub(r's\d{4}|\d{8,}|\d{4}-\d\d-\d\dT[\d:.]+Z?|-?\d+\.\d+|-[a-z0-9]{12}\b', '#', text) for text in told
         ]
 
 

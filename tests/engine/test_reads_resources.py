@@ -160,6 +160,25 @@ def test_a_leftover_that_cannot_be_removed_is_shown_if_its_name_is_not_wanted(ha
     assert 'stuck' in rows[1]['resource_status_reason']
 
 
+def test_pages_of_resources_are_the_whole_list_cut(harness, reads):
+    identity = {'stack_id': harness.created({f'r{number}': {'value': 'x'} for number in range(7)})}
+
+    def page(**asked):
+        return reads.list_stack_resources(harness.context, identity, **asked)
+
+    whole, found = page(), []
+    while part := page(limit=3, marker=found[-1]['resource_name'] if found else None):
+        found += part
+    assert found == whole and len(whole) == 7
+    assert [each['resource_name'] for each in page(limit=2, marker='r3x')] == ['r4', 'r5']
+    assert [each['resource_name'] for each in page(limit=1, filters={'name': ['r2', 'r6']})] == ['r2']
+    assert page(limit=0) == []
+    assert [each['required_by'] for each in page(limit=1, with_detail=True)] == [[]]
+    for nonsense in ({'limit': -1}, {'limit': 1, 'nested_depth': 1}):
+        with pytest.raises(errors.Invalid, match='limit'):
+            page(**nonsense)
+
+
 @pytest.mark.parametrize('operation', ['list_stack_resources', 'list_events'])
 def test_resources_and_events_of_another_project_do_not_exist(harness, reads, operation):
     identity = chain(harness)

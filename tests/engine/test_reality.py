@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from convergence.core.model import Action, Status
 from convergence.resources.contract import Done, FinalFailure, InProgress, TransientFailure
 from tests.engine.test_nested import CHILD, child_of, create, nested
 from tests.harness import Crash, Harness, hot
-from tests.reality import fails
+from tests.reality import Thing, fails
 
 BOTH: dict[str, Any] = {'r': 'x', 'reader': {'value': 'y', 'link': {'get_resource': 'r'}}}
 
@@ -209,3 +210,29 @@ def test_what_is_in_nested_stacks_is_compared_too(harness: Harness) -> None:
     assert (harness.state(stack_id), harness.state(child.id)) == ('UPDATE_COMPLETE', 'UPDATE_COMPLETE')
     assert object_of(harness, child.id, 'thing0')['value'] == 'x'
     assert harness.reality.calls['create', 'thing0'] == 1
+
+
+class Anonymous(Thing):
+    """What it makes has no id, and nobody can ask for it."""
+
+    def create(self, call: Any) -> Any:
+        """Make it, and say nothing more."""
+        return replace(super().create(call), physical_id=None)
+
+    def can_find(self) -> bool:
+        """Never."""
+        return False
+
+    def observe(self, call: Any) -> Any:
+        """Nobody can tell."""
+
+
+def test_what_has_no_id_and_cannot_be_asked_for_is_not_made_a_second_time(harness: Harness) -> None:
+    harness.registry._types['Test::Anonymous'] = Anonymous(harness.reality)
+    wanted = {'r': {'type': 'Test::Anonymous', 'value': 'x'}}
+    stack_id = harness.created(wanted)
+    assert harness.row(stack_id, 'r').physical_id is None
+    harness.update(stack_id, wanted, converge=True)
+    harness.run()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert made(harness) == 1

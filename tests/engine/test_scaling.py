@@ -291,6 +291,20 @@ def test_members_are_made_anew_a_few_at_a_time(harness):
     assert sorted(harness.reality.values().values()) == ['y'] * 4
 
 
+def test_a_size_asked_for_together_with_another_definition_is_reached_a_few_members_at_a_time(harness):
+    """In the middle there are more members, or fewer: that is not the size that is to be kept."""
+    rolling = {'max_batch_size': 1, 'min_in_service': 1}
+    stack_id = created(harness, {'web': group(2, rolling_updates=rolling)})
+    update(harness, stack_id, {'web': group(4, value='y', rolling_updates=rolling)})
+    harness.recover()
+    assert sorted(harness.reality.values().values()) == ['y'] * 4
+    update(harness, stack_id, {'web': group(1, value='z', rolling_updates=rolling)})
+    harness.recover()
+    update(harness, stack_id, {'web': group(None, value='w', rolling_updates=rolling)})
+    harness.recover()
+    assert sorted(harness.reality.values().values()) == ['w']
+
+
 def servers(size: int, image: str = 'old', **more: Any) -> dict[str, Any]:
     """A group of servers by a launch configuration."""
     return {

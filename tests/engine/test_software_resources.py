@@ -306,7 +306,7 @@ def test_a_message_of_many_parts_takes_in_other_configurations(harness, software
         {'config': '#!/bin/sh', 'filename': 'x-shellscript.sh'},
         {'config': {'get_resource': 'inner'}, 'type': 'multipart'},
     ]
-    outer = {'type': 'OS::Heat::MultipartMime', 'properties': {'parts': parts}}
+    outer = {'type': 'OS::Heat::MultipartMime', 'properties': {'parts': parts, 'group': 'tool'}}
     whole = {
         'heat_template_version': '2018-08-31',
         'resources': {'config': config, 'inner': inner, 'outer': outer},
@@ -319,6 +319,31 @@ def test_a_message_of_many_parts_takes_in_other_configurations(harness, software
     assert 'filename="x-shellscript.sh"' in message
     assert '#cloud-config\nusers:\n- default' in message
     assert message.count('multipart/mixed') == 1
+    kept = [harness.ports.software.config('p', harness.row(stack, name).physical_id) for name in ('inner', 'outer')]
+    assert [each.group for each in kept] == ['Heat::Ungrouped', 'tool']
+
+
+def test_a_declared_output_is_an_attribute_of_a_group_by_the_names_of_its_servers(harness, software):
+    given = {'config': {'get_resource': 'config'}, 'servers': {'web': 'server-1', 'db': 'server-2'}}
+    paths = {'all': ['answer'], 'one': ['answer', 'web'], 'of_member': ['resource.db', 'answer']}
+    whole = template(
+        config=CONFIG,
+        group={'type': 'OS::Heat::SoftwareDeploymentGroup', 'properties': given},
+        **{
+            name: {'type': 'OS::Heat::Value', 'properties': {'value': {'get_attr': ['group', *path]}}}
+            for name, path in paths.items()
+        },
+    )
+    whole.pop('outputs')
+    stack = harness.stacks.create_stack(harness.context, 'stack', whole, None, None, {})['stack_id']
+    harness.run()
+    for server, said in (('server-1', 'one'), ('server-2', 'two')):
+        ((_, inputs),) = on_server(harness, software, server)
+        send(harness, inputs['deploy_signal_id'], {'answer': said, 'deploy_status_code': 0})
+        harness.run()
+    assert harness.state(stack) == 'CREATE_COMPLETE', harness.stack(stack).status_reason
+    told = {name: harness.row(stack, name).properties['value'] for name in paths}
+    assert told == {'all': {'web': 'one', 'db': 'two'}, 'one': 'one', 'of_member': 'two'}
 
 
 def test_the_metadata_of_a_server_say_what_is_to_be_done_on_it(harness, software):

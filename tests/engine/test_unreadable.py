@@ -7,6 +7,7 @@ from cryptography.fernet import Fernet
 
 from convergence import errors
 from convergence.db.schema.models import RESOURCE, SYNC_POINT, TEMPLATE
+from convergence.engine.reads.damage import Damages
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure
 from tests.harness import Harness
@@ -115,6 +116,20 @@ def test_a_stack_names_what_of_it_cannot_be_read_and_what_can_be_done(harness, d
     ]
     assert '--leave b' in told['unreadable'][0]['ways_out']
     assert 'update the stack with a whole template; or delete it' in told['unreadable'][1]['ways_out']
+
+
+def test_what_cannot_be_read_is_looked_for_anew_after_a_while_and_when_the_goal_is_another(harness):
+    now = [0.0]
+    stack, damages = harness.created(CHAIN), Damages(harness.reader, lambda: now[0])
+    assert damages.of(harness.stack(stack)) == ()
+    spoil(harness, RESOURCE, 'progress', '"half', id=harness.row(stack, 'b').id)
+    now[0] = 59.0
+    assert damages.of(harness.stack(stack)) == ()
+    now[0] = 61.0
+    assert [each['resource_name'] for each in damages.of(harness.stack(stack))] == ['b']
+    spoil(harness, RESOURCE, 'progress', 'null', id=harness.row(stack, 'b').id)
+    harness.update(stack, CHANGED)
+    assert damages.of(harness.stack(stack)) == ()
 
 
 def test_a_goal_that_cannot_be_read_is_replaced_by_an_update(harness, damaged):

@@ -42,7 +42,7 @@ def test_each_object_is_seen_as_it_is_and_nothing_is_touched(harness):
     change(harness, stack_id, 'b', value='else', link='x')
     del harness.reality.objects[physical_id(harness, stack_id, 'c')]
     harness.reality.once['observe', 'd'] = [lambda call: (_ for _ in ()).throw(TransientFailure('not now'))]
-    before = dict(harness.reality.objects), harness.reader.resources(stack_id), harness.reader.events(stack_id)
+    before = dict(harness.reality.objects), harness.reader.resources(stack_id)
     assert observing.look() == 6
     seen = observing.known(stack_id)
     assert {name: each.found for name, each in seen.items()} == {
@@ -53,7 +53,7 @@ def test_each_object_is_seen_as_it_is_and_nothing_is_touched(harness):
     }
     assert (seen['b'].names, seen['b'].live, seen['b'].source) == (('value',), {'value': 'else'}, LookSource.POLL)
     assert seen['d'].reason == 'it cannot be looked at: not now'
-    assert (harness.reality.objects, harness.reader.resources(stack_id), harness.reader.events(stack_id)) == before
+    assert (harness.reality.objects, harness.reader.resources(stack_id)) == before
     assert observing.acts_for == []
 
 
@@ -88,6 +88,20 @@ def test_a_type_that_stays_away_holds_up_nobody_else_and_what_it_says_late_is_no
     found = {name: each.found for name, each in observing.known(stack_id).items()}
     assert found == {'a': ObservedState.HEALTHY, 'b': ObservedState.UNKNOWN, 'c': ObservedState.HEALTHY}
     assert 'has not answered' in observing.known(stack_id)['b'].reason
+
+
+def test_where_looks_take_long_several_threads_make_them_and_else_one_does(harness):
+    stack_id, observing = made(harness, 'abcd'), Observing(harness)
+    threads = []
+    for name in 'abcd':
+        harness.reality.once['observe', name] = [lambda call: threads.append(threading.get_ident())]
+    observing.look(stack_id)
+    assert (len(threads), len(set(threads))) == (4, 1)
+    two = threading.Barrier(2)  # who is alone here waits for ever
+    for name in 'abcd':
+        harness.reality.once['observe', name] = [lambda call: two.wait(30) and None]
+    observing.look(stack_id)
+    assert {each.found for each in observing.known(stack_id).values()} == {ObservedState.HEALTHY}
 
 
 def test_what_a_type_says_is_looked_at_even_if_it_is_nonsense(harness):

@@ -70,6 +70,14 @@ def user(layout: Layout, name: str) -> tuple[str, str]:
     return made.id, project.id
 
 
+def colleague(layout: Layout, name: str, project_id: str) -> str:
+    """Another user, with the role ``member`` in somebody's project; his id."""
+    identity = connection(layout).identity
+    made = identity.create_user(name=name, password=PASSWORD, domain_id=DOMAIN)
+    identity.assign_project_role_to_user(project_id, made, identity.find_role('member'))
+    return str(made.id)
+
+
 def things(layout: Layout) -> None:
     """Flavors, images and the network to the outside. All APIs must answer; nothing behind them is needed."""
     cloud = connection(layout)

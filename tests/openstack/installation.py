@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from convergence.cmd.launcher import QUICK, LaunchedProcess, Launcher, merged
+from tests.chaos.cluster_servers import free_ports
 from tests.chaos.failpoints import VARIABLE
 from tests.chaos.installation import Points
 from tests.openstack import contents
@@ -22,7 +22,7 @@ from tests.openstack.layout import Layout
 from tests.services import SERVICES, unique_name
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 """For how long a stack that ought to end is waited for, on a machine that is busy with other things."""
 
 
@@ -35,12 +35,14 @@ class Installation(Launcher):
 
     def __init__(self, layout: Layout, directory: Path, urls: tuple[str, str]) -> None:
         database_url, rabbit_url = urls
+        (port,) = free_ports(1)
+        self._url = f'http://127.0.0.1:{port}'
         self.layout = layout
         sections = {
             'DEFAULT': {'executor': 'threading', 'control_exchange': unique_name()},
             'database': {'connection': database_url},
             'transport': {'url': rabbit_url},
-            'api': {'port': 0, 'authentication': 'keystone'},
+            'api': {'port': port, 'public_url': self._url, 'authentication': 'keystone'},
             'keystone_authtoken': account(layout, 'convergence') | {'www_authenticate_uri': layout.auth_url},
             'trustee': {'auth_section': 'keystone_authtoken'},
             'credentials': {'method': 'trusts', 'delegated_roles': 'member'},
@@ -59,7 +61,6 @@ class Installation(Launcher):
         self.environment[VARIABLE] = str(self.points.directory)
         self._counts = {'engine': 0, 'worker': 0}
         self._api: LaunchedProcess | None = None
-        self._url = ''
 
     def begin(self, engines: int = 1, workers: int = 1) -> None:
         """Prepare the database, and have so many processes at work."""
@@ -69,9 +70,6 @@ class Installation(Launcher):
         self._counts = {'engine': engines, 'worker': workers}
         self.fill(engines, workers)
         self._api.ready()
-        found = re.search(r'The API listens on (\S+)', self._api.text())
-        assert found, self._api.text()
-        self._url = found[1]
 
     def mend(self) -> None:
         """Start again what has died; nobody waits for it."""
@@ -96,21 +94,27 @@ class Installation(Launcher):
         user_id, project_id = contents.user(self.layout, name)
         return User(self, name, user_id, project_id)
 
+    def colleague(self, of: User) -> User:
+        """A new user in the project of another one."""
+        name = unique_name()
+        return User(self, name, contents.colleague(self.layout, name, of.project_id), of.project_id, of.project)
+
     def url(self, project_id: str) -> str:
         """The API as a project has it."""
         return f'{self._url}/v1/{project_id}'
 
 
 class User:
-    """Somebody with a project of his own.
+    """Somebody with a project.
 
+    :param project: its name; empty: that of the user.
     :ivar cloud: what he has at the services, as openstacksdk has it.
     """
 
-    def __init__(self, installation: Installation, name: str, user_id: str, project_id: str) -> None:
+    def __init__(self, installation: Installation, name: str, user_id: str, project_id: str, project: str = '') -> None:
         self.installation = installation
-        self.name, self.id, self.project_id = name, user_id, project_id
-        self.cloud = contents.connection(installation.layout, name)
+        self.name, self.id, self.project_id, self.project = name, user_id, project_id, project or name
+        self.cloud = contents.connection(installation.layout, name, self.project)
 
     def ask(self, method: str, path: str, json: Any = None, status: int | None = None) -> Any:
         """Send Convergence a request; the body of its answer.
@@ -128,6 +132,17 @@ class User:
         made = self.ask('POST', 'stacks', {'stack_name': name, 'template': template, **more})
         return Stack(self, name, made['stack']['id'])
 
+    def has(self, stack: Stack) -> Stack:
+        """A stack of the project, as this user has it."""
+        return Stack(self, stack.name, stack.id)
+
+    def trusts(self) -> list[str]:
+        """The ids of the trusts in which he lets somebody act for him, as an administrator sees them."""
+        layout = self.installation.layout
+        url = f'{layout.auth_url}/OS-TRUST/trusts?trustor_user_id={self.id}'
+        listed = contents.connection(layout).session.get(url).json()['trusts']
+        return [str(each['id']) for each in listed]
+
     def things(self) -> dict[str, int]:
         """How many objects of each sort the project has at the services; what is not there is left out."""
         network, compute, volumes = self.cloud.network, self.cloud.compute, self.cloud.block_storage
@@ -139,6 +154,7 @@ class User:
             'routers': network.routers(**project),
             'floating IPs': network.ips(**project),
             'security groups': (each for each in network.security_groups(**project) if each.name != 'default'),
+            'subnet pools': network.subnet_pools(**project),
             'servers': compute.servers(),
             'key pairs': compute.keypairs(),
             'server groups': compute.server_groups(),
@@ -173,7 +189,7 @@ class Stack:
         while (shown := self.show())['stack_status'].endswith('IN_PROGRESS'):
             self.user.installation.mend()
             assert time.monotonic() < ends, f'{self.name} is still {shown["stack_status"]}: {self._explained()}'
-            time.sleep(0.3)
+            time.sleep(1)
         told = f'{shown["stack_status"]} {shown["stack_status_reason"]}'
         assert shown['stack_status'] == state, f'{self.name} is {told}: {self._explained()}'
         return self

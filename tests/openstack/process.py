@@ -1,8 +1,15 @@
-"""An engine or a worker with failpoints around each request to a service; otherwise as `tests.chaos.process`."""
+"""An engine or a worker with failpoints around each request to a service; otherwise as `tests.chaos.process`.
+
+A worker that is killed lives again within a moment: its next life is a fork of a process that has Heat's classes already.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import re
+import signal
 import sys
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +21,7 @@ from convergence.cmd import engine, worker
 from tests.chaos import failpoints
 from tests.chaos.process import open_parts
 
+_PR_SET_PDEATHSIG = 1
 _SERVICES = ('keystone', 'glance', 'placement', 'neutron', 'nova', 'cinder')
 _IDS = re.compile(r'/([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=os-keypairs/)[^/]+)(?=/|$)')
 
@@ -40,7 +48,26 @@ def watch_requests() -> None:
     HTTPAdapter.send = watched  # type: ignore[method-assign]
 
 
+def live(arguments: list[str]) -> int:
+    """Work in a process of one's own, and again in another one whenever that is killed; the exit code."""
+    from convergence_heat.library import load
+
+    with contextlib.suppress(ImportError):
+        load('')  # has all classes imported before it finds that there is none of that name
+    while True:
+        process_id = os.fork()
+        if process_id == 0:
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody else would end it
+            return worker.main(arguments, open_parts)
+        signal.signal(signal.SIGTERM, lambda number, frame, process_id=process_id: os.kill(process_id, number))
+        code = os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if code != -signal.SIGKILL:
+            return abs(code)
+        print('killed', flush=True)
+
+
 if __name__ == '__main__':
     kind, *arguments = sys.argv[1:]
     watch_requests()
-    sys.exit((engine if kind == 'engine' else worker).main(arguments, open_parts))
+    sys.exit(engine.main(arguments, open_parts) if kind == 'engine' else live(arguments))

@@ -79,7 +79,7 @@ def _uwsgi(layout: Layout, name: str, module: str) -> tuple[str, ...]:
         *('--http11-socket', f'127.0.0.1:{layout.port(name)}'),
         *('--module', module),
         *('--virtualenv', str(layout.programs)),
-        *('--processes', '1', '--threads', '4'),
+        *('--processes', '1', '--threads', '8'),
         *('--buffer-size', '65535', '--listen', '100'),
         *('--master', '--enable-threads', '--lazy-apps', '--die-on-term', '--need-app', '--disable-logging'),
     )

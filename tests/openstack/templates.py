@@ -83,3 +83,26 @@ def twelve(prefix: str, **changed: Any) -> dict[str, Any]:
         ),
     }
     return template(**eight(prefix, **changed)['resources'], **more)
+
+
+def all_kinds(prefix: str, **changed: Any) -> dict[str, Any]:
+    """One of each type that a user may have here and that can be found again after a crash."""
+    more = {
+        'rule': resource(
+            'Neutron::SecurityGroupRule',
+            security_group=ref('group'),
+            protocol='udp',
+            port_range_min=53,
+            port_range_max=53,
+        ),
+        'pool': resource('Neutron::SubnetPool', prefixes=['10.2.0.0/16'], default_prefixlen=24),
+        'spare': resource(
+            'Neutron::Port', network=ref('network'), fixed_ips=[{'subnet': ref('subnet'), 'ip_address': '10.1.0.60'}]
+        ),
+        'second': resource('Neutron::Router'),
+        'gateway': resource('Neutron::RouterGateway', router_id=ref('second'), network='public'),
+    }
+    whole: dict[str, dict[str, Any]] = {**twelve(prefix)['resources'], **more}
+    for name, properties in changed.items():
+        whole[name] = whole[name] | {'properties': whole[name]['properties'] | properties}
+    return template(**whole)

@@ -1,22 +1,28 @@
 """A worker is killed before and after each request that changes something; nothing may come of it but a delay.
 
-Several stacks are at it at once, each kill hits whatever the worker was doing for all of them.
+Several stacks are at it at once, and each kill hits whatever the worker was doing for all of them.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.chaos.failpoints import Do, Rule
-from tests.openstack.templates import twelve
+from tests.openstack.installation import Stack, User
+from tests.openstack.templates import PUBLIC_KEY, all_kinds
 
-PROCESSES = {'engines': 1, 'workers': 2}
-AT_ONCE = 4
-"""Stacks, and kills, of one run."""
+PROCESSES = {'engines': 1, 'workers': 3}
+AT_ONCE = 3
+"""Stacks that go through their lives side by side."""
 
-CHANGED = {
+KILLS = 8
+"""Workers that die during one operation on them, at most. More, and one step takes five with it, and is given up."""
+
+CHANGED: dict[str, Any] = {
     'network': {'name': 'changed'},
     'subnet': {'name': 'changed'},
     'port': {'name': 'changed'},
@@ -24,82 +30,100 @@ CHANGED = {
     'server': {'metadata': {'of': 'yours'}, 'flavor': 'm1.small'},
     'volume': {'size': 2},
     'group': {'description': 'windows'},
+    'pool': {'name': 'changed'},
 }
+"""In place."""
+
+OTHERS: dict[str, Any] = CHANGED | {
+    'spare': {'mac_address': 'fa:16:3e:00:00:60'},
+    'server': {'metadata': {'of': 'yours'}, 'flavor': 'm1.small', 'availability_zone': 'nova'},
+    'key': {'public_key': PUBLIC_KEY.replace('tests', 'others')},
+}
+"""By other objects, one of which has the address of its predecessor, one its port and one its name."""
+
+REPLACED = {'spare', 'server'}
 
 
-class Sweep:
-    """Kills workers in the middle of an operation on stacks of the twelve.
+class Life:
+    """Stacks that are created, updated, have objects replaced, and are deleted; each step with workers dying in it.
 
-    :param operation: ``create``, ``update`` or ``delete``.
+    :ivar places: before and after which requests workers may die, by operation: told by a life that nobody disturbs.
     """
 
-    def __init__(self, installation, operation: str, every_request: bool) -> None:
-        self.installation, self.operation, self._every = installation, operation, every_request
-        self.users = [installation.user() for _ in range(AT_ONCE)]
+    def __init__(self, installation: Any, every_request: bool) -> None:
+        self.installation, self._every = installation, every_request
+        self.users: list[User] = [installation.user() for _ in range(AT_ONCE)]
+        self.stacks: list[Stack] = []
+        self.places: dict[str, list[str]] = {}
+        self._wanted: dict[str, dict[str, int]] = {}
         self._numbers = itertools.count(1)
+        self._steps: dict[str, tuple[Callable[[], None], str]] = {
+            'create': (self._create, 'CREATE_COMPLETE'),
+            'update': (lambda: self._update(CHANGED), 'UPDATE_COMPLETE'),
+            'replace': (lambda: self._update(OTHERS), 'UPDATE_COMPLETE'),
+            'delete': (self._delete, 'DELETE_COMPLETE'),
+        }
 
-    def places(self) -> list[str]:
-        """Before and after which requests to kill, as one stack shows that nobody disturbs."""
+    def rehearse(self) -> None:
+        """Find the places."""
         points = self.installation.points
-        stack = self._begin(self.users[0])
-        seen = len(points.passed())
-        self._do(stack)
-        self._end(stack)
-        self.wanted = self.users[0].things()
-        passed = [place for place in points.passed(seen) if ' commit of ' not in place and ' send of ' not in place]
-        wanted = [place for place in passed if self._every or place.split()[1] not in ('GET', 'HEAD')]
-        self._remove(stack)
-        return sorted({place for place in wanted if 'POST keystone' not in place})
+        for operation in self._steps:
+            seen = len(points.passed())
+            self._do(operation, self.users[:1])
+            self._wanted[operation] = self.users[0].things()
+            passed = {place for place in points.passed(seen) if ' commit of ' not in place and ' send of ' not in place}
+            self.places[operation] = sorted(
+                place
+                for place in passed
+                if 'POST keystone' not in place and (self._every or place.split()[1] not in ('GET', 'HEAD'))
+            )
+            print(operation, len(self.places[operation]), 'places', flush=True)
 
-    def run(self, places: list[str]) -> None:
-        """Kill at places, one for each stack, and see that all ends as if nobody had been killed."""
+    def live(self, places: dict[str, list[str]]) -> None:
+        """Go through all operations; each ends as if nobody had been killed."""
+        for operation in self._steps:
+            killed = self._do(operation, self.users, places.get(operation, []))
+            print(operation, *killed, sep='\n    ', flush=True)
+            for user in self.users:
+                assert user.things() == self._wanted[operation], (operation, killed)
+
+    def _do(self, operation: str, users: list[User], places: list[str] = ()) -> list[str]:  # type: ignore[assignment]
         points = self.installation.points
-        points.set()
-        stacks = [self._begin(user) for user in self.users]
-        rules = [
-            Rule(f'{self.operation}-{next(self._numbers)}', place.replace('*', '[*]'), Do.KILL) for place in places
-        ]
+        before = [stack.ids() for stack in self.stacks]
+        rules = [Rule(f'{next(self._numbers)}', place.replace('*', '[*]'), Do.KILL) for place in places]
         points.set(*rules)
-        for stack in stacks:
-            self._do(stack)
-        for stack in stacks:
-            self._end(stack)
+        begin, state = self._steps[operation]
+        self._acting = users
+        begin()
+        for stack in self.stacks:
+            stack.ended(state)
         points.set()
-        for user, stack in zip(self.users, stacks, strict=True):
-            assert user.things() == self.wanted, (places, user.things(), self.wanted)
-            self._remove(stack)
-        print(places, [points.fired(rule.name) for rule in rules])
+        if operation in ('update', 'replace'):
+            for stack, ids in zip(self.stacks, before, strict=True):
+                now = stack.ids()
+                changed = {name for name in now if now[name] != ids[name]} - {'attachment'}
+                assert changed == (REPLACED if operation == 'replace' else set()), (operation, changed, places)
+        missed = [rule.place for rule in rules if not points.fired(rule.name)]
+        assert not missed, f'{operation}: nobody came to {missed}'
+        return places
 
-    def _begin(self, user):
-        if self.operation == 'create':
-            return user
-        return user.create('s', twelve('s')).ended('CREATE_COMPLETE')
+    def _create(self) -> None:
+        self.stacks = [user.create('s', all_kinds('s')) for user in self._acting]
 
-    def _do(self, stack) -> None:
-        if self.operation == 'create':
-            stack.made = stack.create('s', twelve('s'))
-        elif self.operation == 'update':
-            stack.update(twelve('s', **CHANGED))
-        else:
+    def _update(self, changed: dict[str, Any]) -> None:
+        for stack in self.stacks:
+            stack.update(all_kinds('s', **changed))
+
+    def _delete(self) -> None:
+        for stack in self.stacks:
             stack.user.ask('DELETE', stack.path)
 
-    def _end(self, stack) -> None:
-        one = stack.made if self.operation == 'create' else stack
-        one.ended(f'{self.operation.upper()}_COMPLETE')
 
-    def _remove(self, stack) -> None:
-        if self.operation != 'delete':
-            one = stack.made if self.operation == 'create' else stack
-            one.delete()
-        user = stack if self.operation == 'create' else stack.user
-        assert user.things() == {}
-
-
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize('operation', ['create', 'update', 'delete'])
-def test_a_worker_dies_at_each_request(installation, operation, request):
-    sweep = Sweep(installation, operation, request.config.getoption('--every-request'))
-    places = sweep.places()
-    assert places, 'no request was seen'
-    for first in range(0, len(places), AT_ONCE):
-        sweep.run(places[first : first + AT_ONCE])
+@pytest.mark.timeout(7200)
+def test_a_worker_dies_at_each_request(installation, request):
+    life = Life(installation, request.config.getoption('--every-request'))
+    life.rehearse()
+    rounds = -(-max(map(len, life.places.values())) // KILLS)
+    for number in range(rounds):
+        # Each round has something of all phases.
+        life.live({operation: places[number::rounds] for operation, places in life.places.items()})

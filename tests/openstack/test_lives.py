@@ -7,6 +7,7 @@ import pytest
 from tests.openstack.installation import eventually
 from tests.openstack.templates import eight, network, ref, resource, server, template, twelve
 
+pytestmark = pytest.mark.timeout(1800)
 SERVERS = {'servers': 1, 'volumes': 1, 'key pairs': 1}
 
 
@@ -54,6 +55,41 @@ def test_what_cannot_be_changed_is_replaced_and_nothing_is_left_over(user):
     after = stack.ids()
     assert {name for name in before if before[name] != after[name]} == {'server', 'volume'}
     assert user.things() == things
+    stack.delete()
+
+
+def test_a_port_and_a_server_are_replaced_and_keep_their_address_and_port(user):
+    stack = user.create('s', eight('s')).ended('CREATE_COMPLETE')
+    before, things = stack.ids(), user.things()
+    changed = {'port': {'mac_address': 'fa:16:3e:00:00:50'}, 'server': {'availability_zone': 'nova'}}
+    stack.update(eight('s', server=changed['server'])).ended('UPDATE_COMPLETE')
+    assert {name for name, made in stack.ids().items() if made != before[name]} == {'server'}
+    stack.update(eight('s', **changed)).ended('UPDATE_COMPLETE')
+    after = stack.ids()
+    assert {name for name, made in after.items() if made != before[name]} == {'server', 'port'}
+    assert user.things() == things
+    port = user.cloud.network.get_port(after['port'])
+    assert (port.device_id, port.mac_address) == (after['server'], 'fa:16:3e:00:00:50')
+    assert [each['ip_address'] for each in port.fixed_ips] == ['10.1.0.50']
+    stack.delete()
+
+
+def test_a_replacement_that_is_taken_back_leaves_the_old_port_its_address(user):
+    goal = eight('s')
+    stack = user.create('s', goal).ended('CREATE_COMPLETE')
+    before, things = stack.ids(), user.things()
+    changed = eight('s', port={'mac_address': 'fa:16:3e:00:00:50'}, server={'availability_zone': 'nova'})
+    changed['resources']['bad'] = resource(
+        'Neutron::Port',
+        'server',
+        network=ref('network'),
+        fixed_ips=[{'subnet': ref('subnet'), 'ip_address': '192.0.2.1'}],
+    )
+    stack.update(changed, disable_rollback=False).ended('ROLLBACK_COMPLETE')
+    assert stack.ids() == before and user.things() == things
+    port = user.cloud.network.get_port(before['port'])
+    assert port.device_id == before['server']
+    assert [each['ip_address'] for each in port.fixed_ips] == ['10.1.0.50']
     stack.delete()
 
 
@@ -156,7 +192,6 @@ def test_a_user_sees_no_token_of_ours_in_what_he_has_described(user):
 
 def test_the_trust_of_a_stack_goes_with_it(user):
     stack = user.create('s', template(**network())).ended('CREATE_COMPLETE')
-    url = f'{user.installation.layout.auth_url}/OS-TRUST/trusts?trustor_user_id={user.id}'
-    assert len(user.cloud.session.get(url).json()['trusts']) == 1
+    assert len(user.trusts()) == 1
     stack.delete()
-    eventually(lambda: user.cloud.session.get(url).json()['trusts'] == [], 'the trust is removed')
+    eventually(lambda: user.trusts() == [], 'the trust is removed')

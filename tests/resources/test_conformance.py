@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import pytest
 
-from convergence.core.model import Json
+from convergence.core.model import Change, Json
 from convergence.core.software import ServerReport, SoftwareConfig
 from convergence.db.memory.software import MemorySoftware
+from convergence.resources.attributes import attr
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.types import local_types
-from convergence.resources.contract import Done, FinalFailure, ForeignObject, InProgress, ResourceType, Signal
+from convergence.resources.contract import (
+    Done,
+    FinalFailure,
+    ForeignObject,
+    InProgress,
+    ReplacementNeeded,
+    ResourceType,
+    Signal,
+)
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
 from tests.resources.clock import Clock
@@ -269,6 +279,12 @@ class Enforced(ResourceType):
 @pytest.mark.parametrize(('name', 'case_name'), list(local_case_names()))
 def test_local_types_conform(name, case_name, tmp_path):
     (case,) = [case for case in conformance(local_fixture(name, tmp_path)) if str(case) == case_name]
+    case.run()
+
+
+@pytest.mark.parametrize('name', [name for name in LOCAL if not name.endswith('HttpCheck')])
+def test_local_types_tell_of_their_objects(name, tmp_path):
+    (case,) = [case for case in conformance(local_fixture(name, tmp_path)) if case.name == 'is_watched']
     case.run()
 
 
@@ -547,6 +563,64 @@ class KeyPair(ResourceType[Things]):
         return Done()
 
 
+class Telling(KeyPair):
+    """Tells of keys that go."""
+
+    listeners: list[Telling.Watcher] = []  # noqa: RUF012 - as above
+
+    class Watcher:
+        """Tells of some keys."""
+
+        def __init__(self, tell):
+            self.tell, self.wanted = tell, ()
+            Telling.listeners.append(self)
+
+        def watch(self, physical_ids):
+            """These from now on."""
+            self.wanted = physical_ids
+
+        def hear(self, key):
+            """A key has gone."""
+            if key in self.wanted:
+                self.tell(key)
+
+        def close(self):
+            """None any more."""
+            Telling.listeners.remove(self)
+
+    def watcher(self, tell):
+        """See `Watcher`."""
+        return self.Watcher(tell)
+
+    def delete(self, call):
+        """Everybody who watches hears of it."""
+        for each in self.listeners:
+            each.hear(call.physical_id)
+        return super().delete(call)
+
+
+class Silent(Telling):
+    """Tells of nothing."""
+
+    class Watcher(Telling.Watcher):
+        """Never calls anybody."""
+
+        def hear(self, key):
+            """Keeps it."""
+
+
+class Talkative(Telling):
+    """Tells of every key."""
+
+    class Watcher(Telling.Watcher):
+        """Does not look what is wanted."""
+
+        def hear(self, key):
+            """Says that, and more."""
+            self.tell(key)
+            self.tell('another')
+
+
 class Asking(KeyPair):
     """Asks the service first."""
 
@@ -589,6 +663,71 @@ class Unordered(Exchanged):
         return Done()
 
 
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where it is."""
+
+    address: str = attr(description='Its address.')
+
+
+class Host(ResourceType[Things]):
+    """Each has the one address that there is, unless it was taken from it."""
+
+    Properties = Things
+    Attributes = Whereabouts
+    hosts: dict[str, bool] = {}  # noqa: RUF012 - as above
+
+    def create(self, call):
+        """A second one with the address is refused."""
+        if any(self.hosts.values()):
+            raise FinalFailure('the address is taken')
+        self.hosts[call.token] = True
+        return Done(call.token)
+
+    def find(self, call):
+        """By its token."""
+        return Done(call.token) if call.token in self.hosts else None
+
+    def delete(self, call):
+        """By its id."""
+        self.hosts.pop(call.physical_id, None)
+        return Done()
+
+    def needs_replacement(self, call):
+        """Whatever changes."""
+        return True
+
+    def give_way(self, call):
+        """The address is free."""
+        call.record(data={'had': self.hosts[call.physical_id] or call.data.get('had', False)})
+        self.hosts[call.physical_id] = False
+
+    def take_back(self, call):
+        """It has the address again."""
+        if call.data.get('had') and not any(self.hosts.values()):
+            self.hosts[call.physical_id] = True
+
+    def attribute(self, call, name):
+        """Where it is."""
+        return 'here' if self.hosts[call.physical_id] else ''
+
+
+class Stubborn(Host):
+    """Keeps what it has."""
+
+    def give_way(self, call):
+        """Does nothing."""
+
+
+class Forgetful(Host):
+    """Does not write down what it had, as it is called again."""
+
+    def give_way(self, call):
+        """The second time it had nothing."""
+        call.record(data={'had': self.hosts[call.physical_id]})
+        self.hosts[call.physical_id] = False
+
+
 class Greedy(KeyPair):
     """Takes whatever has the name."""
 
@@ -628,6 +767,27 @@ def test_what_has_a_name_for_a_key_is_removed_before_it_is_made_again():
     KeyPair.keys.clear()
 
 
+def test_what_another_object_needs_is_given_up_and_taken_back():
+    fixture = Fixture(Host, {'text': 'x'}, replaced={'text': 'y'}, leftovers=lambda: Host.hosts)
+    assert 'gives_way' in {case.name for case in conformance(fixture)}
+    for case in conformance(fixture):
+        case.run()
+    for wrong, told in ((Stubborn, 'the address is taken'), (Forgetful, 'has not given back')):
+        with pytest.raises(AssertionError, match=told):
+            next(case for case in conformance(replace(fixture, make=wrong)) if case.name == 'gives_way').run()
+        Host.hosts.clear()
+
+
+def test_what_happens_to_an_object_is_told_and_nothing_else(monkeypatch):
+    monkeypatch.setattr(sys.modules[conformance.__module__], 'WATCHER_LIMIT_S', 0.0)
+    fixture = Fixture(Telling, {'text': 'x'}, leftovers=lambda: KeyPair.keys)
+    for kind, told in ((Telling, ''), (Silent, 'does not tell'), (Talkative, 'nobody wants watched')):
+        (case,) = [case for case in conformance(replace(fixture, make=kind)) if case.name == 'is_watched']
+        with pytest.raises(AssertionError, match=told) if told else nullcontext():
+            case.run()
+        assert Telling.listeners == []
+
+
 def test_what_a_service_would_refuse_is_found_out_without_making_anything():
     fixture = Fixture(Asking, {'text': 'x'}, impossible=[{'text': 'no'}], leftovers=lambda: KeyPair.keys)
     assert 'is_validated' in {case.name for case in conformance(fixture)}
@@ -640,3 +800,107 @@ def test_what_a_service_would_refuse_is_found_out_without_making_anything():
         with pytest.raises(AssertionError, match=told):
             next(case for case in conformance(wrong) if case.name == 'is_validated').run()
         KeyPair.keys.clear()
+
+
+# --- what an update would do ----------------------------------------------------------------------------------
+
+
+class Foreseeing(Sound):
+    """Knows before an update what it will do: the same in other letters is nothing, a longer text another object."""
+
+    objects: dict[str, str] = {}  # noqa: RUF012 - as above
+
+    def plan(self, call):
+        """By a service that changes nothing."""
+        before, after = call.previous.text, call.properties.text
+        if len(after) > len(before):
+            return Change.REPLACE
+        return Change.NONE if after.lower() == before.lower() else Change.IN_PLACE
+
+    def update(self, call):
+        """As it was planned."""
+        change = Foreseeing.plan(self, call)
+        if change is Change.REPLACE:
+            raise ReplacementNeeded('it is too long')
+        return super().update(call) if change is Change.IN_PLACE else Done()
+
+
+class Undecided(Foreseeing):
+    """Never knows."""
+
+    def plan(self, call):
+        """Allowed, and of no use."""
+
+
+class Fickle(Foreseeing):
+    """Says something else each time."""
+
+    count = itertools.count()
+
+    def plan(self, call):
+        """Whatever comes next."""
+        return (Change.IN_PLACE, Change.NONE)[next(self.count) % 2]
+
+
+class Overdone(Foreseeing):
+    """Does what it should only tell."""
+
+    def plan(self, call):
+        """As if it were the update."""
+        self.create(replace(call, token='another'))
+        return super().plan(call)
+
+
+class Wordy(Foreseeing):
+    """Answers in words."""
+
+    def plan(self, call):
+        """Not in the terms of the contract."""
+        return 'in place'
+
+
+class Timid(Foreseeing):
+    """Fears for its object."""
+
+    def plan(self, call):
+        """Says what is never so."""
+        return Change.REPLACE
+
+
+PLANNED = (({'text': 'X'}, Change.NONE), ({'text': 'xyz'}, Change.REPLACE))
+
+
+def planning(kind, planned=PLANNED):
+    fixture = Fixture(
+        kind, {'text': 'x'}, changed={'text': 'y'}, planned=planned, leftovers=lambda: [*Foreseeing.objects]
+    )
+    return next(case for case in conformance(fixture) if case.name == 'is_planned')
+
+
+def test_a_plan_that_says_what_the_update_does_conforms():
+    planning(Foreseeing).run()
+
+
+def test_a_type_that_never_knows_conforms_where_nothing_is_promised():
+    planning(Undecided, ()).run()
+
+
+@pytest.mark.parametrize(
+    ('kind', 'planned', 'told'),
+    [
+        (Undecided, PLANNED, 'says nothing and not NONE'),
+        (Fickle, (), 'something else when it is asked again'),
+        (Overdone, PLANNED, 'has changed something'),
+        (Wordy, PLANNED, "answers 'in place'"),
+        (Timid, (), 'wants a new object for an update that needs none'),
+        (Foreseeing, (({'text': 'y'}, Change.REPLACE),), 'says IN_PLACE'),
+    ],
+)
+def test_the_kit_finds_what_is_wrong_with_a_plan(kind, planned, told):
+    with pytest.raises(AssertionError, match=told):
+        planning(kind, planned).run()
+    Foreseeing.objects.clear()
+
+
+def test_types_without_a_plan_are_not_asked_for_one():
+    assert 'is_planned' not in {case.name for case in conformance(Fixture(Sound, {'text': 'x'}))}

@@ -140,3 +140,28 @@ def test_the_port_of_the_guide_waits_for_its_subnets(guide):
         Outline('away', 'Example::Subnet', {'network': other}),
     ]
     assert module.Port().implied(outlines[0], {each.name: each for each in outlines}) == ['near']
+
+
+def test_the_server_of_the_guide_says_what_an_update_would_do(guide):
+    class Nova:
+        def find_flavor(self, name):
+            ids = {'tiny': '1', '1': '1', 'small': '2'}
+            return types.SimpleNamespace(id=ids[name]) if name in ids else None
+
+        def can_resize(self, physical_id):
+            return physical_id == 'quick'
+
+    def call(flavor, physical_id='quick'):
+        before, after = (types.SimpleNamespace(flavor=each) for each in ('tiny', flavor))
+        return types.SimpleNamespace(previous=before, properties=after, physical_id=physical_id)
+
+    module = types.ModuleType('server_of_the_guide')
+    module.nova = lambda call: Nova()
+    exec(block(guide, '.. code-block:: python\n   :name: plan\n'), vars(module))  # noqa: S102 - as above
+    server, change = module.Server(), contract.Change
+    assert (server.plans(), server.validates()) == (True, True)
+    asked = [server.plan(call('1')), server.plan(call('small')), server.plan(call('small', 'slow'))]
+    assert asked == [change.NONE, change.IN_PLACE, change.REPLACE]
+    for ask in (server.validate, server.plan):
+        with pytest.raises(contract.FinalFailure, match='there is no huge'):
+            ask(call('huge'))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from convergence.errors import Invalid, RequestLimitExceeded
 from convergence.rpc import messages
-from convergence.rpc.messages import CAST_LIMIT_BYTES, Cancel, CheckResource, Settle
+from convergence.rpc.messages import CAST_LIMIT_BYTES, Cancel, CheckResource, DriftFound, Settle
 from convergence.rpc.operations import OPERATIONS, EventQuery, StackQuery
 
 text = st.text(max_size=60)
@@ -16,7 +16,10 @@ text = st.text(max_size=60)
 
 @given(
     st.one_of(
-        st.builds(CheckResource, text, st.integers()), st.builds(Cancel, text, text), st.builds(Settle, text, text)
+        st.builds(CheckResource, text, st.integers(), more=st.lists(st.integers())),
+        st.builds(Cancel, text, text),
+        st.builds(Settle, text, text),
+        st.builds(DriftFound, text),
     )
 )
 def test_a_message_survives_the_wire(message):
@@ -35,6 +38,8 @@ def test_what_a_newer_sender_adds_is_ignored():
         ({'traversal_id': 't-1', 'node': '5'}, 'node must be int, not str'),
         ({'traversal_id': 't-1', 'node': True}, 'node must be int, not bool'),
         ({'traversal_id': None, 'node': 5}, 'traversal_id must be str, not NoneType'),
+        ({'traversal_id': 't-1', 'node': 5, 'more': 6}, 'more must be list, not int'),
+        ({'traversal_id': 't-1', 'node': 5, 'more': [6, '7']}, 'more must have nothing but numbers in it'),
     ],
 )
 def test_what_is_missing_or_of_the_wrong_type_is_refused(document, problem):
@@ -49,6 +54,15 @@ def test_a_flood_of_the_same_bad_message_is_logged_once(caplog, monkeypatch):
             with pytest.raises(Invalid):
                 Cancel.decode({'stack_id': 's-1'})
     assert caplog.text.count('traversal_id is missing') == 1
+
+
+def test_a_sender_that_invents_messages_does_not_fill_the_memory(monkeypatch):
+    remembered = set()
+    monkeypatch.setattr(messages, '_logged', remembered)
+    monkeypatch.setattr(messages, 'MAX_LOGGED', 10)
+    for number in range(100):
+        messages.refuse(f'method {number}', 'it is unknown')
+        assert len(remembered) <= 10
 
 
 def test_a_cast_carries_ids_only():

@@ -17,7 +17,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Mutant:
     :param storage: where the rows are: what only production runs is broken in the SQL store.
     :param sweeps: after so many a run counts as stuck; `steps`, as endless.
     :param seeds: within so many it has to be noticed.
+    :param in_a_row: how many nodes a thread of a worker looks at one after the other.
     """
 
     name: str
@@ -64,27 +65,95 @@ class Mutant:
     sweeps: int = 100
     steps: int = 1_500
     seeds: int = SEEDS
+    in_a_row: int = 1
 
 
 CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory.store'
 VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory.effects'
+CHOOSING = 'convergence.core.choosing'
 LOAD, LOOKING = 'convergence.db.statements.load', 'convergence.db.looking'
 MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
 SQL = 'convergence.db.statements.apply'
+CHANGING = 'convergence.db.statements.changing'
+ARRIVING = 'convergence.db.statements.arriving'
 
 UNFENCED = Edit(
-    f'{FINISH}:finish',
+    'convergence.core.held:held_row',
     'if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:',
     'if resource is None:',
 )
 """Whoever ends an action does not look whether the row is still his: the guard of the write behind it is."""
 NESTED, NESTING = 'convergence.resources.nested:NestedType', 'convergence.core.nesting'
+SCALING = 'convergence.engine.nesting.scaling:GroupScaling'
+MEMBERSHIP = 'convergence.resources.builtin.scaling.membership'
 TREES = ('tree_create_update_delete', 'tree_rolls_back', 'tree_is_deleted_while_it_is_made')
 
+OBSERVED = 'convergence.db.memory.observations:MemoryObservations'
+REPAIRS = 'convergence.engine.sweeper.repairs:DriftRepairs'
+
 MUTANTS = (
+    Mutant(
+        'what is only to be reported is repaired',
+        (
+            Edit(
+                f'{OBSERVED}.to_repair',
+                'may = seen.policy is DriftPolicy.REPAIR and not seen.given_up and (seen.repair_at or 0.0) <= now',
+                'may = not seen.given_up and (seen.repair_at or 0.0) <= now',
+            ),
+        ),
+        ('drift_is_only_reported',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a policy that comes with an update is not told to nested stacks',
+        (
+            Edit(
+                f'{OBSERVED}._enrol',
+                'if top.id == stack.stack_id and top.id in committed.untold:',
+                'if False:',
+            ),
+        ),
+        ('drift_policy_changes',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'what keeps changing is never given up',
+        (Edit(f'{REPAIRS}._why_not', 'if seen.repairs >= self._options.attempts:', 'if False:'),),
+        ('drift_comes_again_and_again', 'drift_removes_again_and_again'),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a row that replaces another one does not count its repairs',
+        (
+            Edit(
+                f'{OBSERVED}._enrol',
+                "past = {name: getattr(before, name) for name in (*FRESH, 'told')} if before is not None else FRESH",
+                'past = FRESH',
+            ),
+        ),
+        ('drift_removes_again_and_again',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a look has another object made for one that nobody can ask for',
+        (
+            Edit(
+                'convergence.worker.repairs:Repairs.look',
+                'if attempt.physical_id is None and (failed or kind.can_find()):',
+                'if attempt.physical_id is None:',
+            ),
+        ),
+        ('drift_of_what_has_no_id',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
     Mutant(
         'nobody tells a resource that its stack has come to rest',
         (
@@ -101,7 +170,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.dispatch:Dispatcher._conclude',
-                'self.cast(committed.cast)  # of the stack that this one is nested in',
+                'around(committed.cast)',
                 'pass',
             ),
         ),
@@ -220,6 +289,53 @@ MUTANTS = (
             ),
         ),
         ('tree_is_cancelled', 'tree_loses_a_branch'),
+    ),
+    Mutant(
+        'a group is scaled while it gets another goal from above',
+        (
+            Edit(
+                f'{SCALING}._guard',
+                'if parent is None or parent.fence != group.row.fence or not _is_at_rest(parent):',
+                'if False:',
+            ),
+            Edit(
+                f'{SCALING}._guard',
+                'if now is None or now.deleted_at is not None or now.traversal_id != group.stack.traversal_id:',
+                'if now is None:',
+            ),
+        ),
+        ('group_is_scaled_and_updated_at_once',),
+        steps=5_000,
+    ),
+    Mutant(
+        'the size of a group that is changed a few members at a time is that in the middle',
+        (
+            Edit(
+                f'{MEMBERSHIP}:next_size',
+                'return aimed if isinstance(aimed, int) else len(present_members(context))',
+                'return len(present_members(context))',
+            ),
+        ),
+        ('tree_is_scaled',),
+        steps=5_000,
+    ),
+    Mutant(
+        'scaling exchanges members',
+        (Edit(f'{MEMBERSHIP}:_resized', 'kept = order[-wanted.size :] if wanted.size else []', 'kept = []'),),
+        ('tree_is_scaled',),
+        steps=5_000,
+    ),
+    Mutant(
+        'scaling makes members what the template says now',
+        (
+            Edit(
+                f'{MEMBERSHIP}:_resized',
+                'members = {name: present[name] for name in kept}',
+                'members = dict.fromkeys(order, wanted.member)',
+            ),
+        ),
+        ('tree_is_scaled',),
+        steps=5_000,
     ),
     Mutant(
         'ignore a held lock',
@@ -418,8 +534,8 @@ MUTANTS = (
         (
             Edit(
                 f'{LOOKING}:only_follower',
-                'return follower if follower is not None and follower.waiting == 1 else None',
-                'return follower',
+                'return complete if node.required_by == (complete.number,) and complete.waiting == 1 else None',
+                'return complete',
             ),
             Edit(
                 f'{APPLY}:_finish_node',
@@ -444,14 +560,14 @@ MUTANTS = (
     ),
     Mutant(
         'replace on rollback although the old row is there',
-        (Edit(f'{PLAN}:choose', 'request.template is not None and request.template.is_of(row),', 'False,'),),
+        (Edit(f'{CHOOSING}:choose', 'request.template is not None and request.template.is_of(row),', 'False,'),),
         ('update_replace_rollback',),
     ),
     Mutant(
         'what an update has not changed does not count as of its template',
         (
             Edit(
-                f'{PLAN}:choose',
+                f'{CHOOSING}:choose',
                 'request.template is not None and request.template.is_of(row),',
                 'request.template is not None and request.template.id == row.template_id,',
             ),
@@ -462,7 +578,7 @@ MUTANTS = (
         'pick a row that is being deleted',
         (
             Edit(
-                f'{PLAN}:choose',
+                f'{CHOOSING}:choose',
                 'if row.action is Action.DELETE or row.name not in request.goal.definitions:',
                 'if row.name not in request.goal.definitions:',
             ),
@@ -529,7 +645,7 @@ MUTANTS = (
     ),
     Mutant(
         'take what is suspended for unchanged',
-        (Edit(f'{PLAN}:unchanged', 'row.action in _NOT_UP', 'row.action is Action.INIT'),),
+        (Edit(f'{CHOOSING}:unchanged', 'row.action in _NOT_UP', 'row.action is Action.INIT'),),
         ('update_while_a_stack_is_resumed',),
     ),
     Mutant(
@@ -750,7 +866,7 @@ MUTANTS = (
     ),
     Mutant(
         'what was chosen before a creation is not stored',
-        (Edit(f'{RUNNER}._prepare', '_store(attempt, partial(self._around.record, attempt.claim, known))', 'pass'),),
+        (Edit(f'{RUNNER}._prepare', 'store(attempt, partial(self._around.record, attempt.claim, known))', 'pass'),),
         ('key_is_recorded_before_it_is_used',),
         Faults(crash=0.02),
     ),
@@ -758,6 +874,17 @@ MUTANTS = (
         'an object whose name is its key is not removed before another one is made',
         (Edit('convergence.core.replace:replacement', 'if goes_first(worker, old, definition):', 'if False:'),),
         ('name_is_free_before_it_is_used_again',),
+    ),
+    Mutant(
+        'what could not be removed stays in the way of another object of its name',
+        (
+            Edit(
+                f'{PLAN}:_in_the_way',
+                'return {row.id for row in left if row.type == wanted[row.name].type and planner.is_exclusive(row.type)}',
+                'return set()',
+            ),
+        ),
+        ('name_is_in_use_until_a_removal_succeeds',),
     ),
     Mutant(
         'a row that is being cleared is taken for one that is being updated',
@@ -769,11 +896,70 @@ MUTANTS = (
         (
             Edit(
                 f'{FINISH}:_succeeded',
-                'effects.append(UpdateResource(resource.id, *held, {**_rest(), **cleared(resource)}))',
-                "effects.append(UpdateResource(resource.id, *held, {**_rest(), 'status': Status.COMPLETE, 'clearing': False}))",
+                'effects.append(UpdateResource(resource.id, *held, {**rest(), **cleared(resource)}))',
+                "effects.append(UpdateResource(resource.id, *held, {**rest(), 'status': Status.COMPLETE, 'clearing': False}))",
             ),
         ),
         ('name_is_free_before_it_is_used_again',),
+    ),
+    Mutant(
+        'an object does not give way to the one that replaces it',
+        (Edit('convergence.core.replace:replacement', 'if gives_way_first(view, worker, old):', 'if False:'),),
+        ('address_is_given_up_and_taken_back',),
+    ),
+    Mutant(
+        'an object is wanted again, and takes nothing back',
+        (Edit(f'{DECIDE}:before_comparing', 'if row.yielding is not None:', 'if False:'),),
+        ('address_is_given_up_and_taken_back',),
+    ),
+    Mutant(
+        'what only a second creation tells of does not give way',
+        (
+            Edit(
+                'convergence.worker.recovery:CreationRecovery.create_again',
+                'if attempt.kind.can_find() or not attempt.kind.token_enforced:',
+                'if True:',
+            ),
+        ),
+        ('address_of_what_only_another_creation_tells_of',),
+    ),
+    Mutant(
+        'what was given up in an earlier operation is taken for given up in this one',
+        (
+            Edit(
+                'convergence.core.yielding:_is',
+                'return resource.yielding is mark and resource.traversal_id == view.traversal.id',
+                'return resource.yielding is mark',
+            ),
+        ),
+        ('address_is_given_up_and_taken_back',),
+    ),
+    Mutant(
+        'the objects that replaced another one keep what it is to take back',
+        (Edit('convergence.worker.yielding:GivingWay._free', 'self._give_way(other)', 'pass'),),
+        ('address_is_given_up_and_taken_back',),
+    ),
+    Mutant(
+        'who planned forgets whom that deprives of something',
+        (
+            Edit(
+                'convergence.core.plan:_resource_effects',
+                'losing = deprived(view.resources, chosen) if not request.performs else ()',
+                'losing = ()',
+            ),
+        ),
+        ('address_goes_back_and_forth',),
+    ),
+    Mutant(
+        'what is taken by somebody who is still at work is taken back at once',
+        (
+            Edit(
+                'convergence.core.yielding:_claimed',
+                'if any(rival.owner is not None for rival in view.rivals):',
+                'if False:',
+            ),
+        ),
+        ('address_is_wanted_while_another_one_gets_it',),
     ),
     Mutant(
         'an update is told that the object was already what it is to be',
@@ -870,7 +1056,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: no row is the chosen one',
-        (Edit(f'{LOAD}:_node', 'bool(row[_AT_NOW + 1])', 'False'),),
+        (Edit(f'{LOAD}:_seen', 'bool(row[_AT_NOW + 1])', 'False'),),
         ('update_replace_rollback',),
         storage=in_sqlite,
     ),
@@ -915,11 +1101,11 @@ MUTANTS = (
         'SQL: write without fence',
         (
             Edit(
-                f'{SQL}:_update_resource',
-                'statement = _update_resource_of(frozenset(effect.changes), effect.owner is None)',
-                'statement = _update_by_id(RESOURCE, frozenset(effect.changes))',
+                f'{CHANGING}:change_row',
+                'statement = change_of(frozenset(effect.changes), effect.owner is None, told is not None)',
+                'statement = Hot(update_by_id(RESOURCE, frozenset(effect.changes)))',
             ),
-            Edit(f'{SQL}:_update_resource', '**_guard(effect)', "'key': effect.resource_id"),
+            Edit(f'{CHANGING}:change_row', '**_guard(effect)', "'key': effect.resource_id"),
             UNFENCED,
         ),
         ('object_goes_while_it_is_changed',),
@@ -930,9 +1116,9 @@ MUTANTS = (
         'SQL: remove a row without fence',
         (
             Edit(
-                f'{SQL}:_delete_resource',
-                'connection.execute(DELETE_RESOURCE, guard)',
-                'connection.execute(delete(RESOURCE).where(RESOURCE.c.id == effect.resource_id))',
+                f'{CHANGING}:remove_row',
+                'DELETE_RESOURCE.write(connection, guard)',
+                'connection.execute(delete(RESOURCE).where(RESOURCE.c.id == effect.resource_id)).rowcount',
             ),
             UNFENCED,
         ),
@@ -947,7 +1133,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: who has finished does not look whether the operation is still the current one',
-        (Edit(f'{SQL}:_finish_node', 'FINISH_AS_ASSUMED if effect.checked else FINISH_NODE', 'FINISH_NODE'),),
+        (Edit(f'{ARRIVING}:finish', 'FINISH_AS_ASSUMED if effect.checked else FINISH_NODE', 'FINISH_NODE'),),
         ('superseded_update_finishes_late', 'update_add_concurrent'),
         storage=in_sqlite,
     ),
@@ -955,9 +1141,9 @@ MUTANTS = (
         'SQL: finish a node whatever its status',
         (
             Edit(
-                f'{SQL}:_finish_node',
-                "_expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')",
-                'pass',
+                f'{ARRIVING}:finish',
+                'expect_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).write(connection, values), what)',
+                '(FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).write(connection, values)',
             ),
             Edit(
                 f'{CHECK}:begin',
@@ -1013,6 +1199,12 @@ MUTANTS = (
         (Edit(f'{STORE}:MemoryStore._commit', 'look.held if isinstance(scope, WholeStack) else ()', '()'),),
         ('failed_create_is_rolled_back', 'nothing_wanted_at_all'),
         Faults(lag=0.2),
+    ),
+    Mutant(
+        'a thread forgets what it has kept back to go on with',
+        (Edit('convergence.worker.in_a_row:_Kept.attend', 'self.node = number', 'pass'),),
+        ('basic_create', 'update_add'),
+        in_a_row=4,
     ),
     Mutant(
         'a stack that a server that lags does not show cannot be rolled back',
@@ -1109,6 +1301,7 @@ def hunt(mutant: Mutant) -> Caught | None:
 def noticed(scenario: Scenario, seed: int, mutant: Mutant) -> str | None:
     """The rule that a run under the conditions of a mutant has broken; None if all was well."""
     plan = RunPlan(faults=mutant.faults, storage=mutant.storage, sweeps=mutant.sweeps, steps=mutant.steps)
+    plan = replace(plan, in_a_row=mutant.in_a_row)
     run = Run(scenario, plan, Choices(seed))
     try:
         run.execute()

@@ -23,6 +23,7 @@ FAULTS = {
     'frozen': (RunPlan(faults=Faults(freeze=0.004)), 2),
     'away': (RunPlan(faults=Faults(database=0.02, outage=0.2)), 2),
     'lagging': (RunPlan(faults=Faults(lag=0.1)), 1),
+    'meddled': (RunPlan(faults=Faults(crash=0.001, drift=0.005)), 1),
     'everything': (RunPlan(faults=Faults(0.03, 0.05, 0.003, 3, 0.003, 0.01, 0.1, lag=0.005)), 3),
 }
 """What goes wrong (or narrow: that nodes are told one by one), and under how many seeds.
@@ -52,13 +53,20 @@ def run(scenario: Scenario, plan: RunPlan, seed: int) -> Run:
         error.add_note(
             f'repeat: convergence-simulate --seed {seed} --drop {faults.drop} --double {faults.double} '
             f'--crash {faults.crash} --freeze {faults.freeze} --no-answer {faults.database} --outage {faults.outage} '
-            f'--lag {faults.lag} '
+            f'--lag {faults.lag} --drift {faults.drift} '
             f'tests/scenarios/{scenario.name}.py'
         )
         raise
     finally:
         once.world.close()
     return once
+
+
+def test_what_is_ready_when_all_is_up_is_kept_from_nobody_while_a_thread_goes_on():
+    """A thread that kept one node back took another one of the same stack before it, and nobody knew of the first."""
+    generations = Scenario.load(DIRECTORY / 'three_generations_of_one_name.py')
+    for seed in range(6, 12):
+        assert run(generations, RunPlan(in_a_row=4), seed).steps
 
 
 def test_there_are_enough_scenarios():

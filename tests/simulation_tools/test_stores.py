@@ -12,6 +12,7 @@ import pytest
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
 from convergence.db.statements import load
+from convergence.db.statements.hot import Hot
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan
@@ -49,6 +50,8 @@ def kind(url: str) -> str:
 
 def unlocked(statement):
     """The same statement without its lock."""
+    if isinstance(statement, Hot):
+        return Hot(unlocked(statement.statement))
     assert statement._for_update_arg is not None
     copy = statement._generate()
     copy._for_update_arg = None

@@ -16,7 +16,12 @@ from convergence.template import EvaluationFailed, Require, compile, preview, re
 from convergence.template.versions import DIALECTS
 from tests.template.build import IDENTITY
 
-SAME = settings(derandomize=True, max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+SAME = settings(
+    derandomize=True,
+    max_examples=3 * settings.default.max_examples,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 RESOURCES = ('db', 'net')
 ATTRIBUTES = ('a', 'b')
 PARAMETERS = {
@@ -290,7 +295,7 @@ PIECES = [
 ]
 
 
-@settings(SAME, max_examples=1_500)
+@settings(SAME, max_examples=15 * settings.default.max_examples)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map(''.join))
 @example('[' * 25_000)
 @example('{a: ' * 25_000)

@@ -287,10 +287,10 @@ class Turns:
         self._running: list[str] = []
         self._ends: dict[str, int] = {}
 
-    def submit(self, name: str, count: int = 1) -> None:
+    def submit(self, name: str, count: int = 1, project: str = '') -> None:
         """So many checks of a traversal."""
         for number in range(count):
-            self.groups.submit(Check(name, number), lambda task: self._run(name))
+            self.groups.submit(Check(name, number, project=project), lambda task: self._run(name))
 
     def _run(self, name: str) -> None:
         with self._changed:
@@ -316,6 +316,21 @@ class Turns:
                 return
             threading.Event().wait(0.01)
         raise AssertionError(self.groups.occupancy())
+
+
+def test_a_thread_that_comes_free_goes_to_the_project_that_has_the_fewest() -> None:
+    """However many stacks another one has: a small stack begins with the next thread, and gets half of them."""
+    turns = Turns(4)
+    for number in range(50):
+        turns.submit(f'A{number:02}', 4, 'giant')
+    turns.submit('B', 3, 'small')
+    turns.assert_running('A00', 'A00', 'A00', 'A00')
+    turns.end('A00', 2)
+    turns.assert_running('A00', 'A00', 'B', 'B')
+    turns.end('A00')
+    turns.assert_running('A00', 'A01', 'B', 'B')
+    turns.end('B', 2)
+    turns.assert_running('A00', 'A01', 'A02', 'B')
 
 
 def test_a_thread_that_comes_free_goes_to_the_stack_that_has_the_fewest() -> None:

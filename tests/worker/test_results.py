@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from convergence.core.claim import Worker
-from convergence.core.finish import release
+from convergence.core.held import release
 from convergence.core.model import Status
 from convergence.db.schema.models import RESOURCE
 from convergence.db.scopes import HeldResource, WholeStack

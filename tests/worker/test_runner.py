@@ -7,8 +7,8 @@ import pytest
 
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import Step
-from convergence.core.finish import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Succeeded
 from convergence.core.model import Action, Output, Status
+from convergence.core.results import Failed, NeedsReplacement, NotBegun, Parked, Postponed, Succeeded
 from convergence.resources.attributes import attr
 from convergence.resources.contract import (
     Done,

@@ -6,18 +6,21 @@ from convergence import __version__, errors
 from convergence.api import submissions
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.faults import bad_request
+from convergence.api.lending import lent_to_ask
 from convergence.rpc.engine_api import EngineApi
 
 
 def validate(call: ApiCall) -> ApiAnswer:
     """What a template declares, or what is wrong with it."""
     ignored = call.query.text('ignore_errors')
-    document = call.ask(
-        EngineApi.validate_template,
-        template=submissions.template(call.body),
-        show_nested=call.query.flag('show_nested'),
-        ignorable_errors=ignored.split(',') if ignored else None,
+    arguments = {
+        'template': submissions.template(call.body),
+        'show_nested': call.query.flag('show_nested'),
+        'ignorable_errors': ignored.split(',') if ignored else None,
         **submissions.arguments(call.body),
+    }
+    document = lent_to_ask(
+        call, lambda credentials: call.ask(EngineApi.validate_template, **arguments, credentials=credentials)
     )
     if 'Error' in document:
         raise errors.StackValidationFailed(document['Error'])

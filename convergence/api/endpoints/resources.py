@@ -9,7 +9,7 @@ from convergence.api.queries import flag
 from convergence.rpc.engine_api import EngineApi
 
 FILTERS = ('type', 'status', 'name', 'action', 'id', 'physical_resource_id')
-PARAMETERS = ('nested_depth', 'with_detail')
+PARAMETERS = ('nested_depth', 'with_detail', 'limit', 'marker')
 
 
 def index(call: ApiCall) -> ApiAnswer:
@@ -23,6 +23,8 @@ def index(call: ApiCall) -> ApiAnswer:
         nested_depth=call.query.number('nested_depth') or 0,
         with_detail=with_detail,
         filters=call.query.filters(FILTERS) or None,
+        limit=call.query.number('limit'),
+        marker=call.query.text('marker'),
     )
     return ApiAnswer({'resources': [views.resource(call.base, each, with_detail=with_detail) for each in documents]})
 
@@ -57,4 +59,25 @@ def mark_unhealthy(call: ApiCall) -> ApiAnswer:
         mark_unhealthy=flag('mark_unhealthy', call.body['mark_unhealthy']),
         resource_status_reason=call.body.get('resource_status_reason'),
     )
+    return ApiAnswer(None)
+
+
+def accept(call: ApiCall) -> ApiAnswer:
+    """Take live values of a resource for wanted: of ``properties``, or of all that differ."""
+    names = (call.body or {}).get('properties')
+    document = call.about_stack(
+        EngineApi.accept_drift, resource_name=call.path['resource_name'], properties=names or None
+    )
+    return ApiAnswer({'drift': document})
+
+
+def withdraw(call: ApiCall) -> ApiAnswer:
+    """Take back what was accepted of a resource."""
+    document = call.about_stack(EngineApi.withdraw_acceptance, resource_name=call.path['resource_name'])
+    return ApiAnswer({'drift': document})
+
+
+def repair(call: ApiCall) -> ApiAnswer:
+    """Compare a resource, and what reads it, with what is really there, and put right what differs."""
+    call.about_stack(EngineApi.repair_resource, resource_name=call.path['resource_name'])
     return ApiAnswer(None)

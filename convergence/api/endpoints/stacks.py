@@ -12,7 +12,8 @@ from convergence.api import submissions, views
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
 from convergence.api.faults import message
-from convergence.api.lending import lent, repaired
+from convergence.api.lending import lent, lent_to_ask, repaired
+from convergence.documents import AnyJson
 from convergence.rpc.engine_api import EngineApi, StackQuery
 
 FILTERS = (
@@ -118,12 +119,14 @@ def create(call: ApiCall) -> ApiAnswer:
 
 def preview(call: ApiCall) -> ApiAnswer:
     """Show the stack that would be created."""
-    document = call.ask(
-        EngineApi.preview_stack,
-        stack_name=call.body['stack_name'],
-        template=submissions.template(call.body),
-        args=submissions.options(call.body, show_nested=call.query.flag('show_nested', empty=True) or None),
+    arguments = {
+        'stack_name': call.body['stack_name'],
+        'template': submissions.template(call.body),
+        'args': submissions.options(call.body, show_nested=call.query.flag('show_nested', empty=True) or None),
         **submissions.arguments(call.body),
+    }
+    document = lent_to_ask(
+        call, lambda credentials: call.ask(EngineApi.preview_stack, **arguments, credentials=credentials)
     )
     return ApiAnswer({'stack': views.preview(call.base, document)})
 
@@ -165,7 +168,7 @@ def preview_rollback(call: ApiCall) -> ApiAnswer:
     return ApiAnswer({'resource_changes': call.about_stack(EngineApi.preview_rollback, show_nested=show_nested)})
 
 
-def _preview_update(call: ApiCall, *, existing: bool | None = None) -> Any:
+def _preview_update(call: ApiCall, *, existing: bool | None = None) -> AnyJson:
     show_nested = call.query.flag('show_nested', empty=True) or None
     arguments = _update_arguments(call, existing=existing, show_nested=show_nested)
     return call.about_stack(EngineApi.preview_update_stack, **arguments)

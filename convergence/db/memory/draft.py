@@ -39,6 +39,7 @@ class Draft:
         self.events: list[Event] = []
         self.signals: list[ReceivedSignal] = []
         self.forgotten: set[str] = set()
+        self.given_policy: list[Stack] = []
 
     def get(self, table: str, key: Any) -> Any:
         """A row as this transaction sees it; None where there is none."""
@@ -103,6 +104,9 @@ class Draft:
             committed.notified_at[key] = self.now
         for event in self.events:
             committed.event.append(changed(event, {'sequence': len(committed.event) + 1}))
+        for stack in self.given_policy:
+            committed.untold.add(stack.id)
+            committed.enrolled.discard(stack.traversal_id or '')
         if self.forgotten:
             committed.signal[:] = [each for each in committed.signal if each.resource_id not in self.forgotten]
         for signal in self.signals:

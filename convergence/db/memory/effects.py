@@ -8,6 +8,7 @@ from typing import Any
 
 from convergence.core import effects
 from convergence.core.model import NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.nesting import DOUBTED
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.draft import GONE, Draft, changed
 from convergence.db.memory.look import Tables
@@ -66,6 +67,8 @@ def _update_stack(draft: Draft, effect: effects.UpdateStack) -> None:
     _expect(stack is not None and stack.traversal_id == effect.traversal_id, f'stack {effect.stack_id}')
     assert stack is not None
     draft.put('stack', effect.stack_id, changed(stack, effect.changes))
+    if 'drift_policy' in effect.changes:
+        draft.given_policy.append(stack)
 
 
 def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
@@ -177,7 +180,8 @@ def _tell_parent(draft: Draft, effect: effects.TellParent) -> None:
 def _doubt_parents(draft: Draft, effect: effects.DoubtParents) -> None:
     row = draft.get('resource', effect.resource_id)
     while row is not None:
-        draft.put('resource', row.id, replace(row, digest=None))
+        is_busy = row.owner is not None or row.status is Status.IN_PROGRESS
+        draft.put('resource', row.id, replace(row, digest=DOUBTED if is_busy else None))
         stack = draft.get('stack', row.stack_id)
         row = draft.get('resource', stack.parent_resource_id or '') if stack is not None else None
 
@@ -197,7 +201,10 @@ def _held(draft: Draft, effect: effects.UpdateResource | effects.DeleteResource)
 
 
 def _update_resource(draft: Draft, effect: effects.UpdateResource) -> None:
-    draft.put('resource', effect.resource_id, changed(_held(draft, effect), effect.changes))
+    row, changes = _held(draft, effect), effect.changes
+    if row.digest == DOUBTED and changes.get('digest') is not None:
+        changes = {**changes, 'digest': None}
+    draft.put('resource', effect.resource_id, changed(row, changes))
 
 
 def _update_resources(draft: Draft, effect: effects.UpdateResources) -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from convergence.core.effects import DeleteResource, Effect, UpdateResource
+from convergence.core.effects import DeleteResource, DoubtParents, Effect, UpdateResource
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import held_row, only_follower, require_lock, row_and_node
+from convergence.db.looking import held_row, needs_rivals, only_follower, require_lock, row_and_node, waits_for
 from convergence.db.memory.look import Look
 from convergence.db.scopes import (
     UNDONE,
@@ -24,20 +24,22 @@ from convergence.db.scopes import (
     Scope,
     SignalledResource,
     StackAlone,
+    ViewT,
     WholeStack,
 )
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 
 
-def load(look: Look, scope: Scope[Any]) -> Any:
+def load(look: Look, scope: Scope[ViewT]) -> ViewT:
     """Lock and read what the scope says.
 
     :returns: the scope's view.
     :raises Missing: what the scope names is not there.
     :raises Conflict: it changed between the look and the lock.
     """
-    return _LOADERS[type(scope)](look, scope)
+    view: ViewT = _LOADERS[type(scope)](look, scope)
+    return view
 
 
 def _lock_row(look: Look, resource_id: str) -> Resource | None:
@@ -103,7 +105,12 @@ def _one_node(look: Look, scope: OneNode) -> NodeView:
     if scope.max_input_bytes is not None:
         size = sum(len(json.dumps(output.document())) for output in inputs.values())
         inputs = {} if size > scope.max_input_bytes else inputs
-    return NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, chosen_id=chosen_id)
+    view = NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, chosen_id=chosen_id)
+    if resource is None or not needs_rivals(resource, node):
+        return view
+    rows = look.tables.resources_of(resource.stack_id)
+    rivals = tuple(row for row in rows if row.name == resource.name and row.id != resource.id)
+    return replace(view, rivals=rivals)
 
 
 def _one_replacement(look: Look, scope: OneReplacement) -> NodeView:
@@ -127,7 +134,7 @@ def _last_node(look: Look, scope: LastNode) -> NodeView:
     seen = look.node(scope.traversal_id, scope.number)
     node, traversal, stack = seen.node, seen.traversal, seen.stack
     require_lock(held, stack)
-    last = only_follower(node, traversal, lambda traversal_id, number: look.nodes(traversal_id).get(number))
+    last = only_follower(node, traversal, look.nodes(traversal.id).get(traversal.complete_number))
     leftovers: tuple[str, ...] = ()
     if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
         goal = look.tables.template.get(traversal.template_id)
@@ -160,7 +167,7 @@ def _held_for(look: Look, resource: Resource, traversal_id: str | None, held_num
         waiting = tuple(
             (other.traversal_id, number)
             for number, other in sorted(look.nodes(stack.traversal_id).items())
-            if other.resource_id == resource.id and other.status is NodeStatus.READY
+            if waits_for(other, resource)
         )
     return FinishView(look.now(), resource, node, traversal, stack, waiting)
 
@@ -170,6 +177,14 @@ def lock_written(look: Look, effects: Iterable[Effect]) -> None:
     for effect in effects:
         if isinstance(effect, UpdateResource | DeleteResource):
             look.lock('resource', effect.resource_id)
+
+
+def lock_doubted(look: Look, effects: Iterable[Effect]) -> None:
+    """Lock the rows around a nested stack whose digests are to be forgotten, upwards: whoever holds one comes first."""
+    for effect in effects:
+        key: str | None = effect.resource_id if isinstance(effect, DoubtParents) else None
+        while key is not None and (row := look.lock('resource', key)) is not None:
+            key = look.tables.stack[row.stack_id].parent_resource_id
 
 
 def _signalled(look: Look, scope: SignalledResource) -> SignalView:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convergence.core.model import Phase
+from convergence.core.observation import Observation
 from convergence.core.rows import (
     Event,
     Node,
@@ -35,7 +36,7 @@ RowKey = tuple[str, str]
 
 @dataclass
 class Tables:
-    """The rows, by key."""
+    """The rows, by key; the keys alone of traversals that are `enrolled`, and of stacks whose policy is `untold`."""
 
     stack: dict[str, Stack] = field(default_factory=dict)
     template: dict[str, Template] = field(default_factory=dict)
@@ -47,6 +48,9 @@ class Tables:
     signal: list[ReceivedSignal] = field(default_factory=list)
     snapshot: dict[str, Snapshot] = field(default_factory=dict)
     snapshot_item: dict[tuple[str, str], SnapshotItem] = field(default_factory=dict)
+    observation: dict[str, Observation] = field(default_factory=dict)
+    enrolled: set[str] = field(default_factory=set)
+    untold: set[str] = field(default_factory=set)
 
     def resources_of(self, stack_id: str) -> list[Resource]:
         """The rows of a stack, in key order."""
@@ -69,6 +73,9 @@ class Tables:
             signal=list(self.signal),
             snapshot=dict(self.snapshot),
             snapshot_item=dict(self.snapshot_item),
+            observation=dict(self.observation),
+            enrolled=set(self.enrolled),
+            untold=set(self.untold),
         )
 
 

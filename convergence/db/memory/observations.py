@@ -1,12 +1,16 @@
-"""What is known of the objects of resources, in memory: as `convergence.db.queries.observations.Observations`."""
+"""What is known of the objects of resources, in memory.
+
+As `convergence.db.queries.observations.Observations` and `convergence.db.queries.watched.WatchedObjects`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
+from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import (
     SETTLED,
     DriftPolicies,
@@ -19,10 +23,12 @@ from convergence.core.observation import (
     ObservedState,
     is_observable,
 )
-from convergence.core.rows import Resource
+from convergence.core.rows import Event, Resource
+from convergence.db.memory.look import Tables
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.observations import Drifted, Unenrolled
+from convergence.db.queries.watched import ToldOf
 
 FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
 _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
@@ -31,31 +37,64 @@ _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 class MemoryObservations:
     """Enrols the objects that are to be looked at, hands them out, and keeps what was seen.
 
-    Nothing here is spread over time: a simulation tells when somebody looks.
+    Nothing here is spread over time: a simulation tells when somebody looks. Each question, and each write, is a step:
+    others may go on before it. Whatever server is asked, what is written is written to the rows as they are committed;
+    other rows that a write looks at may be older there.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
         self._memory = store
         self._roster = roster
-        self._rows: dict[str, Observation] = {}
-        self._enrolled: set[str] = set()
+
+    @property
+    def _rows(self) -> dict[str, Observation]:
+        return self._memory.tables.observation
+
+    def _step(self) -> Tables:
+        """Others may go on; then the rows as they are shown. Where nothing is observed nobody is asked."""
+        if self._rows:
+            self._memory.pause('read')
+        return self._memory.seen()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Tables]:
+        """As `_step`; afterwards something was written."""
+        yield self._step()
+        self._memory.keep()
 
     def unenrolled(self, limit: int) -> list[Unenrolled]:
         """Stacks at rest that are to be enrolled; none while no observer runs."""
         if not any(each.kind == 'observer' and each.is_up for each in self._roster.services()):
             return []
-        tables = self._memory.seen()
+        tables = self._step()
         found: list[Unenrolled] = []
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')
             at_rest = stack.status is not Status.IN_PROGRESS and stack.deleted_at is None
             if at_rest and traversal is not None and traversal.status not in UNDER_WAY:
-                found += [Unenrolled(stack.id, traversal.id)] if traversal.id not in self._enrolled else []
+                found += [Unenrolled(stack.id, traversal.id)] if traversal.id not in tables.enrolled else []
         return found[:limit]
 
     def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
-        tables, now = self._memory.seen(), self._memory.clock()
+        with self._writing() as tables:
+            return self._enrol(tables, stack, intervals, policies, limit)
+
+    def _enrol(
+        self,
+        tables: Tables,
+        stack: Unenrolled,
+        intervals: Mapping[str, float],
+        policies: DriftPolicies,
+        limit: int,
+    ) -> int:
+        now, committed = self._memory.clock(), self._memory.tables
+        mine = committed.stack.get(stack.stack_id)
+        top = committed.stack.get(mine.tree_id) if mine is not None else None
+        if top is None or top.drift_policy is not policies.of_stack:
+            return 0
+        if top.id == stack.stack_id and top.id in committed.untold:
+            self._tell_policy(top.id)
         wanted = {
             row.id: row
             for row in tables.resources_of(stack.stack_id)
@@ -65,39 +104,47 @@ class MemoryObservations:
             and row.replaced_by is None
             and policies.of(row.name, row.type) is not DriftPolicy.IGNORE
         }
-        mine = {key: each for key, each in self._rows.items() if each.stack_id == stack.stack_id}
-        for key in mine.keys() - wanted.keys():
+        there = {key: each for key, each in self._rows.items() if each.stack_id == stack.stack_id}
+        for key in there.keys() - wanted.keys():
             del self._rows[key]
-        missing = [row for row in wanted.values() if row.id not in mine]
+        missing = [row for row in wanted.values() if row.id not in there]
+        for key in wanted.keys() & there.keys():
+            if there[key].wanted_at is not None:
+                self._rows[key] = there[key] = replace(there[key], due_at=now)
         for key, row in wanted.items():
             policy = policies.of(row.name, row.type)
-            if key in mine and mine[key].policy is not policy:
-                self._rows[key] = replace(mine[key], policy=policy, **FRESH)
+            if key in there and there[key].policy is not policy:
+                self._rows[key] = replace(there[key], policy=policy, **FRESH)
         for row in missing[:limit]:
-            before = mine.get(row.replaces or '')
+            before = there.get(row.replaces or '')
             seen = Observation(
                 row.id, stack.stack_id, row.fence, ObservedState.UNKNOWN, (), {}, '', now, 0, None, LookSource.POLL, now
             )
-            past = {name: getattr(before, name) for name in FRESH} if before is not None else FRESH
+            past = {name: getattr(before, name) for name in (*FRESH, 'told')} if before is not None else FRESH
             self._rows[row.id] = replace(seen, policy=policies.of(row.name, row.type), **past)
         if len(missing) <= limit:
-            self._enrolled.add(stack.traversal_id)
+            self._memory.tables.enrolled.add(stack.traversal_id)
         return len(missing[:limit])
 
-    def enrol_again(self, root_id: str) -> None:
-        """The policies of a stack, and of those nested in it, are others: what was given up is tried again."""
-        for stack in self._memory.seen().stack.values():
+    def _tell_policy(self, root_id: str) -> None:
+        """Have all that is nested in a stack enrolled by the policy that this has got."""
+        tables = self._memory.tables
+        for stack in tables.stack.values():
             if stack.tree_id == root_id:
-                self._enrolled.discard(stack.traversal_id or '')
+                tables.enrolled.discard(stack.traversal_id or '')
+                last = tables.traversal.get(stack.traversal_id or '')
+                if last is not None and last.repair_attempt > 1:
+                    tables.traversal[last.id] = replace(last, repair_attempt=1)
                 for key, known in self._rows.items():
                     if known.stack_id == stack.id:
                         self._rows[key] = replace(known, **FRESH)
+        tables.untold.discard(root_id)
 
     def to_repair(self, limit: int) -> list[Drifted]:
         """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
-        tables, now = self._memory.seen(), self._memory.clock()
+        tables, now = self._step(), self._memory.clock()
         found: list[Drifted] = []
-        for known in self.known(list(tables.stack), drifted=True):
+        for known in _known(tables, list(tables.stack), drifted=True):
             seen, row = known.observation, known.row
             stack = tables.stack[row.stack_id]
             root = tables.stack.get(stack.tree_id)
@@ -105,31 +152,70 @@ class MemoryObservations:
             rests = root is not None and root.status is Status.COMPLETE and root.action not in _NEVER_UP
             if (
                 may
+                and root is not None
                 and rests
                 and stack.status is Status.COMPLETE
+                and {stack.traversal_id, root.traversal_id} <= tables.enrolled
                 and row.status is Status.COMPLETE
                 and row.owner is None
             ):
                 found.append(Drifted(stack.tree_id, known))
-        return sorted(found, key=lambda each: (each.root_id, each.known.row.name))[:limit]
+        return sorted(found, key=_longest_due)[:limit]
+
+    def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
+        """Stacks whose last operation was a repair that failed, of which the pause is over; longest ago first."""
+        tables, now = self._memory.seen(), self._memory.clock()
+        due: list[tuple[float, str]] = []
+        for stack in tables.stack.values():
+            last = tables.traversal.get(stack.traversal_id or '')
+            if last is None or stack.status is not Status.FAILED or stack.deleted_at is not None:
+                continue
+            may_be = last.status is TraversalStatus.FAILED and 0 < last.repair_attempt <= len(pauses)
+            if may_be and last.finished_at is not None and last.finished_at <= now - pauses[last.repair_attempt - 1]:
+                due.append((last.finished_at, stack.id))
+        if due:
+            self._memory.pause('read')
+        return [stack_id for _, stack_id in sorted(due)[:limit]]
 
     def repair_begun(self, pauses: Mapping[str, float]) -> None:
         """A repair of some objects was begun."""
-        for key, pause_s in pauses.items():
-            known = self._rows.get(key)
-            if known is not None:
-                later = self._memory.clock() + pause_s
-                self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
+        with self._writing():
+            for key, pause_s in pauses.items():
+                known = self._rows.get(key)
+                if known is not None:
+                    later = self._memory.clock() + pause_s
+                    self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
 
-    def give_up(self, resource_ids: Sequence[str]) -> None:
-        """No repair of some objects is begun any more."""
-        for key in resource_ids:
-            if key in self._rows:
-                self._rows[key] = replace(self._rows[key], given_up=True)
+    def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
+        """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
+        with self._writing():
+            for key in resource_ids:
+                if key in self._rows:
+                    self._rows[key] = replace(self._rows[key], repair_at=self._memory.clock() + for_s)
+
+    def give_up(self, told: Mapping[str, Event]) -> None:
+        """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too."""
+        with self._writing():
+            for key, event in sorted(told.items()):
+                if key in self._rows and not self._rows[key].given_up:
+                    self._rows[key] = replace(self._rows[key], given_up=True)
+                    events = self._memory.tables.event
+                    events.append(replace(event, at=self._memory.clock(), sequence=len(events) + 1))
+
+    def forget_repairs(self, resource_ids: Sequence[str]) -> None:
+        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+        with self._writing():
+            for key in resource_ids:
+                if key in self._rows:
+                    self._rows[key] = replace(self._rows[key], **FRESH)
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again."""
-        tables, now = self._memory.seen(), self._memory.clock()
+        with self._writing() as tables:
+            return self._lease(tables, holder, limit, for_s)
+
+    def _lease(self, tables: Tables, holder: str, limit: int, for_s: float) -> list[Leased]:
+        now = self._memory.clock()
         due = sorted((each for each in self._rows.values() if each.due_at <= now), key=lambda each: each.due_at)[:limit]
         leased: list[Leased] = []
         for each in due:
@@ -137,64 +223,72 @@ class MemoryObservations:
             if stack is None or stack.deleted_at is not None:
                 del self._rows[each.resource_id]
                 continue
-            if row is None:
-                continue
             held = replace(each, holder=holder, leased_at=now, due_at=now + for_s)
             self._rows[each.resource_id] = held
-            if is_observable(stack, row):
+            if row is not None and is_observable(stack, row):
                 leased.append(Leased(held, row, stack))
         return leased
 
     def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
         """Keep what was seen under a lease; how much of it was taken."""
-        tables, now, taken = self._memory.seen(), self._memory.clock(), 0
-        for look in looks:
-            known, row = self._rows.get(look.resource_id), tables.resource.get(look.resource_id)
-            if known is None or row is None or known.holder != holder or row.fence != look.fence:
-                continue
-            taken += 1
-            looked_at = known.leased_at or 0.0
-            is_wanted = known.wanted_at is not None and known.wanted_at >= looked_at
-            if look.same and known.found is ObservedState.HEALTHY and known.alike >= SETTLED - 1:
-                known = replace(known, repairs=0, given_up=False)
-            known = replace(
-                known,
-                looked_at=looked_at,
-                source=look.source,
-                alike=known.alike + 1 if look.same else 1,
-                due_at=now if is_wanted else now + look.pause_s,
-                wanted_at=known.wanted_at if is_wanted else None,
-                wanted_by=known.wanted_by if is_wanted else None,
-                holder=None,
-            )
-            if not look.same:
-                sight = look.sight
-                told = (sight.names, dict(sight.live), sight.reason)
-                known = replace(known, since=looked_at, fence=look.fence, found=sight.found)
-                known = replace(known, names=told[0], live=told[1], reason=told[2])
-            self._rows[look.resource_id] = known
-        return taken
+        if not looks:
+            return 0
+        with self._writing() as tables:
+            return sum(self._write(tables, holder, look) for look in looks)
+
+    def _write(self, tables: Tables, holder: str, look: LookOutcome) -> bool:
+        known, row, now = self._rows.get(look.resource_id), tables.resource.get(look.resource_id), self._memory.clock()
+        if known is None or row is None or known.holder != holder or row.fence != look.fence:
+            return False
+        looked_at = known.leased_at or 0.0
+        is_wanted = known.wanted_at is not None and known.wanted_at >= looked_at
+        if look.same and known.found is ObservedState.HEALTHY and known.alike >= SETTLED - 1:
+            known = replace(known, repairs=0, given_up=False)
+        known = replace(
+            known,
+            looked_at=looked_at,
+            source=look.source,
+            alike=known.alike + 1 if look.same else 1,
+            due_at=now if is_wanted else now + look.pause_s,
+            wanted_at=known.wanted_at if is_wanted else None,
+            wanted_by=known.wanted_by if is_wanted else None,
+            holder=None,
+        )
+        if not look.same:
+            sight = look.sight
+            told = (sight.names, dict(sight.live), sight.reason)
+            known = replace(known, since=looked_at, fence=look.fence, found=sight.found)
+            known = replace(known, names=told[0], live=told[1], reason=told[2])
+        if look.news is not None:
+            known, events = replace(known, told=look.drift), self._memory.tables.event
+            events.append(replace(look.news, sequence=len(events) + 1))
+        self._rows[look.resource_id] = known
+        return True
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
         """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
-        for key in resource_ids:
-            known = self._rows.get(key)
-            if known is not None and known.holder == holder:
-                self._rows[key] = replace(known, due_at=self._memory.clock() + for_s, holder=None)
+        if not resource_ids:
+            return
+        with self._writing():
+            for key in resource_ids:
+                known = self._rows.get(key)
+                if known is not None and known.holder == holder:
+                    self._rows[key] = replace(known, due_at=self._memory.clock() + for_s, holder=None)
 
     def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
         """Have objects looked at as soon as possible; the time."""
-        now = self._memory.clock()
-        for key, known in self._rows.items():
-            if known.stack_id in stack_ids and (resource_ids is None or key in resource_ids):
-                is_held = known.holder is not None and known.due_at > now
-                due_at = known.due_at if is_held else now
-                self._rows[key] = replace(known, wanted_at=now, wanted_by=source, due_at=due_at)
-        return now
+        with self._writing():
+            now = self._memory.clock()
+            for key, known in self._rows.items():
+                if known.stack_id in stack_ids and (resource_ids is None or key in resource_ids):
+                    is_held = known.holder is not None and known.due_at > now
+                    due_at = known.due_at if is_held else now
+                    self._rows[key] = replace(known, wanted_at=now, wanted_by=source, due_at=due_at)
+            return now
 
     def of_row(self, row: Resource) -> Observation | None:
         """What is known of the object of one row as that is now; None: it is not observed."""
-        known = self._rows.get(row.id)
+        known = self._memory.seen().observation.get(row.id)
         return known.as_of(row.fence) if known is not None else None
 
     def summary(self, stack_id: str) -> DriftSummary:
@@ -203,17 +297,50 @@ class MemoryObservations:
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
         """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet."""
-        rows = self._memory.seen().resource
-        every = [
-            KnownObject(each.as_of(rows[each.resource_id].fence), rows[each.resource_id])
-            for each in self._rows.values()
-            if each.stack_id in stack_ids and each.resource_id in rows
-        ]
-        found = [each for each in every if not drifted or each.observation.found.is_drift]
-        return sorted(found, key=lambda each: (each.row.name, each.row.id))[:limit]
+        return _known(self._memory.seen(), stack_ids, drifted=drifted)[:limit]
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""
         stacks = self._memory.seen().stack
         wanted = [each for each in self.known(stack_ids) if each.observation.wanted_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
+
+
+def _longest_due(drifted: Drifted) -> tuple[float, str, str]:
+    seen = drifted.known.observation
+    return (seen.since if seen.repair_at is None else seen.repair_at, drifted.root_id, drifted.known.row.name)
+
+
+def _known(tables: Tables, stack_ids: Sequence[str], *, drifted: bool = False) -> list[KnownObject]:
+    rows = tables.resource
+    every = [
+        KnownObject(each.as_of(rows[each.resource_id].fence), rows[each.resource_id])
+        for each in tables.observation.values()
+        if each.stack_id in stack_ids and each.resource_id in rows
+    ]
+    found = [each for each in every if not drifted or each.observation.found.is_drift]
+    return sorted(found, key=lambda each: (each.row.name, each.row.id))
+
+
+class MemoryWatched:
+    """Answers what is to be watched, and what an event is about."""
+
+    def __init__(self, store: MemoryStore, observations: MemoryObservations) -> None:
+        self._memory = store
+        self._observations = observations
+
+    def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """The physical ids of what is observed, by type, of some types."""
+        found: dict[str, list[str]] = {}
+        for known in self._observations.known(list(self._memory.seen().stack)):
+            if known.row.type in types and known.row.physical_id is not None:
+                found.setdefault(known.row.type, []).append(known.row.physical_id)
+        return found
+
+    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+        """The rows of a type that have one of these objects."""
+        return [
+            ToldOf(row.id, row.stack_id, row.status is Status.IN_PROGRESS)
+            for row in self._memory.seen().resource.values()
+            if row.type == type_ and row.physical_id in physical_ids
+        ]

@@ -170,7 +170,8 @@ class MemoryReader(MemoryInspector):
         traversal = seen.traversal.get(row.traversal_id or '') if row is not None else None
         if row is None or stack is None or traversal is None:
             return None
-        return NestingRow(row, stack, traversal, seen.stack.get(row.token or ''))
+        has_snapshots = any(each.stack_id == row.token for each in seen.snapshot.values())
+        return NestingRow(row, stack, traversal, seen.stack.get(row.token or ''), has_snapshots)
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack."""

@@ -15,7 +15,7 @@ from convergence import concurrency
 from convergence.core.effects import Decision, Effect
 from convergence.db.looking import assumption, require_checked
 from convergence.db.memory.effects import apply
-from convergence.db.memory.load import load, lock_written
+from convergence.db.memory.load import load, lock_doubted, lock_written
 from convergence.db.memory.look import UP_TO_DATE, History, Lag, Look, RowKey, Tables
 from convergence.db.scopes import Scope, WholeStack
 from convergence.db.transaction import Committed, Missing, Ready
@@ -102,6 +102,11 @@ class MemoryStore:
         """The rows as whoever asks a question now is shown them."""
         return self._shown(self.lag()) or self.tables
 
+    def keep(self) -> None:
+        """Something was written without a decision: on servers that lag it is seen later, as a commit is."""
+        if self._history is not None:
+            self._history.keep(self.tables)
+
     def _shown(self, lag: Lag) -> Tables | None:
         return self._history.before(lag.commits) if self._history is not None and lag.commits else None
 
@@ -126,6 +131,7 @@ class MemoryStore:
                 lock_written(look, decision.effects)
             if not decision.effects:
                 return Committed.of(decision, ())
+            lock_doubted(look, decision.effects)
             self.pause('commit')
             if connected != self._promotions:
                 raise DatabaseUnavailable('another server has taken over')

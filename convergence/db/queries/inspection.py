@@ -13,6 +13,7 @@ from convergence.core.rows import Event, ReceivedSignal, Resource, Retry
 from convergence.db.queries.nested import below
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, STACK, SYNC_POINT
+from convergence.db.statements.hot import Hot
 from convergence.db.statements.load import RESOURCE_COLUMNS, chunks, columns, resource_of
 from convergence.db.statements.store import Store
 
@@ -268,9 +269,13 @@ class Inspector:
         with self._store.reading() as connection:
             return float(connection.execute(select(database_now())).scalar_one())
 
-    def _one(self, kind: Callable[..., R], statement: Select[Any], key: Mapping[str, Any] | None = None) -> R | None:
+    def _one(self, kind: Callable[..., R], statement: Select[Any] | Hot, **key: str) -> R | None:
         with self._store.reading() as connection:
-            row = connection.execute(statement, key).first()
+            row: Sequence[Any] | None
+            if isinstance(statement, Hot):
+                row = statement.first(connection, key)
+            else:
+                row = connection.execute(statement).first()
         return kind(*row) if row is not None else None
 
     def _many(self, kind: Callable[..., R], statement: Select[Any]) -> list[R]:

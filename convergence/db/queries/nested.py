@@ -9,7 +9,8 @@ from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 
 from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
-from convergence.db.schema.models import RESOURCE, STACK, TRAVERSAL
+from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
+from convergence.db.statements.hot import Hot
 from convergence.db.statements.load import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 
@@ -30,20 +31,29 @@ class NestingRow:
     :param stack: the one that the resource is in.
     :param traversal: the operation that the row was claimed for last.
     :param nested: the stack that is its object, deleted or not; None where there is none yet.
+    :param has_snapshots: whether there are snapshots of that stack.
     """
 
     row: Resource
     stack: Stack
     traversal: Traversal
     nested: Stack | None
+    has_snapshots: bool
 
 
 _NESTED = STACK.alias('nested')
 _AT_STACK = len(RESOURCE_COLUMNS)
 _AT_TRAVERSAL = _AT_STACK + len(STACK_COLUMNS)
 _AT_NESTED = _AT_TRAVERSAL + len(TRAVERSAL_COLUMNS)
-READ_NESTING: Select[Any] = (
-    select(*RESOURCE_COLUMNS, *STACK_COLUMNS, *TRAVERSAL_COLUMNS, *(_NESTED.c[each.name] for each in STACK_COLUMNS))
+_HAS_SNAPSHOTS = select(literal(1)).where(SNAPSHOT.c.stack_id == RESOURCE.c.token).exists()
+READ_NESTING = Hot(
+    select(
+        *RESOURCE_COLUMNS,
+        *STACK_COLUMNS,
+        *TRAVERSAL_COLUMNS,
+        *(_NESTED.c[each.name] for each in STACK_COLUMNS),
+        _HAS_SNAPSHOTS,
+    )
     .select_from(RESOURCE)
     .join(STACK, STACK.c.id == RESOURCE.c.stack_id)
     .join(TRAVERSAL, TRAVERSAL.c.id == RESOURCE.c.traversal_id)
@@ -54,9 +64,9 @@ READ_NESTING: Select[Any] = (
 
 def nesting_of(*values: Any) -> NestingRow:
     """From the columns of `READ_NESTING`."""
-    nested = Stack(*values[_AT_NESTED:]) if values[_AT_NESTED] is not None else None
+    nested = Stack(*values[_AT_NESTED:-1]) if values[_AT_NESTED] is not None else None
     stack, traversal = Stack(*values[_AT_STACK:_AT_TRAVERSAL]), Traversal(*values[_AT_TRAVERSAL:_AT_NESTED])
-    return NestingRow(resource_of(*values[:_AT_STACK]), stack, traversal, nested)
+    return NestingRow(resource_of(*values[:_AT_STACK]), stack, traversal, nested, bool(values[-1]))
 
 
 CURRENT_IN_PROGRESS = and_(

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import and_, case, delete, false, func, insert, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Double,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    false,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
+from convergence.core.effects import InsertEvents
+from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Json, Status, TraversalStatus
 from convergence.core.observation import (
     SETTLED,
     DriftPolicies,
@@ -25,32 +41,91 @@ from convergence.core.observation import (
     ObservedState,
     is_observable,
 )
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Event, Resource, Stack
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
+from convergence.db.statements.apply import ENROL_AGAIN
+from convergence.db.statements.hot import Hot, HotList, among
 from convergence.db.statements.load import STACK_COLUMNS, chunks, columns
+from convergence.db.statements.locking import by_key
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
 
 _COLUMNS = columns(OBSERVATION, Observation)
+_LIVE = [column.name for column in _COLUMNS].index('live')
 _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 # What a look needs of a row: the other sealed columns are not opened for it.
 _NEEDED = (
     *('id', 'stack_id', 'name', 'type', 'action', 'status', 'created_at', 'physical_id', 'definition', 'properties'),
     *('data', 'requires', 'replaced_by', 'owner', 'fence', 'token', 'revocation', 'template_id'),
+    'accepted',
 )
 _ROW_COLUMNS = [RESOURCE.c[name] for name in _NEEDED]
+_AT_ROW = len(_COLUMNS)
+_AT_STACK = [column.name for column in _COLUMNS].index('stack_id')
 _FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
-_PAST = select(OBSERVATION.c.resource_id, *(OBSERVATION.c[name] for name in _FRESH))
+_NEW: dict[str, Any] = {**_FRESH, 'told': None}
+_PAST = select(OBSERVATION.c.resource_id, *(OBSERVATION.c[name] for name in _NEW))
 _WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
 _IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.looked_at.is_not(None))
 _DRIFT = tuple(each for each in ObservedState if each.is_drift)
 _WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
+_OF_TREE = STACK.alias('of_tree')
+# Locked before anything else: nobody gives it another policy until the transaction is over.
+_TOP_OF = (
+    select(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_told)
+    .where(
+        STACK.c.id
+        == select(func.coalesce(_OF_TREE.c.root_id, _OF_TREE.c.id))
+        .where(_OF_TREE.c.id == bindparam('stack'))
+        .scalar_subquery()
+    )
+    .with_for_update()
+)
 _SOMEBODY_LOOKS = (
     select(SERVICE.c.id)
     .where(SERVICE.c.kind == 'observer', SERVICE.c.beat_at >= database_now() - SERVICE.c.lease_s)
     .exists()
 )
+
+# Sent for each batch, again and again.
+_DUE = Hot(
+    select(OBSERVATION.c.resource_id)
+    .where(OBSERVATION.c.due_at <= database_now())
+    .order_by(OBSERVATION.c.due_at)
+    .limit(bindparam('most'))
+    .with_for_update(skip_locked=True)
+)
+_LEASE = HotList(
+    'keys',
+    lambda length: (
+        update(OBSERVATION)
+        .where(among(OBSERVATION.c.resource_id, 'keys', length))
+        .values(
+            holder=bindparam('lessee'),
+            leased_at=database_now(),
+            due_at=database_now() + bindparam('for_s', type_=Double()),
+        )
+    ),
+)
+_READ_LEASED = HotList(
+    'keys',
+    lambda length: (
+        select(*_COLUMNS, *_ROW_COLUMNS)
+        .select_from(OBSERVATION)
+        .join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id, isouter=True)
+        .where(among(OBSERVATION.c.resource_id, 'keys', length))
+    ),
+)
+_READ_HELD = HotList(
+    'keys',
+    lambda length: (
+        select(OBSERVATION.c.resource_id, RESOURCE.c.fence)
+        .join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
+        .where(among(OBSERVATION.c.resource_id, 'keys', length), OBSERVATION.c.holder == bindparam('lessee'))
+    ),
+)
+_READ_STACKS = HotList('keys', lambda length: select(*STACK_COLUMNS).where(among(STACK.c.id, 'keys', length)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +180,8 @@ class Observations:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
         :param intervals: longest pause in seconds between two looks, by type; others are not observed.
-        :param policies: what is ignored is not observed.
+        :param policies: what is ignored is not observed. Where the stack at the top has got another policy since they
+            were read nothing is done, and the stack is found again.
         :param limit: most new ones at a time; where there are more, the stack is found again.
         """
         mine = OBSERVATION.c.stack_id == stack.stack_id
@@ -128,6 +204,11 @@ class Observations:
         )
 
         def write(connection: Connection) -> int:
+            top = connection.execute(_TOP_OF, {'stack': stack.stack_id}).first()
+            if top is None or top.drift_policy is not policies.of_stack:
+                return 0
+            if top.id == stack.stack_id and not top.policy_told:
+                _tell_policy(connection, top.id)
             wanted = {row: policies.of(row.name, row.type) for row in connection.execute(there)}
             wanted = {row: policy for row, policy in wanted.items() if policy is not DriftPolicy.IGNORE}
             past = {row.resource_id: row for row in connection.execute(_PAST.where(mine))}
@@ -137,37 +218,30 @@ class Observations:
             missing = {row: policy for row, policy in wanted.items() if row.policy is None}
             new = dict(list(missing.items())[:limit])
             _insert(connection, stack.stack_id, new, intervals, past)
+            # What somebody asked for while the stack was busy could not be looked at, and was put off.
+            put_off = update(OBSERVATION).where(mine, OBSERVATION.c.wanted_at.is_not(None))
+            connection.execute(put_off.values(due_at=database_now()))
             if len(missing) <= limit:
                 connection.execute(update(TRAVERSAL).where(seen_to).values(enrolled=True))
             return len(new)
 
         return self._store.write(write, self.enrol)
 
-    def enrol_again(self, root_id: str) -> None:
-        """The policies of a stack, and of those nested in it, are others: what was given up is tried again."""
-        tree = or_(STACK.c.id == root_id, STACK.c.root_id == root_id)
-
-        def write(connection: Connection) -> None:
-            found = connection.execute(select(STACK.c.id, STACK.c.traversal_id).where(tree)).all()
-            for some in chunks(found):
-                current = TRAVERSAL.c.id.in_([row.traversal_id for row in some])
-                connection.execute(update(TRAVERSAL).where(current).values(enrolled=False))
-                mine = OBSERVATION.c.stack_id.in_([row.id for row in some])
-                connection.execute(update(OBSERVATION).where(mine).values(**_FRESH))
-
-        self._store.write(write, self.enrol_again)
-
     # --- for repairs ------------------------------------------------------------------------------------------
 
     def to_repair(self, limit: int) -> list[Drifted]:
-        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
-        root = STACK.alias('root')
+        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress.
+
+        Of those of which it is known what their policy is by now; first what might have been begun longest ago.
+        """
+        root, last_of_root = STACK.alias('root'), TRAVERSAL.alias('last_of_root')
         statement = (
             select(*_COLUMNS, *_ROW_COLUMNS, root.c.id)
             .select_from(
-                _WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id).join(
-                    root, root.c.id == func.coalesce(STACK.c.root_id, STACK.c.id)
-                )
+                _WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id)
+                .join(root, root.c.id == func.coalesce(STACK.c.root_id, STACK.c.id))
+                .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
+                .join(last_of_root, last_of_root.c.id == root.c.traversal_id)
             )
             .where(
                 OBSERVATION.c.policy == DriftPolicy.REPAIR,
@@ -180,12 +254,38 @@ class Observations:
                 root.c.status == Status.COMPLETE,
                 root.c.action.not_in(_NEVER_UP),
                 STACK.c.status == Status.COMPLETE,
+                TRAVERSAL.c.enrolled.is_(True),
+                last_of_root.c.enrolled.is_(True),  # till then what is nested may not know of another policy
             )
-            .order_by(root.c.id, RESOURCE.c.name)
+            .order_by(func.coalesce(OBSERVATION.c.repair_at, OBSERVATION.c.since), root.c.id, RESOURCE.c.name)
             .limit(limit)
         )
         with self._store.reading() as connection:
             return [Drifted(row[-1], _known(row[:-1])) for row in connection.execute(statement)]
+
+    def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
+        """Stacks whose last operation was a repair that failed, of which the pause is over; longest ago first."""
+        if not pauses:
+            return []
+        ended = TRAVERSAL.c.finished_at
+        due = [
+            and_(TRAVERSAL.c.repair_attempt == attempt, ended <= database_now() - pause_s)
+            for attempt, pause_s in enumerate(pauses, 1)
+        ]
+        statement = (
+            select(STACK.c.id)
+            .select_from(TRAVERSAL.join(STACK, STACK.c.traversal_id == TRAVERSAL.c.id))
+            .where(
+                or_(*due),
+                TRAVERSAL.c.status == TraversalStatus.FAILED,
+                STACK.c.status == Status.FAILED,
+                STACK.c.deleted_at.is_(None),
+            )
+            .order_by(ended, STACK.c.id)
+            .limit(limit)
+        )
+        with self._store.reading() as connection:
+            return list(connection.execute(statement).scalars())
 
     def repair_begun(self, pauses: Mapping[str, float]) -> None:
         """A repair of some objects was begun.
@@ -201,11 +301,32 @@ class Observations:
 
         self._store.write(write, self.repair_begun)
 
-    def give_up(self, resource_ids: Sequence[str]) -> None:
-        """No repair of some objects is begun any more."""
+    def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
+        """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
         mine = OBSERVATION.c.resource_id.in_(resource_ids)
-        ended = update(OBSERVATION).where(mine).values(given_up=True)
-        self._store.write(lambda connection: connection.execute(ended).rowcount, self.give_up)
+        later = update(OBSERVATION).where(mine).values(repair_at=database_now() + for_s)
+        self._store.write(lambda connection: connection.execute(later).rowcount, self.repair_put_off)
+
+    def give_up(self, told: Mapping[str, Event]) -> None:
+        """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too.
+
+        :param told: the event of each, by the key of its row; it gets the time of now.
+        """
+
+        def write(connection: Connection) -> None:
+            ended = [event for key, event in sorted(told.items()) if connection.execute(_giving_up(key)).rowcount]
+            if ended:
+                at = float(connection.execute(select(database_now())).scalar_one())
+                events = tuple(replace(event, at=at) for event in ended)
+                self._store.carry_out(connection, (InsertEvents(events),))
+
+        self._store.write(write, self.give_up)
+
+    def forget_repairs(self, resource_ids: Sequence[str]) -> None:
+        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+        mine = OBSERVATION.c.resource_id.in_(resource_ids)
+        begun = update(OBSERVATION).where(mine).values(**_FRESH)
+        self._store.write(lambda connection: connection.execute(begun).rowcount, self.forget_repairs)
 
     # --- for observers ----------------------------------------------------------------------------------------
 
@@ -216,35 +337,18 @@ class Observations:
 
         :param holder: of this lease alone: a new one each time.
         """
-        due = (
-            select(OBSERVATION.c.resource_id)
-            .where(OBSERVATION.c.due_at <= database_now())
-            .order_by(OBSERVATION.c.due_at)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
 
         def take(connection: Connection) -> list[Leased]:
-            keys = list(connection.execute(due).scalars())
+            keys = [key for (key,) in _DUE.all(connection, {'most': limit})]
             if not keys:
                 return []
-            these = OBSERVATION.c.resource_id.in_(keys)
-            now = database_now()
-            connection.execute(
-                update(OBSERVATION).where(these).values(holder=holder, leased_at=now, due_at=now + for_s)
-            )
-            found = connection.execute(
-                select(*_COLUMNS, *_ROW_COLUMNS, *STACK_COLUMNS)
-                .select_from(OBSERVATION)
-                .join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id, isouter=True)
-                .join(STACK, STACK.c.id == OBSERVATION.c.stack_id, isouter=True)
-                .where(these)
-            ).all()
-            at_row, at_stack = len(_COLUMNS), len(_COLUMNS) + len(_NEEDED)
-            gone = [row[0] for row in found if row[at_stack] is None or row.deleted_at is not None]
+            _LEASE.write(connection, {'keys': keys, 'lessee': holder, 'for_s': for_s})
+            found = _READ_LEASED.all(connection, {'keys': keys})
+            stacks = _stacks_of(connection, {row[_AT_STACK] for row in found})
+            gone = [row[0] for row in found if row[_AT_ROW] is None or _is_over(stacks.get(row[_AT_STACK]))]
             if gone:
                 connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(gone)))
-            return [_leased(row) for row in found if row[0] not in gone and row[at_row] is not None]
+            return [_leased(row, stacks[row[_AT_STACK]]) for row in found if row[0] not in gone]
 
         leased = self._store.write(take, self.lease)
         return [each for each in leased if is_observable(each.stack, each.row)]
@@ -258,24 +362,29 @@ class Observations:
         keys = [look.resource_id for look in looks]
 
         def put(connection: Connection) -> int:
-            held = (
-                select(OBSERVATION.c.resource_id, RESOURCE.c.fence)
-                .join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
-                .where(OBSERVATION.c.resource_id.in_(keys), OBSERVATION.c.holder == holder)
-            )
-            fences = dict(connection.execute(held).all())
+            fences = dict(map(tuple, _READ_HELD.all(connection, {'keys': keys, 'lessee': holder})))
             taken = [look for look in looks if fences.get(look.resource_id) == look.fence]
             alike: dict[tuple[LookSource, float], list[str]] = defaultdict(list)
             for look in taken:
                 if look.same:
                     alike[look.source, look.pause_s].append(look.resource_id)
                 else:
-                    connection.execute(_keeping([look.resource_id], holder, look.source, look.pause_s, look))
+                    connection.execute(_keeping(look, holder))
+                    self._tell(connection, look)
             for (source, pause_s), same in alike.items():
-                connection.execute(_keeping(same, holder, source, pause_s))
+                given = {'keys': same, 'lessee': holder, 'seen_by': source, 'pause_s': pause_s}
+                _KEEP_ALIKE.write(connection, given)
             return len(taken)
 
         return self._store.write(put, self.write) if looks else 0
+
+    def _tell(self, connection: Connection, look: LookOutcome) -> None:
+        if look.news is not None:
+            details: dict[str, Json] = {
+                'drift_state': look.sight.found.value,
+                'drift_properties': list(look.sight.names),
+            }
+            self._store.carry_out(connection, (InsertEvents((look.news,), details, is_drift=True),))
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
         """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
@@ -366,6 +475,20 @@ class Observations:
         return waiting
 
 
+def _tell_policy(connection: Connection, root_id: str) -> None:
+    """Have all that is nested in a stack enrolled by the policy that this has got; what was given up is tried again."""
+    tree = or_(STACK.c.id == root_id, STACK.c.root_id == root_id)
+    found = select(STACK.c.id, STACK.c.traversal_id).where(tree).order_by(STACK.c.traversal_id)
+    for some in chunks(connection.execute(found).all()):
+        keys = [row.traversal_id for row in some if row.traversal_id is not None]
+        connection.execute(ENROL_AGAIN, {'keys': keys})
+        repairs = and_(TRAVERSAL.c.id.in_(keys), TRAVERSAL.c.repair_attempt > 1)
+        connection.execute(by_key(update(TRAVERSAL), TRAVERSAL).where(repairs).values(repair_attempt=1))
+        mine = OBSERVATION.c.stack_id.in_([row.id for row in some])
+        connection.execute(update(OBSERVATION).where(mine).values(**_FRESH))
+    connection.execute(update(STACK).where(STACK.c.id == root_id).values(policy_told=True))
+
+
 def _set_policies(connection: Connection, wanted: Mapping[Any, DriftPolicy]) -> None:
     """Give what is observed already the policies that hold now: with another one everything begins anew."""
     for policy in set(wanted.values()):
@@ -384,7 +507,7 @@ def _insert(
 ) -> None:
     """Have objects observed that are not yet.
 
-    :param past: what is known of repairs. An object that was made again keeps changing just as the one before it.
+    :param past: what is known of repairs, and told. What was made again keeps changing just as the object before it.
     """
     if not new:
         return
@@ -392,7 +515,7 @@ def _insert(
     rows = [
         {
             **_unseen(row.id, stack_id, row.fence, now),
-            **{name: getattr(past.get(row.replaces), name, _FRESH[name]) for name in _FRESH},
+            **{name: getattr(past.get(row.replaces), name, value) for name, value in _NEW.items()},
             'policy': policy,
             'due_at': now + random.random() * intervals[row.type],
         }
@@ -411,7 +534,7 @@ def _unseen(resource_id: str, stack_id: str, fence: int, now: float) -> dict[str
         'fence': fence,
         'found': ObservedState.UNKNOWN,
         'names': (),
-        'live': {},
+        'live': None,
         'reason': '',
         'since': now,
         'alike': 0,
@@ -419,16 +542,20 @@ def _unseen(resource_id: str, stack_id: str, fence: int, now: float) -> dict[str
     }
 
 
-def _keeping(
-    keys: Sequence[str], holder: str, source: LookSource, pause_s: float, look: LookOutcome | None = None
-) -> Any:
-    """The statement that keeps what was seen of some objects: that nothing is new, or else `look`.
+def _giving_up(resource_id: str) -> Update:
+    """Nothing, where somebody else was first."""
+    this = and_(OBSERVATION.c.resource_id == resource_id, OBSERVATION.c.given_up.is_(False))
+    return update(OBSERVATION).where(this).values(given_up=True)
+
+
+def _kept(
+    source: Any, pause_s: Any, *, look: LookOutcome | None = None, is_settled: ColumnElement[bool]
+) -> list[tuple[Any, Any]]:
+    """What a look leaves of an object: that nothing is new, or else `look`.
 
     MariaDB sees what it has just assigned, so what others depend on comes last.
     """
     now, table = database_now(), OBSERVATION.c
-    is_settled = and_(table.found == ObservedState.HEALTHY, table.alike >= SETTLED - 1)
-    is_settled = is_settled if look is None else false()
     values: list[tuple[Any, Any]] = [
         (table.due_at, case((_WAS_WANTED_SINCE, now), else_=now + pause_s)),
         (table.wanted_by, case((_WAS_WANTED_SINCE, table.wanted_by), else_=null())),
@@ -447,25 +574,59 @@ def _keeping(
             (table.fence, look.fence),
             (table.found, sight.found),
             (table.names, sight.names),
-            (table.live, dict(sight.live)),
+            (table.live, dict(sight.live) or None),
             (table.reason, sight.reason),
+            *([] if look.news is None else [(table.told, look.drift)]),
         ]
-    return update(OBSERVATION).where(table.resource_id.in_(keys), table.holder == holder).ordered_values(*values)
+    return values
+
+
+def _keeping(look: LookOutcome, holder: str) -> Update:
+    """The statement that keeps what is new of an object."""
+    this = and_(OBSERVATION.c.resource_id == look.resource_id, OBSERVATION.c.holder == holder)
+    kept = _kept(look.source, look.pause_s, look=look, is_settled=false())
+    return update(OBSERVATION).where(this).ordered_values(*kept)
+
+
+def _keeping_alike(length: int) -> Update:
+    """The statement that keeps of some objects that they are as they were."""
+    mine = and_(among(OBSERVATION.c.resource_id, 'keys', length), OBSERVATION.c.holder == bindparam('lessee'))
+    is_settled = and_(OBSERVATION.c.found == ObservedState.HEALTHY, OBSERVATION.c.alike >= SETTLED - 1)
+    pause_s: Any = bindparam('pause_s', type_=Double())
+    kept = _kept(bindparam('seen_by', type_=OBSERVATION.c.source.type), pause_s, is_settled=is_settled)
+    return update(OBSERVATION).where(mine).ordered_values(*kept)
+
+
+_KEEP_ALIKE = HotList('keys', _keeping_alike)
 
 
 def _observation(values: Sequence[Any]) -> Observation:
-    return Observation(*({} if value is UNREADABLE else value for value in values))
+    # Most objects are as they were made: nothing is sealed, and opened with each look, where there are no live values.
+    values = [None if value is UNREADABLE else value for value in values]
+    values[_LIVE] = values[_LIVE] or {}
+    return Observation(*values)
 
 
-def _known(row: Any) -> KnownObject:
-    start, end = len(_COLUMNS), len(_COLUMNS) + len(_NEEDED)
-    read = dict(zip(_NEEDED, row[start:end], strict=True))
+def _row(values: Sequence[Any]) -> Resource:
+    read = dict(zip(_NEEDED, values[_AT_ROW : _AT_ROW + len(_NEEDED)], strict=True))
     damaged = tuple(name for name, value in read.items() if value is UNREADABLE)
     read |= {name: None if name == 'definition' else {} for name in damaged}
-    read_row = Resource(**read, damaged=damaged)
-    return KnownObject(_observation(row[:start]).as_of(read_row.fence), read_row)
+    return Resource(**read, damaged=damaged)
 
 
-def _leased(row: Any) -> Leased:
-    known = _known(row)
-    return Leased(_observation(row[: len(_COLUMNS)]), known.row, Stack(*row[len(_COLUMNS) + len(_NEEDED) :]))
+def _known(values: Sequence[Any]) -> KnownObject:
+    row = _row(values)
+    return KnownObject(_observation(values[:_AT_ROW]).as_of(row.fence), row)
+
+
+def _leased(values: Sequence[Any], stack: Stack) -> Leased:
+    return Leased(_observation(values[:_AT_ROW]), _row(values), stack)
+
+
+def _stacks_of(connection: Connection, ids: Collection[str]) -> dict[str, Stack]:
+    """Some stacks, by their ids: many objects are of one, and each is read once."""
+    return {stack.id: stack for stack in (Stack(*row) for row in _READ_STACKS.all(connection, {'keys': sorted(ids)}))}
+
+
+def _is_over(stack: Stack | None) -> bool:
+    return stack is None or stack.deleted_at is not None

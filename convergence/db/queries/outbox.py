@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import Select, delete, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
@@ -73,6 +73,6 @@ def _notice(row: Any) -> StackNotice:
     return StackNotice(*(None if value is UNREADABLE else value for value in row))  # type: ignore[arg-type]
 
 
-def _webhooks_of(notice: StackNotice) -> Any:
+def _webhooks_of(notice: StackNotice) -> Select[tuple[str]]:
     mine = or_(WEBHOOK.c.stack_id.is_(None), WEBHOOK.c.stack_id == notice.root_id)
     return select(WEBHOOK.c.id).where(WEBHOOK.c.project_id == notice.project_id, mine).order_by(WEBHOOK.c.id)

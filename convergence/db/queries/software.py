@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from sqlalchemy import Select, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core.software import (
@@ -224,11 +224,11 @@ def _now(connection: Connection) -> float:
     return float(connection.execute(select(database_now())).scalar_one())
 
 
-def _one_of(project_id: str, deployment_id: str) -> Any:
+def _one_of(project_id: str, deployment_id: str) -> ColumnElement[bool]:
     return and_(SOFTWARE_DEPLOYMENT.c.project_id == project_id, SOFTWARE_DEPLOYMENT.c.id == deployment_id)
 
 
-def _derived_for(deployment_id: str) -> Any:
+def _derived_for(deployment_id: str) -> ColumnElement[bool]:
     return SOFTWARE_CONFIG.c.deployment_id == deployment_id
 
 

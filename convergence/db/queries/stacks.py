@@ -8,28 +8,33 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, func, not_, or_, select, true
 
-from convergence.core.model import Json, Phase, Status
-from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.model import Action, Json, Status
+from convergence.core.rows import Event, Resource, Stack, Template
 from convergence.db.queries.inspection import in_states
 from convergence.db.queries.nested import READ_NESTING, NestingRow, nesting_of
+from convergence.db.queries.traversals import TraversalInspector
 from convergence.db.queries.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps
-from convergence.db.schema.models import EVENT, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.schema.models import EVENT, RESOURCE, STACK, TEMPLATE
+from convergence.db.statements.hot import Hot
 from convergence.db.statements.load import (
-    NODE_COLUMNS,
-    READ_TRAVERSAL,
     RESOURCE_COLUMNS,
     STACK_COLUMNS,
-    TRAVERSAL_COLUMNS,
     columns,
-    node_of,
     resource_of,
 )
 from convergence.errors import CannotBeRead, GoalUnreadable
 
-READ_STACK_ALONE = select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack'))
-READ_TEMPLATE = select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template'))
-READ_RESOURCE = select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource'))
+READ_STACK_ALONE = Hot(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))
+READ_TEMPLATE = Hot(select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template')))
+READ_RESOURCE = Hot(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')))
+_GOALS = select(func.coalesce(func.sum(STACK.c.resource_count), 0)).where(STACK.c.deleted_at.is_(None))
+COUNT_RESOURCES = Hot(
+    select(
+        _GOALS.where(STACK.c.root_id == bindparam('root')).scalar_subquery()
+        + _GOALS.where(STACK.c.id == bindparam('root')).scalar_subquery()
+    )
+)
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,
@@ -99,12 +104,12 @@ class StackFilter:
     tags: TagFilter = field(default_factory=TagFilter)
 
 
-class StackReader(TreeInspector):
-    """Answers questions about stacks."""
+class StackReader(TreeInspector, TraversalInspector):
+    """Answers questions about stacks, and whatever is asked of one."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
-        return self._one(Stack, READ_STACK_ALONE, {'stack': stack_id})
+        return self._one(Stack, READ_STACK_ALONE, stack=stack_id)
 
     def stack_named(self, project_id: str, name: str) -> Stack | None:
         """A living stack by its name."""
@@ -138,11 +143,7 @@ class StackReader(TreeInspector):
 
     def resources_of_tree(self, root_id: str) -> int:
         """How many resources the goals of a stack and of all that is nested in it have."""
-        living = STACK.c.deleted_at.is_(None)
-        count = select(func.coalesce(func.sum(STACK.c.resource_count), 0))
-        with self._store.reading() as connection:
-            nested = connection.execute(count.where(STACK.c.root_id == root_id, living)).scalar_one()
-            return int(nested) + int(connection.execute(count.where(STACK.c.id == root_id, living)).scalar_one())
+        return self._one(int, COUNT_RESOURCES, root=root_id) or 0
 
     def template(self, template_id: str) -> Template | None:
         """A template.
@@ -150,7 +151,7 @@ class StackReader(TreeInspector):
         :raises GoalUnreadable: it is there, and cannot be read.
         """
         try:
-            return self._one(Template, READ_TEMPLATE, {'template': template_id})
+            return self._one(Template, READ_TEMPLATE, template=template_id)
         except CannotBeRead:
             raise GoalUnreadable(
                 'What is stored as the template of the stack cannot be read any more. Put back the key that sealed it; '
@@ -165,11 +166,11 @@ class StackReader(TreeInspector):
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
-        return self._one(resource_of, READ_RESOURCE, {'resource': resource_id})
+        return self._one(resource_of, READ_RESOURCE, resource=resource_id)
 
     def nesting(self, resource_id: str) -> NestingRow | None:
         """A row that was claimed, with its stack, and the stack that is its object, deleted or not."""
-        return self._one(nesting_of, READ_NESTING, {'resource': resource_id})
+        return self._one(nesting_of, READ_NESTING, resource=resource_id)
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack: also replaced ones, and those that are being removed."""
@@ -187,42 +188,6 @@ class StackReader(TreeInspector):
         """What happened to a stack and its resources, oldest first."""
         statement = select(*columns(EVENT, Event)).where(EVENT.c.stack_id == stack_id).order_by(EVENT.c.sequence)
         return self._many(Event, statement)
-
-    def traversal(self, traversal_id: str) -> Traversal | None:
-        """One operation."""
-        return self._one(Traversal, READ_TRAVERSAL, {'traversal': traversal_id})
-
-    def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
-        """The operations on a stack, oldest first.
-
-        :param newest: only so many of them, the newest; None for all.
-        """
-        of_stack = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.stack_id == stack_id)
-        newest_first = of_stack.order_by(TRAVERSAL.c.started_at.desc(), TRAVERSAL.c.id.desc())
-        return self._many(Traversal, newest_first.limit(newest))[::-1]
-
-    def node_counts(self, traversal_id: str) -> dict[str, int]:
-        """How many nodes of a traversal are in each status."""
-        statement = (
-            select(SYNC_POINT.c.status, func.count())
-            .where(SYNC_POINT.c.traversal_id == traversal_id)
-            .group_by(SYNC_POINT.c.status)
-        )
-        with self._store.reading() as connection:
-            return {str(status): count for status, count in connection.execute(statement)}
-
-    def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
-        """The nodes of a traversal, in order."""
-        statement = select(*NODE_COLUMNS).where(SYNC_POINT.c.traversal_id == traversal_id)
-        return self._many(node_of, statement.order_by(SYNC_POINT.c.number).limit(limit))
-
-    def chosen(self, traversal_id: str) -> dict[str, str]:
-        """The row that is in service, or will be, for each name that a traversal visits."""
-        statement = select(SYNC_POINT.c.name, SYNC_POINT.c.resource_id).where(
-            SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.phase == Phase.UPDATE
-        )
-        with self._store.reading() as connection:
-            return {row.name: row.resource_id for row in connection.execute(statement)}
 
     @staticmethod
     def _filtered(statement: Select[Any], query: StackFilter, *, also: str | None = None) -> Select[Any]:
@@ -247,7 +212,7 @@ def in_service(rows: Sequence[Resource], template_id: str | None) -> dict[str, R
 
     def rank(row: Resource) -> tuple[bool, bool, bool, bool, float, str]:
         return (
-            row.action.value != 'DELETE',
+            row.action is not Action.DELETE,
             row.replaced_by is None,
             row.template_id == template_id,
             row.template_id is not None,

@@ -40,6 +40,12 @@ class TreeInspector(Inspector):
                 found.update((key, name) for key, name in connection.execute(statement))
         return found
 
+    def names_in(self, stack_id: str) -> list[str]:
+        """The names of the resources of a stack, in order: each once, however many rows it has."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(RESOURCE.c.name).distinct().where(RESOURCE.c.stack_id == stack_id))
+            return sorted(found.scalars())
+
     def traversals_of_stacks(self, stack_ids: Sequence[str], newest: int) -> list[Traversal]:
         """The newest operations on some stacks, all in all so many, the newest first."""
         found: list[Traversal] = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import and_, delete, func, insert, or_, select, update
+from sqlalchemy import Select, and_, delete, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
@@ -104,6 +104,11 @@ class WebhookRows:
             found = connection.execute(mine.order_by(WEBHOOK.c.created_at, WEBHOOK.c.id))
             return [_webhook(row) for row in found]
 
+    def telling(self, project_id: str, stack_id: str | None) -> set[str]:
+        """The names and ids of the webhooks of a project that tell of a stack; None: of one to come."""
+        every = [each for each in self.of_project(project_id) if each.stack_id in (None, stack_id)]
+        return {name for each in every for name in (each.id, each.name) if name}
+
     def one(self, project_id: str, webhook_id: str) -> Webhook | None:
         """One webhook."""
         with self._store.reading() as connection:
@@ -184,7 +189,7 @@ class WebhookRows:
         self._store.write(lambda connection: connection.execute(statement).rowcount, WebhookRows._set)
 
 
-def _one(project_id: str, webhook_id: str) -> Any:
+def _one(project_id: str, webhook_id: str) -> Select[Any]:
     return select(*_COLUMNS).where(WEBHOOK.c.project_id == project_id, WEBHOOK.c.id == webhook_id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import sqlalchemy
 from sqlalchemy.dialects import mysql
@@ -14,6 +14,7 @@ from sqlalchemy.sql.expression import FunctionElement
 from typing_extensions import override
 
 from convergence.db.schema.sealing import opened, seal_of
+from convergence.documents import AnyJson
 from convergence.errors import CannotBeRead, SealedWithAnotherKey
 
 
@@ -29,7 +30,7 @@ class Documented(Protocol):
         """The value as JSON."""
 
     @classmethod
-    def from_document(cls, document: Any) -> Any:
+    def from_document(cls, document: AnyJson) -> Self:
         """The value that `document` was made from."""
 
 
@@ -50,7 +51,7 @@ def stored(value: Any, dialect: Any = None) -> str | None:
     return text if seal is None else seal.close(text)
 
 
-def loaded(text: str | None, dialect: Any = None) -> Any:
+def loaded(text: str | None, dialect: Any = None) -> AnyJson:
     """The JSON value that `stored` made `text` from, sealed or not.
 
     :raises SealedWithAnotherKey: the engine of `dialect` has no key for it.
@@ -78,7 +79,7 @@ class Sealable(sqlalchemy.types.TypeDecorator[Any]):
         super().__init__()
         self.lenient = lenient
 
-    def _read(self, value: Any, dialect: Any, understand: Callable[[Any], Any]) -> Any:
+    def _read(self, value: Any, dialect: Any, understand: Callable[[Any], Any]) -> object:
         try:
             return understand(loaded(value, dialect))
         except SealedWithAnotherKey:
@@ -103,16 +104,16 @@ class JsonText(Sealable):
         self.kind = kind
 
     @override
-    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
         """To the database."""
         return stored(value, dialect)
 
     @override
-    def process_result_value(self, value: Any, dialect: Any) -> Any:
+    def process_result_value(self, value: Any, dialect: Any) -> object:
         """From the database."""
         return self._read(value, dialect, self._understood)
 
-    def _understood(self, document: Any) -> Any:
+    def _understood(self, document: Any) -> AnyJson:
         if document is not None and not isinstance(document, self.kind):
             raise TypeError(f'this is no {self.kind.__name__}')
         return document
@@ -128,12 +129,12 @@ class Valued(Sealable):
         self.kind = kind
 
     @override
-    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
         """To the database."""
         return stored(None if value is None else value.document(), dialect)
 
     @override
-    def process_result_value(self, value: Any, dialect: Any) -> Any:
+    def process_result_value(self, value: Any, dialect: Any) -> object:
         """From the database."""
         return self._read(value, dialect, lambda found: None if found is None else self.kind.from_document(found))
 
@@ -145,12 +146,12 @@ class Figures(sqlalchemy.types.TypeDecorator[Any]):
     cache_ok = True
 
     @override
-    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
         """To the database."""
         return None if value is None else dumps(value)
 
     @override
-    def process_result_value(self, value: Any, dialect: Any) -> Any:
+    def process_result_value(self, value: Any, dialect: Any) -> AnyJson:
         """From the database."""
         return None if value is None else json.loads(value)
 
@@ -162,12 +163,12 @@ class Series(sqlalchemy.types.TypeDecorator[Any]):
     cache_ok = True
 
     @override
-    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
         """To the database."""
         return dumps(list(value))
 
     @override
-    def process_result_value(self, value: Any, dialect: Any) -> Any:
+    def process_result_value(self, value: Any, dialect: Any) -> tuple[int | str, ...]:
         """From the database."""
         return tuple(json.loads(value)) if value else ()
 
@@ -184,12 +185,12 @@ class Word(sqlalchemy.types.TypeDecorator[Any]):
         self.kind = kind
 
     @override
-    def process_bind_param(self, value: Any, dialect: Any) -> Any:
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
         """To the database."""
         return None if value is None else str(value)
 
     @override
-    def process_result_value(self, value: Any, dialect: Any) -> Any:
+    def process_result_value(self, value: Any, dialect: Any) -> StrEnum | None:
         """From the database."""
         return None if value is None else self.kind(value)
 

@@ -20,9 +20,10 @@ from convergence.core.model import (
     Phase,
     Status,
     TraversalStatus,
+    Yielding,
 )
 from convergence.core.observation import LookSource, ObservedState
-from convergence.core.rows import Pending, Retry
+from convergence.core.rows import Acceptance, Pending, Retry
 from convergence.core.scaling import Scaling
 from convergence.credentials.model import CredentialsStatus, Method
 from convergence.db.schema.columns import LONG_TEXT, Figures, JsonText, Series, Valued, Word
@@ -39,6 +40,7 @@ METADATA = MetaData(
 ID = String(36)
 NAME = String(255)
 OPTIONS: dict[str, Any] = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4', 'mysql_collate': 'utf8mb4_bin'}
+BY_TEXT: dict[str, Any] = {'postgresql_using': 'hash', 'mysql_length': 64, 'mariadb_length': 64}
 
 STACK = Table(
     'stack',
@@ -70,6 +72,7 @@ STACK = Table(
     Column('credentials_id', ID, index=True),
     Column('previous_good_template_id', ID),
     Column('drift_policy', Word(DriftPolicy), nullable=False),
+    Column('policy_told', Boolean, nullable=False, default=True),  # whether what is nested knows the drift policy
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
@@ -121,12 +124,14 @@ TRAVERSAL = Table(
     Column('in_service_at', Double),
     Column('observes', Boolean, nullable=False),
     Column('scaling', Valued(Scaling, lenient=True)),
+    Column('repair_attempt', Integer, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
     Column('told_at', Double),  # when its progress was last told
     Column('enrolled', Boolean, nullable=False, default=False),  # whether what it has left is observed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),
     Index('ix_traversal_enrolled', 'enrolled'),
+    Index('ix_traversal_repair_attempt_status', 'repair_attempt', 'status'),
     **OPTIONS,
 )
 
@@ -196,10 +201,14 @@ RESOURCE = Table(
     Column('nothing_made', Boolean, nullable=False),
     Column('clearing', Boolean, nullable=False),
     Column('mendable', Boolean, nullable=False),
+    Column('accepted', Valued(Acceptance, lenient=True)),
+    Column('yielding', Word(Yielding)),
     Column('revocation', String(64), nullable=False),
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
+    # Ids may be longer than an index of some databases takes: PostgreSQL keeps digests of them, MariaDB how they begin.
+    Index('ix_resource_physical_id', 'physical_id', **BY_TEXT),
     **OPTIONS,
 )
 
@@ -212,7 +221,7 @@ OBSERVATION = Table(
     Column('fence', Integer, nullable=False),
     Column('found', Word(ObservedState), nullable=False),
     Column('names', Series, nullable=False),
-    Column('live', JsonText(dict, lenient=True), nullable=False),
+    Column('live', JsonText(dict, lenient=True)),
     Column('reason', LONG_TEXT, nullable=False),
     Column('since', Double, nullable=False),
     Column('alike', Integer, nullable=False),
@@ -227,6 +236,7 @@ OBSERVATION = Table(
     Column('repairs', Integer, nullable=False),
     Column('repair_at', Double),
     Column('given_up', Boolean, nullable=False),
+    Column('told', Word(ObservedState)),
     **OPTIONS,
 )
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from oslo_db import exception as db_exception
-from sqlalchemy import Double, Table, Update, and_, bindparam, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Double, and_, bindparam, case, delete, exc, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core import effects
 from convergence.core.model import NodeStatus, Status, TraversalStatus
-from convergence.core.rows import Node
+from convergence.core.nesting import DOUBTED
+from convergence.core.rows import Event, Node, Stack, Template, Traversal
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import (
@@ -28,7 +28,18 @@ from convergence.db.schema.models import (
     TEMPLATE,
     TRAVERSAL,
 )
-from convergence.db.statements.arriving import arrive
+from convergence.db.statements.arriving import finish
+from convergence.db.statements.changing import (
+    INSERT_EVENT,
+    change_row,
+    event_values,
+    expect_one,
+    new,
+    remove_row,
+    takes_more_at_once,
+    update_by_id,
+)
+from convergence.db.statements.hot import Hot
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
@@ -49,35 +60,10 @@ def _values(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _field_names(cast('Hashable', type(row)))}
 
 
-@cache
-def _update_by_id(table: Table, names: frozenset[str]) -> Update:
-    """UPDATE of some columns of the row with one id; built once for each set of columns."""
-    values: dict[str, Any] = {name: bindparam(f'new_{name}') for name in names}
-    return by_key(update(table), table).where(table.c.id == bindparam('key')).values(values)
-
-
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 _IS_READY = and_(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY)
-FINISH_NODE = (
-    by_key(update(SYNC_POINT), SYNC_POINT)
-    .where(_IS_READY)
-    .values(status=NodeStatus.DONE, output=bindparam('new_output'), finished_at=database_now())
-)
-# Where the transaction has read none of that: in one statement, after the row of the resource is locked.
-FINISH_AS_ASSUMED = FINISH_NODE.where(
-    SYNC_POINT.c.required_by == bindparam('successors', type_=SYNC_POINT.c.required_by.type),
-    SYNC_POINT.c.next_in_backlog.is_not_distinct_from(bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
-    select(literal(1))
-    .select_from(TRAVERSAL.join(STACK, STACK.c.id == TRAVERSAL.c.stack_id))
-    .where(
-        TRAVERSAL.c.id == bindparam('traversal'),
-        TRAVERSAL.c.status == TraversalStatus.RUNNING,
-        STACK.c.traversal_id == TRAVERSAL.c.id,
-    )
-    .exists(),
-)
 # Both nodes at the end of a traversal in one statement; the later one waits for nothing but the earlier.
-FINISH_BOTH = (
+FINISH_BOTH = Hot(
     by_key(update(SYNC_POINT), SYNC_POINT)
     .where(
         SYNC_POINT.c.traversal_id == bindparam('traversal'),
@@ -107,7 +93,7 @@ PURGE_TEMPLATES = delete(TEMPLATE).where(
 FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
 TELL = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
-END_TRAVERSAL = (
+END_TRAVERSAL = Hot(
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
     .values(
@@ -154,6 +140,12 @@ NOTE_IN_SERVICE = (
     .where(TRAVERSAL.c.id == bindparam('key'))
     .values(in_service_at=bindparam('noted_at'))
 )
+# Whoever enrols what the stack at the top has left tells all that is nested in it, if its policy is another.
+ENROL_AGAIN = (
+    by_key(update(TRAVERSAL), TRAVERSAL)
+    .where(TRAVERSAL.c.id.in_(bindparam('keys', expanding=True)))
+    .values(enrolled=False)
+)
 CLEAR_HOOK = (
     by_key(update(RESOURCE), RESOURCE)
     .where(RESOURCE.c.id == bindparam('key'))
@@ -164,53 +156,45 @@ REVOKE_ADDRESSES = (
     .where(RESOURCE.c.id == bindparam('key'))
     .values(revocation=bindparam('revoked_by'))
 )
-FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
-COUNT_EVENT = (
+COUNT_EVENT = Hot(
     by_key(update(RESOURCE), RESOURCE)
     .where(RESOURCE.c.id == bindparam('key'))
     .values(event_count=RESOURCE.c.event_count + 1)
 )
-DOUBT = by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id == bindparam('key')).values(digest=None)
+DOUBT = (
+    by_key(update(RESOURCE), RESOURCE)
+    .where(RESOURCE.c.id == bindparam('key'))
+    .values(digest=case((or_(RESOURCE.c.owner.is_not(None), RESOURCE.c.status == Status.IN_PROGRESS), DOUBTED)))
+)
 PARENT_OF = (
     select(STACK.c.parent_resource_id)
     .join(RESOURCE, RESOURCE.c.stack_id == STACK.c.id)
     .where(RESOURCE.c.id == bindparam('key'))
 )
 # Nodes of the stack's current traversal, whoever has parked the row.
-WAITING_FOR = (
+WAITING_FOR = Hot(
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
     .join(STACK, STACK.c.traversal_id == SYNC_POINT.c.traversal_id)
     .join(RESOURCE, and_(RESOURCE.c.stack_id == STACK.c.id, RESOURCE.c.id == SYNC_POINT.c.resource_id))
     .where(RESOURCE.c.id == bindparam('key'), SYNC_POINT.c.status == NodeStatus.READY)
     .order_by(SYNC_POINT.c.number)
 )
-_HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
-_FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
+INSERT_STACK = Hot(insert(STACK), (*_field_names(Stack), 'live_name'))
+INSERT_TEMPLATE = Hot(insert(TEMPLATE), _field_names(Template))
+INSERT_TRAVERSAL = Hot(insert(TRAVERSAL), _field_names(Traversal))
 # Whoever removes credentials locks their row first and looks for references afterwards.
 REFER_TO_CREDENTIALS = (
     update(CREDENTIALS)
     .where(CREDENTIALS.c.id == bindparam('key'), CREDENTIALS.c.status == CredentialsStatus.MADE)
     .values(stack_id=func.coalesce(CREDENTIALS.c.stack_id, bindparam('of_stack')))
 )
-NOBODY = '-'
-# A DELETE takes no hint. In this form no index serves the owner: that one would lead by all rows of a worker.
-DELETE_RESOURCE = delete(RESOURCE).where(
-    RESOURCE.c.id == bindparam('key'),
-    RESOURCE.c.fence == bindparam('held_fence'),
-    func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder'),
-)
-
-
-def _expect_one(count: int, what: str) -> None:
-    if count != 1:
-        raise Conflict(f'{what} is not as it was read')
 
 
 def _insert_stack(connection: Connection, effect: effects.InsertStack, ready: Ready) -> None:
     stack = effect.stack
     try:
-        connection.execute(insert(STACK), {**_values(stack), 'live_name': stack.name})
-    except db_exception.DBDuplicateEntry:
+        INSERT_STACK.write(connection, {**_values(stack), 'live_name': stack.name})
+    except exc.IntegrityError:  # the name, or the id of a nested stack, which is known before it
         raise StackExists(f'The Stack ({stack.name}) already exists.') from None
     _refer_to_credentials(connection, stack.credentials_id, stack.id)
 
@@ -219,11 +203,15 @@ def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Re
     changes: dict[str, object] = {**effect.changes}
     if changes.get('deleted_at') is not None:
         changes['live_name'] = None
+    if 'drift_policy' in changes:
+        changes['policy_told'] = False
     statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
-    values = {**_new(changes), 'key': effect.stack_id}
+    values = {**new(changes), 'key': effect.stack_id}
     if effect.traversal_id is not None:
         values['present'] = effect.traversal_id
-    _expect_one(connection.execute(statement, values).rowcount, f'stack {effect.stack_id}')
+    expect_one(statement.write(connection, values), f'stack {effect.stack_id}')
+    if 'drift_policy' in changes:
+        connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
     _refer_to_credentials(connection, effect.changes.get('credentials_id'), effect.stack_id)
 
 
@@ -237,13 +225,13 @@ def _refer_to_credentials(connection: Connection, credentials_id: str | None, st
 
 
 @cache
-def _update_stack_of(names: frozenset[str], is_first: bool) -> Update:
+def _update_stack_of(names: frozenset[str], is_first: bool) -> Hot:
     present = STACK.c.traversal_id.is_(None) if is_first else STACK.c.traversal_id == bindparam('present')
-    return _update_by_id(STACK, names).where(present)
+    return Hot(update_by_id(STACK, names).where(present))
 
 
 def _insert_template(connection: Connection, effect: effects.InsertTemplate, ready: Ready) -> None:
-    connection.execute(insert(TEMPLATE), _values(effect.template))
+    INSERT_TEMPLATE.write(connection, _values(effect.template))
 
 
 def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, ready: Ready) -> None:
@@ -251,7 +239,7 @@ def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, rea
 
 
 def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
-    connection.execute(insert(TRAVERSAL), {**_values(effect.traversal), 'swept': False})
+    INSERT_TRAVERSAL.write(connection, _values(effect.traversal))
     now = effect.traversal.started_at
     behind = {node.next_in_backlog for node in effect.nodes}
 
@@ -263,8 +251,8 @@ def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, r
 
 
 def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
-    ended = connection.execute(
-        END_TRAVERSAL,
+    ended = END_TRAVERSAL.write(
+        connection,
         {
             'key': effect.traversal_id,
             'expected': effect.expected,
@@ -276,7 +264,7 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
             'in_service': effect.in_service_at,
         },
     )
-    if ended.rowcount == 1 and effect.took_snapshot:
+    if ended == 1 and effect.took_snapshot:
         status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
         connection.execute(
             END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
@@ -300,12 +288,12 @@ def _stall_traversal(connection: Connection, effect: effects.StallTraversal, rea
 
 
 def _count_event(connection: Connection, effect: effects.CountEvent, ready: Ready) -> None:
-    connection.execute(COUNT_EVENT, {'key': effect.resource_id})
+    COUNT_EVENT.write(connection, {'key': effect.resource_id})
 
 
 def _tell_parent(connection: Connection, effect: effects.TellParent, ready: Ready) -> None:
-    if connection.execute(COUNT_EVENT, {'key': effect.resource_id}).rowcount == 1:
-        found = connection.execute(WAITING_FOR, {'key': effect.resource_id})
+    if COUNT_EVENT.write(connection, {'key': effect.resource_id}) == 1:
+        found = WAITING_FOR.all(connection, {'key': effect.resource_id})
         ready += [(traversal_id, number, phase) for traversal_id, number, phase in found]
 
 
@@ -335,23 +323,7 @@ def _insert_resources(connection: Connection, effect: effects.InsertResources, r
 
 
 def _update_resource(connection: Connection, effect: effects.UpdateResource, ready: Ready) -> None:
-    statement = _update_resource_of(frozenset(effect.changes), effect.owner is None)
-    values = {**_new(effect.changes), **_guard(effect)}
-    _expect_one(connection.execute(statement, values).rowcount, f'resource {effect.resource_id}')
-
-
-def _guard(effect: effects.UpdateResource | effects.DeleteResource) -> dict[str, Any]:
-    guard = {'key': effect.resource_id, 'held_fence': effect.fence}
-    return guard if effect.owner is None else {**guard, 'holder': effect.owner}
-
-
-@cache
-def _update_resource_of(names: frozenset[str], is_free: bool) -> Update:
-    return _update_by_id(RESOURCE, names).where(_FREE if is_free else _HELD_BY)
-
-
-def _new(changes: Mapping[str, object]) -> dict[str, object]:
-    return {f'new_{name}': value for name, value in changes.items()}
+    change_row(connection, effect)
 
 
 def _update_resources(connection: Connection, effect: effects.UpdateResources, ready: Ready) -> None:
@@ -360,25 +332,16 @@ def _update_resources(connection: Connection, effect: effects.UpdateResources, r
 
 
 def _delete_resource(connection: Connection, effect: effects.DeleteResource, ready: Ready) -> None:
-    guard = {**_guard(effect), 'holder': NOBODY if effect.owner is None else effect.owner}
-    _expect_one(connection.execute(DELETE_RESOURCE, guard).rowcount, f'resource {effect.resource_id}')
-    if effect.signalled:
-        connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
+    remove_row(connection, effect)
 
 
 def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     if effect.last is not None:
-        both = connection.execute(FINISH_BOTH, {**key, 'last': effect.last})
-        if both.rowcount != 2:
+        if FINISH_BOTH.write(connection, {**key, 'last': effect.last}) != 2:
             raise Conflict(f'nodes {effect.number} and {effect.last} of {effect.traversal_id}')
         return
-    values = {**key, 'new_output': effect.output}
-    if effect.checked:
-        values |= {'successors': effect.required_by, 'behind_window': effect.next_in_backlog}
-    done = connection.execute(FINISH_AS_ASSUMED if effect.checked else FINISH_NODE, values)
-    _expect_one(done.rowcount, f'node {effect.number} of {effect.traversal_id}')
-    ready += arrive(connection, effect)
+    ready += finish(connection, effect)
 
 
 def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:
@@ -388,7 +351,7 @@ def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -
 def _point_node(connection: Connection, effect: effects.PointNode, ready: Ready) -> None:
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     pointed = connection.execute(POINT_NODE, {**key, 'new_resource': effect.resource_id})
-    _expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
+    expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
 def _tell_node(connection: Connection, effect: effects.NotifyNode, ready: Ready) -> None:
@@ -405,7 +368,10 @@ def _unnumbered(row: Any) -> dict[str, Any]:
 
 
 def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: Ready) -> None:
-    connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
+    if len(effect.events) == 1:
+        INSERT_EVENT.write(connection, event_values(effect.events[0]))
+    else:
+        connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
 
 def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot, ready: Ready) -> None:
@@ -473,6 +439,40 @@ def apply(connection: Connection, decided: Iterable[effects.Effect]) -> Ready:
     :raises StackExists: a new stack has the name of a living one.
     """
     ready: Ready = []
-    for effect in decided:
-        _APPLIERS[type(effect)](connection, effect, ready)
+    for effect, told in _with_events(connection, decided):
+        if told is not None and isinstance(effect, effects.UpdateResource):
+            change_row(connection, effect, told)
+        elif told is not None and isinstance(effect, effects.FinishNode):
+            ready += finish(connection, effect, told)
+        else:
+            _APPLIERS[type(effect)](connection, effect, ready)
     return ready
+
+
+def _with_events(
+    connection: Connection, decided: Iterable[effects.Effect]
+) -> Iterator[tuple[effects.Effect, Event | None]]:
+    """Effects in their order, each with the event that its statement stores as well, where the server can do both."""
+    if not takes_more_at_once(connection):
+        yield from ((effect, None) for effect in decided)
+        return
+    left = list(decided)
+    while left:
+        effect = left.pop(0)
+        follower = left[0] if left else None
+        if _is_one_event(effect) and isinstance(follower, effects.FinishNode) and follower.last is None:
+            left.pop(0)
+            yield follower, effect.events[0]
+        elif (
+            isinstance(effect, effects.UpdateResource)
+            and _is_one_event(follower)
+            and not (len(left) > 1 and isinstance(left[1], effects.FinishNode))
+        ):
+            left.pop(0)
+            yield effect, follower.events[0]
+        else:
+            yield effect, None
+
+
+def _is_one_event(effect: effects.Effect | None) -> TypeGuard[effects.InsertEvents]:
+    return isinstance(effect, effects.InsertEvents) and len(effect.events) == 1

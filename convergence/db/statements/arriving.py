@@ -1,26 +1,58 @@
 """A node is done: each node that requires it waits for one predecessor less.
 
 Many nodes arrive at one that waits for all of them, and its row is locked from the arrival to the commit. So the
-arrival is the last thing that a transaction does, in as few statements as the server allows.
+arrival is the last thing that a transaction does, in as few statements as the server allows: PostgreSQL takes all of it
+at once, with the event that tells why the node is done. The change of the row that the node worked on comes before that
+in a statement of its own. It waits until nobody else holds the row, and what decides whether the node may be done has
+to be looked at afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, case, func, literal, or_, select, true, update
 from sqlalchemy.engine import Connection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from convergence.core.effects import FinishNode
-from convergence.core.model import NodeStatus, Phase
+from convergence.core.model import NodeStatus, Phase, TraversalStatus
+from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import SYNC_POINT
-from convergence.db.statements.load import chunks
+from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values, expect_one
+from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.load import CHUNK, chunks
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
+# Where the transaction has read none of that: in one statement, after the row of the resource is locked.
+_AS_ASSUMED = (
+    SYNC_POINT.c.required_by == bindparam('successors', type_=SYNC_POINT.c.required_by.type),
+    SYNC_POINT.c.next_in_backlog.is_not_distinct_from(bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
+    select(literal(1))
+    .select_from(TRAVERSAL.join(STACK, STACK.c.id == TRAVERSAL.c.stack_id))
+    .where(
+        TRAVERSAL.c.id == bindparam('traversal'),
+        TRAVERSAL.c.status == TraversalStatus.RUNNING,
+        STACK.c.traversal_id == TRAVERSAL.c.id,
+    )
+    .exists(),
+)
+
+
+def _finishing(*if_so: ColumnElement[bool]) -> Update:
+    return (
+        by_key(update(SYNC_POINT), SYNC_POINT)
+        .where(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY, *if_so)
+        .values(status=NodeStatus.DONE, output=bindparam('new_output'), finished_at=database_now())
+    )
+
+
+FINISH_NODE = Hot(_finishing())
+FINISH_AS_ASSUMED = Hot(_finishing(*_AS_ASSUMED))
 _SUCCESSORS = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
@@ -29,10 +61,14 @@ _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 _LEFT = SYNC_POINT.c.waiting - 1
 
 # A late node may wait for nobody, and stays as it is. The one behind the window waits for nobody either: it is told of.
-_TOLD = and_(
-    _SUCCESSORS,
-    or_(SYNC_POINT.c.waiting > 0, SYNC_POINT.c.number == bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
-)
+_NEXT = or_(SYNC_POINT.c.waiting > 0, SYNC_POINT.c.number == bindparam('behind_window', type_=SYNC_POINT.c.number.type))
+
+
+def _are_told(length: int) -> ColumnElement[bool]:
+    of_traversal = SYNC_POINT.c.traversal_id == bindparam('traversal')
+    return and_(of_traversal, among(SYNC_POINT.c.number, 'numbers', length), _NEXT)
+
+
 # The order of the columns matters: MariaDB evaluates from left to right and sees what it has just assigned.
 _STATUS = (SYNC_POINT.c.status, case((SYNC_POINT.c.waiting == 1, _READY), else_=SYNC_POINT.c.status))
 _NOTIFIED_AT = (
@@ -44,19 +80,55 @@ _ARRIVED = update(SYNC_POINT).ordered_values(
 )
 _ANSWER = (SYNC_POINT.c.number, SYNC_POINT.c.phase, SYNC_POINT.c.waiting)
 
-ARRIVE = _ARRIVED.where(_TOLD).returning(*_ANSWER)
-"""SQLite, which has one writer; PostgreSQL, where there is one row to be locked."""
 
-_IN_ORDER = select(SYNC_POINT.c.number).where(_TOLD).order_by(SYNC_POINT.c.number).with_for_update().cte()
-ARRIVE_IN_ORDER = _ARRIVED.where(
-    SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == _IN_ORDER.c.number
-).returning(*_ANSWER)
-"""PostgreSQL: an UPDATE alone locks its rows in any order."""
+def arriving(length: int, *if_so: ColumnElement[bool]) -> ReturningUpdate[Any]:
+    """UPDATE of so many nodes, where there is no other writer or no more than one.
+
+    :param if_so: what must hold besides, else it changes nothing.
+    """
+    return _ARRIVED.where(_are_told(length), *if_so).returning(*_ANSWER)
+
+
+def arriving_in_order(length: int, *if_so: ColumnElement[bool]) -> ReturningUpdate[Any]:
+    """The same for PostgreSQL: an UPDATE alone locks its rows in any order."""
+    in_order = (
+        select(SYNC_POINT.c.number).where(_are_told(length), *if_so).order_by(SYNC_POINT.c.number).with_for_update()
+    )
+    locked = in_order.cte('in_order')
+    return _ARRIVED.where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == locked.c.number
+    ).returning(*_ANSWER)
+
+
+ARRIVE = HotList('numbers', arriving)
+ARRIVE_IN_ORDER = HotList('numbers', arriving_in_order)
+
+
+def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
+    """For PostgreSQL: the node, its event and the arrival at so many others.
+
+    It answers how many nodes are done, which is one or none, beside what the arrival answers; or beside nothing.
+    """
+
+    def build(length: int) -> Select[Any]:
+        done = _finishing(*if_so).returning(SYNC_POINT.c.number).cte('done')
+        is_done = select(done.c.number).exists()
+        arrived = (arriving_in_order if length > 1 else arriving)(length, is_done).cte('arrived')
+        count = select(func.count()).select_from(done).scalar_subquery()
+        always = select(literal(1).label('one')).subquery()
+        answer = (arrived.c.number, arrived.c.phase, arrived.c.waiting)
+        return select(count, *answer).select_from(always.outerjoin(arrived, true())).add_cte(TELL.cte('told'))
+
+    return build
+
+
+FINISH_AT_ONCE = HotList('numbers', _at_once())
+FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED))
 
 # MariaDB and MySQL answer no rows to an UPDATE, but one number: where one node waits, for how many it waits then.
 ARRIVE_UNANSWERED = (
     by_key(update(SYNC_POINT), SYNC_POINT)
-    .where(_TOLD)
+    .where(_SUCCESSORS, _NEXT)
     .ordered_values(
         _STATUS,
         _NOTIFIED_AT,
@@ -73,18 +145,64 @@ HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
 
+def finish(connection: Connection, effect: FinishNode, told: Event | None = None) -> Ready:
+    """A node that was ready is done, and arrives at those that require it.
+
+    :param told: an event that is stored as well: only where the server takes more at once.
+    :returns: the nodes that became ready and are to be cast.
+    :raises Conflict: it was not ready, or something else than was assumed.
+    """
+    what = f'node {effect.number} of {effect.traversal_id}'
+    values: dict[str, Any] = {'traversal': effect.traversal_id, 'node': effect.number, 'new_output': effect.output}
+    if effect.checked:
+        values |= {'successors': effect.required_by, 'behind_window': effect.next_in_backlog}
+    numbers = followers(effect)
+    if told is not None and 0 < len(numbers) <= CHUNK:
+        at_once = FINISH_AT_ONCE_AS_ASSUMED if effect.checked else FINISH_AT_ONCE
+        rows = at_once.all(connection, {**values, **asked(effect, numbers), **event_values(told)})
+        expect_one(rows[0][0], what)
+        arrived = [answer for _, *answer in rows if answer[0] is not None]
+        return chained(connection, effect, became_ready(arrived, effect.next_in_backlog))
+    if told is not None:
+        INSERT_EVENT.write(connection, event_values(told))
+    expect_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).write(connection, values), what)
+    return arrive(connection, effect)
+
+
 def arrive(connection: Connection, effect: FinishNode) -> Ready:
     """A node is done: count that at those that require it, and tell the one behind the window that it is its turn.
 
     :returns: the nodes that became ready and are to be cast.
     """
-    behind_window = effect.next_in_backlog
-    told = effect.required_by if behind_window is None else (*effect.required_by, behind_window)
     answers = _answered if connection.dialect.update_returning else _found_out
     became: list[tuple[int, Phase]] = []
-    for numbers in chunks(sorted(told)):
-        successors = {'traversal': effect.traversal_id, 'numbers': list(numbers), 'behind_window': behind_window}
-        became += sorted(answers(connection, successors))
+    for numbers in chunks(followers(effect)):
+        became += answers(connection, asked(effect, numbers))
+    return chained(connection, effect, became)
+
+
+def followers(effect: FinishNode) -> list[int]:
+    """The nodes that learn that one is done, in the order in which they are locked."""
+    behind_window = effect.next_in_backlog
+    return sorted(effect.required_by if behind_window is None else (*effect.required_by, behind_window))
+
+
+def asked(effect: FinishNode, numbers: Sequence[int]) -> dict[str, Any]:
+    """The values of an arrival at some nodes."""
+    return {
+        'traversal': effect.traversal_id,
+        'numbers': list(numbers),
+        'behind_window': effect.next_in_backlog,
+    }
+
+
+def became_ready(answer: Iterable[Sequence[Any]], behind_window: int | None) -> list[tuple[int, Phase]]:
+    """Those of the nodes that wait for none any more, by number, of what an arrival has answered of each."""
+    return sorted((number, phase) for number, phase, left in answer if not left and number != behind_window)
+
+
+def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[int, Phase]]) -> Ready:
+    """Those of the nodes that became ready which are to be cast now; the others are chained to them."""
     checks = [number for number, phase in became if phase not in LAST]
     _chain(connection, effect.traversal_id, checks, effect.window)
     behind = set(checks[effect.window :])
@@ -94,8 +212,8 @@ def arrive(connection: Connection, effect: FinishNode) -> Ready:
 def _answered(connection: Connection, successors: Mapping[str, Any]) -> list[tuple[int, Phase]]:
     """Those of the nodes that wait for none any more, as the UPDATE says."""
     in_order = connection.dialect.name == 'postgresql' and len(successors['numbers']) > 1
-    found = connection.execute(ARRIVE_IN_ORDER if in_order else ARRIVE, successors)
-    return [(number, phase) for number, phase, left in found if not left and number != successors['behind_window']]
+    found = (ARRIVE_IN_ORDER if in_order else ARRIVE).all(connection, successors)
+    return became_ready(found, successors['behind_window'])
 
 
 def _found_out(connection: Connection, successors: Mapping[str, Any]) -> list[tuple[int, Phase]]:

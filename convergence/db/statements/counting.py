@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import event
 from typing_extensions import override
@@ -39,9 +39,9 @@ def count(database: Database, note: Note) -> Callable[[], None]:
 
 
 def kind_of(text: str) -> str | None:
-    """What a text is that a driver sends; None for what begins a transaction."""
+    """What a text is that a driver sends; None for what begins a transaction, or is sent once for each connection."""
     word = text.lstrip()[:8].upper()
-    if word.startswith('BEGIN'):
+    if word.startswith(('BEGIN', 'PREPARE')):
         return None
     if word.startswith('COMMIT'):
         return 'commits'
@@ -57,12 +57,12 @@ def _noted(note: Note, text: str) -> None:
 def _sqlite(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> None:
     class Cursor(sqlite3.Cursor):
         @override
-        def execute(self, text: str, *parameters: Any) -> Any:
+        def execute(self, text: str, *parameters: Any) -> Self:
             _noted(note, text)
             return super().execute(text, *parameters)
 
         @override
-        def executemany(self, text: str, *parameters: Any) -> Any:
+        def executemany(self, text: str, *parameters: Any) -> Self:
             _noted(note, text)
             return super().executemany(text, *parameters)
 
@@ -72,8 +72,9 @@ def _sqlite(note: Note, dialect: Any, record: Any, arguments: Any, options: Any)
             return super().cursor(factory)
 
         @override
-        def execute(self, text: str, *parameters: Any) -> Any:
-            return self.cursor().execute(text, *parameters)
+        def execute(self, text: str, *parameters: Any) -> sqlite3.Cursor:
+            answer: sqlite3.Cursor = self.cursor().execute(text, *parameters)
+            return answer
 
         @override
         def commit(self) -> None:
@@ -94,15 +95,15 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
     from psycopg2 import extensions  # noqa: PLC0415 - only there where PostgreSQL is used
 
     class Cursor(extensions.cursor):  # type: ignore[misc]
-        def execute(self, text: Any, *parameters: Any) -> Any:
+        def execute(self, text: Any, *parameters: Any) -> None:
             _noted(note, text if isinstance(text, str) else text.decode())
-            return super().execute(text, *parameters)
+            super().execute(text, *parameters)
 
-        def executemany(self, text: str, parameters: Any) -> Any:
+        def executemany(self, text: str, parameters: Any) -> None:
             rows = list(parameters)
             for _ in rows:  # it sends each by itself
                 _noted(note, text)
-            return super().executemany(text, rows)
+            super().executemany(text, rows)
 
     class Connection(extensions.connection):  # type: ignore[misc]
         def commit(self) -> None:
@@ -118,7 +119,7 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
     options |= {'connection_factory': Connection, 'cursor_factory': Cursor}
 
 
-def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> object:
     from pymysql import connections  # noqa: PLC0415 - only there where MariaDB or MySQL is used
     from pymysql.constants.COMMAND import COM_PING, COM_QUERY  # noqa: PLC0415
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from oslo_db import exception as db_exception
 from sqlalchemy import exc
@@ -96,6 +95,8 @@ def _cure(error: Exception) -> str:
 def _is_lost(error: Exception) -> bool:
     if isinstance(error, (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)):
         return True
+    if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
+        return True
     code = _code(error)
     if code in LOST or str(code).startswith('08'):
         return True
@@ -103,12 +104,12 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, exc.OperationalError) and error.statement is None and code not in LOCKED
 
 
-def _cause(error: BaseException | None) -> Any:
+def _cause(error: BaseException | None) -> BaseException | None:
     """What the driver raised."""
-    cause: Any = error
     for name in ('inner_exception', 'orig'):
-        cause = getattr(cause, name, None) or cause
-    return cause
+        inner = getattr(error, name, None)
+        error = inner if isinstance(inner, BaseException) else error
+    return error
 
 
 def _code(error: BaseException | None) -> str | int | None:
@@ -124,6 +125,7 @@ def _code(error: BaseException | None) -> str | int | None:
 def first_line(error: BaseException | None) -> str:
     """What the driver says, in one line, without the statement and its values."""
     cause = _cause(error)
-    numbered = _code(error) is not None and getattr(cause, 'pgcode', None) is None and len(cause.args) > 1
-    lines = str(cause.args[1] if numbered else cause).strip().splitlines() or [type(cause).__name__]
+    arguments = cause.args if cause is not None else ()
+    numbered = _code(error) is not None and getattr(cause, 'pgcode', None) is None and len(arguments) > 1
+    lines = str(arguments[1] if numbered else cause).strip().splitlines() or [type(cause).__name__]
     return lines[0]

@@ -7,14 +7,14 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal, or_, select, update
+from sqlalchemy import Integer, Table, and_, bindparam, case, func, literal, or_, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Output, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import SeenNode, held_row, only_follower, require_lock, row_and_node
+from convergence.db.looking import SeenNode, held_row, needs_rivals, only_follower, require_lock, row_and_node
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
@@ -27,9 +27,11 @@ from convergence.db.scopes import (
     Scope,
     SignalledResource,
     StackAlone,
+    ViewT,
     WholeStack,
 )
 from convergence.db.statements.connection import GALERA
+from convergence.db.statements.hot import Hot, HotList, among
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
@@ -101,19 +103,20 @@ def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT
 _AT = len(NODE_COLUMNS)
 _AT_STACK = _AT + len(TRAVERSAL_COLUMNS)
 _AT_NOW = _AT_STACK + len(STACK_COLUMNS)
+_AT_FOLLOWER = _AT_NOW + 2
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 
-LOCK_STACK = (
+LOCK_STACK = Hot(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
 )
-LOCK_STACK_OF_TRAVERSAL = (
+LOCK_STACK_OF_TRAVERSAL = Hot(
     by_key(select(STACK.c.id), STACK)
     .where(STACK.c.id == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery())
     .with_for_update()
 )
-READ_RESOURCE_IDS = select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id)
-LOCK_RESOURCE = (
+READ_RESOURCE_IDS = Hot(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id))
+LOCK_RESOURCE = Hot(
     by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
 )
 # In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
@@ -126,12 +129,12 @@ WRITE_RESOURCES = (
     .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
     .values(lock_count=RESOURCE.c.lock_count + 1)
 )
-LOCK_RESOURCE_OF_NODE = (
+LOCK_RESOURCE_OF_NODE = Hot(
     by_key(select(*RESOURCE_COLUMNS), RESOURCE)
     .where(RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery())
     .with_for_update()
 )
-READ_TRAVERSAL = select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal'))
+READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 _OTHER = SYNC_POINT.alias()
 # Only of a cleanup node: whether a node of the goal works on the same row.
 _IS_CHOSEN = case(
@@ -147,15 +150,35 @@ _IS_CHOSEN = case(
     ),
     else_=literal(False),
 )
-READ_NODE: Select[Any] = (
+READ_NODE = Hot(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(_THIS_NODE)
 )
-READ_NODE_ALONE: Select[Any] = select(*NODE_COLUMNS).where(_THIS_NODE)
-READ_HELD: Select[Any] = (
+_FOLLOWER = SYNC_POINT.alias()
+# A node without a resource, and the last one of its traversal.
+READ_LAST = Hot(
+    select(
+        *NODE_COLUMNS,
+        *TRAVERSAL_COLUMNS,
+        *STACK_COLUMNS,
+        database_now(),
+        literal(False),
+        *(_FOLLOWER.c[each.name] for each in NODE_COLUMNS),
+    )
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .join(
+        _FOLLOWER,
+        and_(_FOLLOWER.c.traversal_id == TRAVERSAL.c.id, _FOLLOWER.c.number == TRAVERSAL.c.complete_number),
+        isouter=True,
+    )
+    .where(_THIS_NODE)
+)
+READ_HELD = Hot(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
     .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
@@ -168,12 +191,15 @@ READ_HELD: Select[Any] = (
 )
 _INPUT_BYTES = func.coalesce(func.sum(func.length(SYNC_POINT.c.output, type_=Integer)).over(), 0)
 # What is more than a thread can hold does not leave the database.
-READ_INPUTS = select(
-    SYNC_POINT.c.name, case((bindparam('most') >= _INPUT_BYTES, SYNC_POINT.c.output)), _INPUT_BYTES
-).where(
-    SYNC_POINT.c.traversal_id == bindparam('traversal'),
-    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
-    SYNC_POINT.c.status == NodeStatus.DONE,
+READ_INPUTS = HotList(
+    'numbers',
+    lambda length: select(
+        SYNC_POINT.c.name, case((bindparam('most') >= _INPUT_BYTES, SYNC_POINT.c.output)), _INPUT_BYTES
+    ).where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        among(SYNC_POINT.c.number, 'numbers', length),
+        SYNC_POINT.c.status == NodeStatus.DONE,
+    ),
 )
 _WORKS_ON = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
@@ -198,6 +224,28 @@ READ_WAITING = (
     )
     .order_by(SYNC_POINT.c.number)
 )
+# Of a row that others are to take from: these as well.
+READ_WAITING_TO_TAKE = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.status == NodeStatus.READY,
+        or_(
+            SYNC_POINT.c.resource_id == bindparam('resource'),
+            and_(SYNC_POINT.c.phase == Phase.UPDATE, SYNC_POINT.c.name == bindparam('name')),
+        ),
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+READ_RIVALS = (
+    select(*RESOURCE_COLUMNS)
+    .where(
+        RESOURCE.c.stack_id == bindparam('stack'),
+        RESOURCE.c.name == bindparam('name'),
+        RESOURCE.c.id != bindparam('resource'),
+    )
+    .order_by(RESOURCE.c.id)
+)
 READ_TOLD = select(SYNC_POINT.c.required_by).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.UPDATE)
 READ_DEPENDENTS = select(SYNC_POINT.c.resource_id).where(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
@@ -211,6 +259,10 @@ LOCK_SOME = (
     .order_by(RESOURCE.c.id)
     .with_for_update()
 )
+# Not on MySQL: the index that leads to the rows of a stack would be locked too.
+LOCK_ALL = Hot(
+    select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id).with_for_update()
+)
 READ_READY = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.resource_id)
     .where(
@@ -220,7 +272,7 @@ READ_READY = (
     )
     .order_by(SYNC_POINT.c.number)
 )
-READ_STACK = select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack'))
+READ_STACK = Hot(select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack')))
 READ_NOW = select(database_now())
 READ_RECEIVED = select(func.sum(func.length(SIGNAL.c.details, type_=Integer))).where(
     SIGNAL.c.resource_id == bindparam('resource')
@@ -240,15 +292,19 @@ ADD_PROJECT = {
 
 
 def _node(connection: Connection, traversal_id: str, number: int) -> SeenNode:
-    row = connection.execute(READ_NODE, {'traversal': traversal_id, 'node': number}).first()
+    row = READ_NODE.first(connection, {'traversal': traversal_id, 'node': number})
     if row is None:
         raise Missing
+    return _seen(row)
+
+
+def _seen(row: Sequence[Any]) -> SeenNode:
     traversal, stack = Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW])
     return SeenNode(node_of(*row[:_AT]), traversal, stack, row[_AT_NOW], bool(row[_AT_NOW + 1]))
 
 
-def _locked_row(connection: Connection, statement: Select[Any], key: Mapping[str, Any]) -> Resource | None:
-    row = connection.execute(statement, key).first()
+def _locked_row(connection: Connection, statement: Hot, key: Mapping[str, Any]) -> Resource | None:
+    row = statement.first(connection, key)
     return resource_of(*row) if row is not None else None
 
 
@@ -264,7 +320,7 @@ def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[
     for numbers in chunks(node.requires):
         left = _NO_LIMIT if most is None else most - total
         asked = {'traversal': node.traversal_id, 'numbers': list(numbers), 'most': left}
-        found = connection.execute(READ_INPUTS, asked).all()
+        found = READ_INPUTS.all(connection, asked)
         for name, output, _ in found:
             if output is UNREADABLE:
                 unread.append(name)
@@ -286,11 +342,15 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     node = seen.node
     chosen_id = resource.id if resource is not None and seen.is_chosen else None
     inputs, size, unread = _inputs(connection, node, scope.max_input_bytes) if node.requires else ({}, 0, ())
-    return NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, unread, chosen_id)
+    view = NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, unread, chosen_id)
+    if resource is None or not needs_rivals(resource, node):
+        return view
+    named = {'stack': resource.stack_id, 'name': resource.name, 'resource': resource.id}
+    return replace(view, rivals=tuple(resource_of(*row) for row in connection.execute(READ_RIVALS, named)))
 
 
 def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
-    held = connection.execute(LOCK_STACK, {'stack': scope.stack_id}).first()
+    held = LOCK_STACK.first(connection, {'stack': scope.stack_id})
     locked = _lock_row(connection, scope.resource_id)
     seen = _node(connection, scope.traversal_id, scope.number)
     require_lock(held, seen.stack)
@@ -300,17 +360,15 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
     return NodeView(seen.now, seen.node, seen.traversal, seen.stack, resource, has_cleanup=has_cleanup)
 
 
-def _read_alone(connection: Connection, traversal_id: str, number: int) -> Node | None:
-    row = connection.execute(READ_NODE_ALONE, {'traversal': traversal_id, 'node': number}).first()
-    return None if row is None else node_of(*row)
-
-
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
-    held = connection.execute(LOCK_STACK_OF_TRAVERSAL, {'traversal': scope.traversal_id}).first()
-    seen = _node(connection, scope.traversal_id, scope.number)
+    held = LOCK_STACK_OF_TRAVERSAL.first(connection, {'traversal': scope.traversal_id})
+    row = READ_LAST.first(connection, {'traversal': scope.traversal_id, 'node': scope.number})
+    if row is None:
+        raise Missing
+    seen = _seen(row)
     node, traversal, stack = seen.node, seen.traversal, seen.stack
     require_lock(held, stack)
-    last = only_follower(node, traversal, partial(_read_alone, connection))
+    last = only_follower(node, traversal, node_of(*row[_AT_FOLLOWER:]) if row[_AT_FOLLOWER] is not None else None)
     late, leftovers = tuple[int, ...](), tuple[str, ...]()
     if node.phase is Phase.IN_SERVICE and traversal.late_numbers:
         added = {'traversal': traversal.id, 'first': traversal.late_numbers[0]}
@@ -335,7 +393,7 @@ def _around(connection: Connection, parent: Resource | None, held_for: tuple[str
 def _held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
     """A locked row, and what belongs to the node that it is held for."""
     key = {'traversal': traversal_id, 'node': number, 'stack': resource.stack_id}
-    row = connection.execute(READ_HELD, key).first()
+    row = READ_HELD.first(connection, key)
     if row is None:
         raise Missing
     node = node_of(*row[:_AT]) if row[0] is not None else None
@@ -343,13 +401,15 @@ def _held_for(connection: Connection, resource: Resource, traversal_id: str | No
     stack = Stack(*row[_AT_STACK:_AT_NOW])
     waiting: tuple[tuple[str, int], ...] = ()
     if stack.traversal_id is not None and stack.traversal_id != traversal_id:
-        found = connection.execute(READ_WAITING, {'traversal': stack.traversal_id, 'resource': resource.id})
+        statement = READ_WAITING if resource.yielding is None else READ_WAITING_TO_TAKE
+        named = {'traversal': stack.traversal_id, 'resource': resource.id, 'name': resource.name}
+        found = connection.execute(statement, named)
         waiting = tuple((traversal_id, number) for traversal_id, number in found)
     return FinishView(row[_AT_NOW], resource, node, traversal, stack, waiting)
 
 
 def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
-    seen = connection.execute(READ_STACK, {'stack': scope.stack_id}).first()
+    seen = READ_STACK.first(connection, {'stack': scope.stack_id})
     if seen is None:
         raise Missing
     traversal_id = Stack(*seen[:-1]).traversal_id
@@ -362,11 +422,14 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
     rows = sorted({scope.resource_id, *built_on})
     locked = {row.id: row for some in chunks(rows) for row in _locked(connection, some)}
     # Only now: whoever has planned in the meantime has held these rows.
-    *values, now = connection.execute(READ_STACK, {'stack': scope.stack_id}).one()
+    again = READ_STACK.first(connection, {'stack': scope.stack_id})
+    if again is None:
+        raise Missing
+    *values, now = again
     stack = Stack(*values)
     if stack.traversal_id != traversal_id:
         raise Conflict(f'stack {scope.stack_id} has got another traversal')
-    traversal = connection.execute(READ_TRAVERSAL, {'traversal': traversal_id}).first()
+    traversal = READ_TRAVERSAL.first(connection, {'traversal': traversal_id})
     ready = [
         (ready_in, number, resource_id)
         for some in chunks(rows)
@@ -400,35 +463,47 @@ def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | 
 
 
 def _stack_alone(connection: Connection, scope: StackAlone) -> PlanView:
-    alone = _stack_and_traversal(connection, scope.stack_id)
-    return replace(alone, parent=_lock_parent(connection, scope.parent_resource_id))
+    stack, now = _lock_stack(connection, scope.stack_id)
+    traversal = _traversal_of(connection, stack)
+    return PlanView(now, stack, traversal, parent=_lock_parent(connection, scope.parent_resource_id))
 
 
-def _stack_and_traversal(connection: Connection, stack_id: str) -> PlanView:
-    locked = connection.execute(LOCK_STACK, {'stack': stack_id}).first()
+def _lock_stack(connection: Connection, stack_id: str) -> tuple[Stack, float]:
+    locked = LOCK_STACK.first(connection, {'stack': stack_id})
     if locked is None:
         raise Missing
-    stack, now = Stack(*locked[:-1]), locked[-1]
-    row = connection.execute(READ_TRAVERSAL, {'traversal': stack.traversal_id}).first()
-    return PlanView(now, stack, Traversal(*row) if row else None)
+    return Stack(*locked[:-1]), locked[-1]
+
+
+def _traversal_of(connection: Connection, stack: Stack) -> Traversal | None:
+    row = READ_TRAVERSAL.first(connection, {'traversal': stack.traversal_id})
+    return Traversal(*row) if row else None
+
+
+def _lock_rows_of(connection: Connection, stack: Stack) -> tuple[Resource, ...]:
+    """All rows of a stack that is locked, in the order of their keys. None is added meanwhile: that takes its lock.
+
+    Those of a large stack are read in pieces: first their keys, then each by its key, as whoever works on one does.
+    """
+    of_stack = {'stack': stack.id}
+    if stack.resource_count <= CHUNK and backend_of(connection) != 'mysql':
+        return tuple(resource_of(*row) for row in LOCK_ALL.all(connection, of_stack))
+    keys = [key for (key,) in READ_RESOURCE_IDS.all(connection, of_stack)]
+    return tuple(row for some in chunks(keys) for row in _locked(connection, some))
 
 
 def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
-    alone = _stack_and_traversal(connection, scope.stack_id)
-    # First their keys, then each by its key, as whoever works on one does: an index in between would be locked too.
-    # None is added meanwhile, for that takes the lock on the stack.
-    keys = connection.execute(READ_RESOURCE_IDS, {'stack': scope.stack_id}).scalars().all()
-    resources = tuple(row for some in chunks(keys) for row in _locked(connection, some))
+    stack, now = _lock_stack(connection, scope.stack_id)
+    resources = _lock_rows_of(connection, stack)
     if connection.info.get(GALERA):
         connection.execute(WRITE_STACK, {'stack_id': scope.stack_id})
-        for some in chunks(keys):
+        for some in chunks([row.id for row in resources]):
             connection.execute(WRITE_RESOURCES, {'resources': list(some)})
-    # Read again: a worker may have failed the traversal while we waited for its rows.
-    assert alone.stack is not None
-    row = connection.execute(READ_TRAVERSAL, {'traversal': alone.stack.traversal_id}).first()
+    # Not before: a worker may have failed the traversal while we waited for its rows.
+    traversal = _traversal_of(connection, stack)
     parent = _lock_parent(connection, scope.parent_resource_id)
     around = _around(connection, parent, scope.held_for)
-    return PlanView(alone.now, alone.stack, Traversal(*row) if row else None, resources, parent=parent, around=around)
+    return PlanView(now, stack, traversal, resources, parent=parent, around=around)
 
 
 def lock_project(connection: Connection, project_id: str) -> None:
@@ -465,11 +540,12 @@ _LOADERS: dict[type, Callable[[Connection, Any], Any]] = {
 }
 
 
-def load(connection: Connection, scope: Scope[Any]) -> Any:
+def load(connection: Connection, scope: Scope[ViewT]) -> ViewT:
     """Lock and read what the scope says.
 
     :returns: the scope's view.
     :raises Missing: what the scope names is not there.
     :raises Conflict: it changed between the look and the lock.
     """
-    return _LOADERS[type(scope)](connection, scope)
+    view: ViewT = _LOADERS[type(scope)](connection, scope)
+    return view

@@ -1,7 +1,8 @@
 """What is to be told of a stack is written down beside the event that it is about, in the same transaction.
 
-So nothing is told that did not happen, and nothing that happened is forgotten, whoever dies when. Only events of stacks
-as a whole are told: those of resources, which come by the thousand, write nothing here and ask nothing.
+So nothing is told that did not happen, and nothing that happened is forgotten, whoever dies when. Told are events of
+stacks as a whole, and those of resources that changed outside of their stacks: the others, which come by the thousand,
+write nothing here and ask nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.effects import Effect, InsertEvents, InsertTraversal
 from convergence.core.model import Action, Json, Status
+from convergence.core.observation import ObservedState
 from convergence.core.rows import Event
 from convergence.core.scaling import Scaling
 from convergence.db.schema.models import CREDENTIALS, OUTBOX, RESOURCE, STACK, TEMPLATE, TRAVERSAL, WEBHOOK
@@ -86,6 +88,8 @@ def write_down(connection: Connection, decided: Sequence[Effect], audience: Audi
             if event.resource_name is None:
                 kind = NoticeKind.of(event.status, begins=event.stack_id in begun)
                 _tell_of_stack(connection, event, kind, effect.details, audience)
+            elif effect.is_drift:
+                _tell_of_drift(connection, event, effect.details or {}, audience)
             elif effect.suppressed is not None:
                 _tell_of_scaling(connection, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
 
@@ -124,6 +128,22 @@ def _tell_of_scaling(
     told = {'kind': kind, 'about': NoticeSubject.AUTOSCALING, 'details': details}
     # Of an id of its own: receivers pass over what they have seen.
     _insert(connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
+
+
+def _tell_of_drift(connection: Connection, event: Event, found: Mapping[str, Json], audience: Audience) -> None:
+    """Tell of an object that changed outside of its stack, or is as it was made again; with the stack's state."""
+    stack = connection.execute(_WANTED[audience], {'stack': event.stack_id}).first()
+    if stack is None:
+        return
+    details = {
+        'resource_name': event.resource_name,
+        'resource_type': event.resource_type,
+        'physical_resource_id': event.physical_id,
+        'message': event.reason,
+        **found,
+    }
+    kind = NoticeKind.END if found.get('drift_state') == ObservedState.HEALTHY else NoticeKind.START
+    _insert(connection, stack, event, {'kind': kind, 'about': NoticeSubject.DRIFT, 'details': details})
 
 
 def _insert(connection: Connection, stack: Any, event: Event, told: Mapping[str, Any]) -> None:

@@ -11,20 +11,20 @@ import itertools
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from sqlalchemy.engine import Connection, Engine
 
 from convergence import concurrency
-from convergence.core.effects import Decision
+from convergence.core.effects import Decision, Effect
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import apply
 from convergence.db.statements.load import load
 from convergence.db.statements.outbox import Audience, write_down
-from convergence.db.transaction import Committed, Missing
+from convergence.db.transaction import Committed, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
 LOG = logging.getLogger(__name__)
@@ -140,10 +140,18 @@ class Store:
             if not decision.effects:
                 connection.rollback()
                 return Committed.of(decision, ())
-            ready = apply(connection, decision.effects)
-            write_down(connection, decision.effects, self._audience)
+            ready = self.carry_out(connection, decision.effects)
             self.commit(connection, decide, decision.verdict)
         return Committed.of(decision, ready)
+
+    def carry_out(self, connection: Connection, effects: Sequence[Effect]) -> Ready:
+        """Make effects true inside the caller's transaction, and write down what is to be told of them outside.
+
+        :returns: see `convergence.db.statements.apply.apply`.
+        """
+        ready = apply(connection, effects)
+        write_down(connection, effects, self._audience)
+        return ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
         """Commit what was written.

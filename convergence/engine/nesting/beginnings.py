@@ -8,8 +8,9 @@ from dataclasses import replace
 from convergence import errors
 from convergence.core.effects import Decision, Effect, UpdateResource
 from convergence.core.model import Action, Status, TraversalStatus
-from convergence.core.nesting import parked
-from convergence.core.plan import Planned, Request
+from convergence.core.nesting import park
+from convergence.core.plan import Planned
+from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
@@ -46,7 +47,7 @@ class Beginnings:
         assert isinstance(kind, NestedType)
 
         def beside(view: PlanView) -> tuple[Effect, ...]:
-            return (*request.beside(view), *parked(view, progress, kind.untold_s))
+            return (*request.beside(view), *park(view, progress, kind.untold_s))
 
         return replace(
             request,

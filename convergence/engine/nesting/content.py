@@ -6,23 +6,34 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from convergence.core.model import Definition, Json
 from convergence.core.rows import Stack
 from convergence.engine.operations.submission import Submission
+from convergence.resources.contract import ResourceType
+from convergence.resources.nested import NestedType
 from convergence.resources.nesting import StackWanted
+from convergence.template import Compiled, Limits
 from convergence.template.environment import DRIFT_POLICIES, ENCRYPTED
 from convergence.template.mappings import SECTION, fits
+from convergence.template.problems import Problems
 from convergence.template.secrets import METADATA, PROPERTIES, within
+from convergence.template.sources import read
 
 DEFAULTS = 'parameter_defaults'
 UPDATE_POLICY = 'update_policy'
+ASKED = 'asked'
 LONGEST_NAME = 255
 _ASKING = ('resource_facade', 'ResourceFacade')
 
 
 def submission_of(
-    parent: Submission, definition: Definition, wanted: StackWanted, facade: Mapping[str, Json] | None = None
+    parent: Submission,
+    definition: Definition,
+    wanted: StackWanted,
+    facade: Mapping[str, Json] | None = None,
+    asked: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Submission:
     """What is submitted for a nested stack.
 
@@ -31,6 +42,7 @@ def submission_of(
 
     :param parent: of the stack that the resource is in.
     :param facade: see `facade_of`.
+    :param asked: see `Submission.asked`.
     """
     environment = inherited(parent.environment, definition)
     if wanted.types:
@@ -46,7 +58,7 @@ def submission_of(
         environment[ENCRYPTED] = names
     template: str | dict[str, Json] = wanted.template if isinstance(wanted.template, str) else dict(wanted.template)
     files = reachable(parent.files, [_text(template), _text(environment.get(SECTION))])
-    return Submission(template, environment, files, facade=facade or {})
+    return Submission(template, environment, files, facade=facade or {}, asked=asked or {})
 
 
 def facade_of(definition: Definition, files: Mapping[str, str], known: Mapping[str, Json]) -> dict[str, Json]:
@@ -104,19 +116,57 @@ def reachable(files: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
     return {name: files[name] for name in files if name in found}
 
 
+def asked_inside(kind: ResourceType[Any], definition: Definition, wanted: StackWanted) -> dict[str, tuple[str, ...]]:
+    """What the stack around a nested stack asks of the resources in it, by their names."""
+    if not definition.asked or not isinstance(kind, NestedType):
+        return {}
+    source = wanted.template
+    document = read(source, 'template', Limits(), Problems()).root if isinstance(source, str) else source
+    resources = document.get('resources', document.get('Resources')) if isinstance(document, Mapping) else None
+    names = [*resources] if isinstance(resources, Mapping) else []
+    found: dict[str, set[str]] = {}
+    for asked in definition.asked:
+        for name, attribute in kind.asked_of_members(asked, names).items():
+            found.setdefault(name, set()).add(attribute)
+    return {name: tuple(sorted(found[name])) for name in names if name in found}
+
+
+def with_asked(compiled: Compiled, submission: Submission) -> Compiled:
+    """The same, with what is asked from outside of the resources."""
+    goal, asked = compiled.goal, submission.asked
+    more = {name: {*goal.asked.get(name, ()), *asked[name]} for name in asked if name in goal.definitions}
+    every = {**goal.asked, **{name: tuple(sorted(attributes)) for name, attributes in more.items()}}
+    return replace(compiled, goal=replace(goal, asked=every)) if more else compiled
+
+
 def digest_of(parent: Submission, definition: Definition) -> str:
     """Digest of all that a nested stack is made from besides the properties of its resource; 64 hexadecimal digits."""
     environment = inherited(parent.environment, definition)
     files = reachable(parent.files, [definition.type, _text(definition.properties), _text(environment.get(SECTION))])
     said = {METADATA: definition.metadata, UPDATE_POLICY: definition.update_policy}
-    whole = [environment, files, facade_of(definition, parent.files, said)]
+    asked: dict[str, Json] = {ASKED: [*definition.asked]} if definition.asked else {}
+    whole = [
+        environment,
+        files,
+        facade_of(definition, parent.files, said),
+        asked,
+    ]
     text = json.dumps([each for each in whole if each != {}], sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def with_nested(definition: Definition, parent: Submission) -> Definition:
-    """The definition of a resource that is a nested stack, as it is stored."""
-    return replace(definition, nested=digest_of(parent, definition))
+def told_by_members(kind: ResourceType[Any], asked: Iterable[str]) -> list[str]:
+    """Those of the attributes that are asked of a resource which the resources of its stack tell."""
+    return [name for name in asked if isinstance(kind, NestedType) and kind.is_told_by_members(name)]
+
+
+def with_nested(definition: Definition, parent: Submission, asked: Iterable[str] = ()) -> Definition:
+    """The definition of a resource that is a nested stack, as it is stored.
+
+    :param asked: the attributes of it that its resources tell, and somebody asks for.
+    """
+    asking = replace(definition, asked=tuple(sorted(asked)))
+    return replace(asking, nested=digest_of(parent, asking))
 
 
 def name_of(parent: Stack, resource_name: str, stack_id: str) -> str:

@@ -1,7 +1,8 @@
 """Looks at the templates of nested stacks before there are any, as far as their parameters are known.
 
 What is wrong in them is told with the stack that they are to be in, not when its resources are made: the same words for
-whoever validates, previews, creates or updates, with the file and the line.
+whoever validates, previews, creates or updates, with the file and the line. What is wrong with members of groups at
+the top is left to `convergence.engine.nesting.member_checks`, which needs only samples of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from convergence import errors, template
 from convergence.concurrency import Lock
 from convergence.core.failure import led_to
 from convergence.core.model import Definition, Json
-from convergence.engine.nesting.content import DEFAULTS, UPDATE_POLICY, facade_of, submission_of
+from convergence.engine.nesting.content import (
+    DEFAULTS,
+    UPDATE_POLICY,
+    asked_inside,
+    facade_of,
+    submission_of,
+    with_asked,
+)
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
 from convergence.errors import Problem
@@ -161,7 +169,7 @@ class Foresight:
         wanted, undetermined = self._wants(definition, known, submission, identity.project_id)
         if wanted is None:
             return None
-        inner = submission_of(submission, definition, wanted, _facade(definition, submission))
+        inner = self._inner(definition, submission, wanted)
         try:
             return ForeseenStack(definition, inner, self._analysed(definition, inner, undetermined, identity))
         except errors.StackValidationFailed:
@@ -170,7 +178,7 @@ class Foresight:
     def _analysed(
         self, definition: Definition, inner: Submission, undetermined: frozenset[str], identity: template.StackIdentity
     ) -> template.Compiled:
-        return template.analyse(
+        compiled = template.analyse(
             inner.template,
             identity=identity,
             environment=inner.environment,
@@ -181,6 +189,11 @@ class Foresight:
             name=definition.type if isinstance(inner.template, str) else GENERATED,
             undetermined=undetermined,
         )
+        return with_asked(compiled, inner)
+
+    def _inner(self, definition: Definition, submission: Submission, wanted: StackWanted) -> Submission:
+        asked = asked_inside(self._registry.get(definition.type), definition, wanted)
+        return submission_of(submission, definition, wanted, _facade(definition, submission), asked)
 
     def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, way: _Way) -> Foreseen:
         found = Foreseen()
@@ -198,7 +211,7 @@ class Foresight:
             wanted, undetermined = self._wanted(definition, submission, look.project_id)
             if wanted is None:
                 continue
-            inner = submission_of(submission, definition, wanted, _facade(definition, submission))
+            inner = self._inner(definition, submission, wanted)
             inside = _Way(way.depth + 1, types, way.is_certain and not undetermined)
             seen = self._look_at(definition, inner, undetermined, look, inside)
             if seen is None:

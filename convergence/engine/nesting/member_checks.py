@@ -1,8 +1,16 @@
-"""Checks what can be known of nested stacks together with the template that they are in."""
+"""Checks samples of what groups will be made of, together with the template that the groups are in.
+
+`convergence.engine.nesting.foresight` looks at whole nested stacks as they will be; of a group it can do so only where
+all of its properties are known. A sample (`NestedType.foreseen`: the first member, the deployment on any server) can be
+checked though nobody knows yet how many members there will be, and its type says where in its properties each part
+stands: so what is wrong with members is told at the line that the user has written; in a file that members are made
+from, there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from convergence import template
@@ -56,10 +64,15 @@ def _of_resource(
         for each in kind.foreseen(known, submission.files, concealed):
             for problem in _problems(check, submission_of(submission, definition, each.wanted)):
                 tail = _tail(problem, each)
-                if tail is not None and problem.message not in told:
+                message = led_to(definition.name, problem.message, definition.shown_type)
+                if problem.message in told:
+                    continue
+                if problem.place is not None and problem.place.source in submission.files:
+                    told.add(problem.message)
+                    yield replace(problem, message=message)
+                elif tail is not None:
                     told.add(problem.message)
                     place = compiled.place('resources', definition.name, PROPERTIES, *each.path, *tail)
-                    message = led_to(definition.name, problem.message, definition.shown_type)
                     yield Problem(message, place, problem.hint, problem.kind)
     except PluginFailure as error:
         message = led_to(definition.name, str(error), definition.shown_type)

@@ -20,7 +20,7 @@ from typing import Any
 from convergence import errors
 from convergence.core.effects import Decision, Effect, InsertEvents, UpdateResources
 from convergence.core.model import Action, Goal, Json, Status, TraversalStatus
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Event, Resource, Stack, Traversal
 from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView, SignalView
@@ -29,11 +29,12 @@ from convergence.db.queries.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.engine.nesting.operations import Nesting
-from convergence.engine.nesting.wants import is_referred
+from convergence.engine.nesting.wants import is_referred, members_of
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_get_goal
 from convergence.engine.operations.traversals import ROUNDS, Overtaken
 from convergence.resources.invocation import Subject, build_call
+from convergence.resources.nesting import Member
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import (
@@ -185,14 +186,14 @@ class GroupScaling:
         kept: dict[str, Json] = {key: value for key, value in cooldowns.items() if key in history}
         submission = resting.submission(lambda: group.kind.resized(resting.call, resting.context, wanted, kept))
         told = f'group {group.row.name} is scaled from {size} to {wanted} ({policy.adjustment.told()})'
-        self._nesting.give(
+        self._nesting.given.give(
             group.stack,
             submission,
             Permits(policy.stack.type_rules),
             Request(
                 Action.UPDATE,
                 Goal(),
-                self._guard(group),
+                self._guard(group, resting.members),
                 beside=lambda view: self._beside(view, policy, group, told),
                 traversal_id=traversal_id,
                 cause=f'{policy.row.name}: {policy.adjustment.told()}',
@@ -204,13 +205,16 @@ class GroupScaling:
         return f'Signal: {policy.said}; {told}'
 
     @staticmethod
-    def _guard(group: _Group) -> Callable[[PlanView], None]:
+    def _guard(group: _Group, members: tuple[Member, ...]) -> Callable[[PlanView], None]:
         def guard(view: PlanView) -> None:
             now, parent = view.stack, view.parent
             if now is None or now.deleted_at is not None or now.traversal_id != group.stack.traversal_id:
                 raise Overtaken(f'stack {group.stack.name} has moved on')
             if parent is None or parent.fence != group.row.fence or not _is_at_rest(parent):
                 raise Overtaken(f'the group {group.row.name} has moved on')
+            if members_of(view.resources, now.template_id) != members:
+                # Read from a server of the database that lags behind.
+                raise Overtaken(f'the members of {group.row.name} have changed')
             may_get_goal(now)
 
         return guard

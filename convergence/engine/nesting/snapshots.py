@@ -71,8 +71,14 @@ class NestedSnapshots:
         """
         if held.traversal.retains:
             return lambda view: ()
-        keeping = self.plans.taken_with_others(present.id)
-        return lambda view: (DeleteSnapshots(present.id, keeping=keeping),)
+        keeping = self.plans.taken_with_others(present.id) if held.has_snapshots else ()
+
+        def gone(view: PlanView) -> tuple[Effect, ...]:
+            # One is taken by an operation of the stack: without another one than was seen there is none still.
+            is_same = view.stack is not None and view.stack.traversal_id == present.traversal_id
+            return () if is_same and not held.has_snapshots else (DeleteSnapshots(present.id, keeping=keeping),)
+
+        return gone
 
     def wanted(self, held: NestingResource) -> Snapshot | None:
         """The snapshot that a nested stack is to be brought back to, if it can be."""

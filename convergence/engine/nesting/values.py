@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from convergence import errors, template
 from convergence.core.model import Json, Status
+from convergence.core.nesting import is_doubted
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
@@ -61,10 +62,14 @@ class NestedReads:
 
 def _told(row: Resource) -> Document:
     output = row.output
+    told: dict[str, Json] = {}
+    if output is not None:
+        every = output.attributes.get('')
+        told = {**output.shown, **(every if isinstance(every, dict) else {}), **output.attributes}
     return {
         'reference': output.reference if output is not None else None,
         'physical_id': row.physical_id,
-        'attributes': {**output.shown, **output.attributes} if output is not None else {},
+        'attributes': {name: value for name, value in told.items() if name},
         'errors': dict(output.errors) if output is not None else {},
         'made_at': row.created_at,
         'failed': row.status is Status.FAILED,
@@ -73,7 +78,7 @@ def _told(row: Resource) -> Document:
 
 def is_out_of_date(row: Resource) -> bool:
     """Whether the nested stack that is the object of a row has got another goal since the row was told of it."""
-    return row.digest is None and row.output is not None and row.status is Status.COMPLETE and row.owner is None
+    return is_doubted(row) and row.output is not None and row.status is Status.COMPLETE and row.owner is None
 
 
 def as_it_is(stack: Stack, row: Resource, kind: ResourceType[Any], told: Document) -> Resource:

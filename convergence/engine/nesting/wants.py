@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,20 +10,20 @@ from convergence import errors, template
 from convergence.core.adoption import ADOPTED, brings_nested
 from convergence.core.model import Action, Definition, Status
 from convergence.core.nesting import may_act
-from convergence.core.plan import Offer
+from convergence.core.request import Offer
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.documents import Document
-from convergence.engine.nesting.content import UPDATE_POLICY, facade_of, submission_of
+from convergence.engine.nesting.content import UPDATE_POLICY, asked_inside, facade_of, submission_of
 from convergence.engine.nesting.goals import NestedGoals
 from convergence.engine.operations.adoption import offered_by
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import Overtaken
 from convergence.resources.builtin.groups.members import output_of
-from convergence.resources.contract import Call, PluginFailure
+from convergence.resources.contract import Call, PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import Member, NestedStep, NestingContext, RequiredResource, StackWanted
@@ -40,6 +40,7 @@ class NestingResource:
     :param step: how many steps of the action have been taken before.
     :param node: number of the node that the row is held for; None where the row is not to be let go of by this.
     :param begun: what is known of what is begun for the nested stack, before it is.
+    :param has_snapshots: whether there are snapshots of the nested stack.
     """
 
     row: Resource
@@ -49,6 +50,7 @@ class NestingResource:
     step: int = 0
     node: int | None = None
     begun: NestedStep = field(default_factory=NestedStep)
+    has_snapshots: bool = True
 
     def held_for(self) -> tuple[str, int] | None:
         """See `convergence.db.scopes.NewStack`."""
@@ -82,17 +84,20 @@ class RestingGroup:
     """A resource at rest whose object is a stack, as it was made last.
 
     :param parent: what the stack is made from that the resource is in.
+    :param members: of the nested stack, read once.
     """
 
+    kind: ResourceType[Any]
     row: Resource
     definition: Definition
     parent: Submission
     call: Call[Any]
     context: NestingContext
+    members: tuple[Member, ...]
 
     def size(self) -> int:
         """How many resources of the nested stack work."""
-        return sum(not member.failed for member in self.context.members())
+        return sum(not member.failed for member in self.members)
 
     def cooldowns(self) -> dict[str, float]:
         """What the output of that name says."""
@@ -104,7 +109,10 @@ class RestingGroup:
 
         :raises Invalid: there can be no such stack.
         """
-        return submission_of(self.parent, self.definition, asked(ask))
+        wanted = asked(ask)
+        return submission_of(
+            self.parent, self.definition, wanted, asked=asked_inside(self.kind, self.definition, wanted)
+        )
 
 
 class Wants:
@@ -143,7 +151,8 @@ class Wants:
         wanted = asked(ask)
         definition = pending.definition
         said = {METADATA: pending.metadata, UPDATE_POLICY: self._policy(definition)}
-        return submission_of(parent, definition, wanted, facade_of(definition, parent.files, said)), wanted
+        facade = facade_of(definition, parent.files, said)
+        return submission_of(parent, definition, wanted, facade, asked_inside(kind, definition, wanted)), wanted
 
     def resting(self, stack: Stack, row: Resource, present: Stack) -> RestingGroup:
         """A resource at rest, and all that its type may look at.
@@ -155,12 +164,14 @@ class Wants:
         parent, definition = self.goals.submitted(row.template_id or ''), row.definition
         if parent is None or definition is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
-        call = build_call(self._types.get(row.type), Subject.of(stack, row), row.properties)
+        kind = self._types.get(row.type)
+        call = build_call(kind, Subject.of(stack, row), row.properties)
         try:
             context = self.context(stack, parent, definition, present)
         except template.EvaluationFailed as error:
             raise errors.Invalid(str(error)) from error
-        return RestingGroup(row, definition, parent, call, context)
+        members = context.members()
+        return RestingGroup(kind, row, definition, parent, call, replace(context, members=lambda: members), members)
 
     def context(
         self, stack: Stack, parent: Submission, definition: Definition, present: Stack | None
@@ -202,18 +213,25 @@ class Wants:
     def _members(self, stack: Stack | None) -> tuple[Member, ...]:
         if stack is None:
             return ()
-        rows = in_service(self._reader.resources(stack.id), stack.template_id).values()
-        members = [
-            Member(
-                row.name,
-                row.physical_id,
-                row.created_at,
-                row.status is Status.FAILED,
-                row.output.reference if row.output is not None else None,
-            )
-            for row in rows
-        ]
-        return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
+        return members_of(self._reader.resources(stack.id), stack.template_id)
+
+
+def members_of(rows: Sequence[Resource], template_id: str | None) -> tuple[Member, ...]:
+    """The resources of a nested stack that are in service, in the order of their making.
+
+    :param rows: all of the stack, and `template_id` what it is made from.
+    """
+    members = [
+        Member(
+            row.name,
+            row.physical_id,
+            row.created_at,
+            row.status is Status.FAILED,
+            row.output.reference if row.output is not None else None,
+        )
+        for row in in_service(rows, template_id).values()
+    ]
+    return tuple(sorted(members, key=lambda member: (member.made_at, member.name)))
 
 
 def adopted_by(row: Resource) -> Mapping[str, Offer]:

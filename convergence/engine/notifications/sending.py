@@ -39,7 +39,7 @@ class Sender(Protocol):
 class HttpSender:
     """Over HTTP and HTTPS.
 
-    :param timeout_s: for the whole of a request, from connecting to the status of the answer.
+    :param timeout_s: for the whole of a request, from looking the name up to the status of the answer.
     :param allowed: networks that may be reached besides what everybody can reach.
     """
 
@@ -72,6 +72,7 @@ class HttpSender:
             with socket.create_connection((address, to.port), _left(until)) as plain:
                 if to.scheme == 'http':
                     return self._exchange(plain, head.encode() + body, until)
+                plain.settimeout(_left(until))
                 with self.tls.wrap_socket(plain, server_hostname=to.host) as secure:
                     return self._exchange(secure, head.encode() + body, until)
         except TimeoutError:

@@ -8,7 +8,7 @@ from typing import Any
 from convergence import errors, signing, template
 from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Goal, Json, Status
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort

@@ -8,7 +8,7 @@ from typing import Any
 from convergence import errors
 from convergence.core.marking import Marked, mark
 from convergence.core.model import Action, Goal, Status
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort

@@ -10,7 +10,7 @@ from typing import Any
 from convergence import documents, errors, signing
 from convergence.core.adoption import ADOPTED
 from convergence.core.model import Json
-from convergence.core.plan import Offer
+from convergence.core.request import Offer
 from convergence.engine.operations.submission import Submission
 from convergence.secrecy import MASK
 from convergence.template.functions.base import type_name

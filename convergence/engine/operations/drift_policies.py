@@ -5,7 +5,6 @@ from __future__ import annotations
 from convergence import errors
 from convergence.core.effects import Decision, UpdateStack
 from convergence.core.views import PlanView
-from convergence.db.ports import ObservationsPort
 from convergence.db.scopes import StackAlone
 from convergence.documents import Document
 from convergence.engine.caller import Caller
@@ -17,10 +16,9 @@ from convergence.engine.operations.traversals import Traversals
 class DriftPolicyChanges:
     """Changes the policy of stacks, at any time, also while an operation is in progress."""
 
-    def __init__(self, stacks: Stacks, traversals: Traversals, rows: ObservationsPort) -> None:
+    def __init__(self, stacks: Stacks, traversals: Traversals) -> None:
         self._stacks = stacks
         self._traversals = traversals
-        self._rows = rows
 
     def set_drift_policy(self, context: Caller, stack_identity: Document, policy: str) -> Document:
         """Change what it leads to that objects of a stack are found otherwise than they were made; the policy.
@@ -43,5 +41,4 @@ class DriftPolicyChanges:
             return Decision(None, (UpdateStack(stack.id, view.stack.traversal_id, {'drift_policy': wanted}),))
 
         self._traversals.decide(StackAlone(stack.id), decide)
-        self._rows.enrol_again(stack.id)
         return {'drift_policy': wanted.value}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convergence import errors
 from convergence.core.leaving import unknown
-from convergence.core.model import Action, Status
+from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.core.ways import Consequence, Operation
@@ -20,6 +20,8 @@ class AlreadyDeleting(errors.ConvergenceError):
 def not_deleting(view: PlanView, *, superseding: bool) -> None:
     """A guard: the stack can be deleted.
 
+    One that is being cancelled is asked for anew.
+
     :param superseding: whether a delete in progress is taken over from.
     :raises AlreadyDeleting: it is being deleted.
     """
@@ -27,7 +29,8 @@ def not_deleting(view: PlanView, *, superseding: bool) -> None:
     if stack is not None and stack.deleted_at is not None:
         raise errors.EntityNotFound('Stack', stack.name)
     deleting = stack is not None and stack.action is Action.DELETE and stack.status is Status.IN_PROGRESS
-    if deleting and not superseding:
+    is_over = view.traversal is not None and view.traversal.status is not TraversalStatus.RUNNING
+    if deleting and not is_over and not superseding:
         raise AlreadyDeleting
 
 

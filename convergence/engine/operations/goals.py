@@ -10,7 +10,7 @@ from convergence import errors, logs, template
 from convergence.core.model import Goal, Json
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
-from convergence.engine.nesting.content import with_nested
+from convergence.engine.nesting.content import told_by_members, with_asked, with_nested
 from convergence.engine.nesting.foresight import Foresight, defaults_of
 from convergence.engine.nesting.hiding import with_hidden
 from convergence.engine.nesting.member_checks import problems_below
@@ -296,7 +296,7 @@ class Goals:
             installation=installation,
         )
         logs.conceal(compiled.secrets)
-        return self.nesting(compiled, submission, stack.project_id)
+        return self.nesting(with_asked(compiled, submission), submission, stack.project_id)
 
     def nesting(
         self, compiled: template.Compiled, submission: Submission, project_id: str | None = None
@@ -305,9 +305,11 @@ class Goals:
 
         :param project_id: None: what they hide is not looked for.
         """
-        definitions = compiled.goal.definitions
+        definitions, asked = compiled.goal.definitions, compiled.goal.asked
         nested = {
-            name: with_nested(definition, submission)
+            name: with_nested(
+                definition, submission, told_by_members(self._registry.get(definition.type), asked.get(name, ()))
+            )
             for name, definition in definitions.items()
             if self._registry.nests(definition.type)
         }

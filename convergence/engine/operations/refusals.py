@@ -95,6 +95,25 @@ def may_perform(stack: Stack, action: Action) -> None:
         raise _suspended(stack, action)
 
 
+def may_repair(stack: Stack) -> None:
+    """Whether resources of a stack may be compared and put right: only where it is at rest, and everything is up.
+
+    :raises ActionInProgress: not now.
+    :raises NotSupported: not in this state.
+    """
+    if stack.status is Status.IN_PROGRESS:
+        raise busy(stack)
+    if (stack.action, stack.status) == (Action.SUSPEND, Status.COMPLETE):
+        raise errors.NotSupported(
+            f'Repairing a resource of a stack when it is suspended is not supported; resume {stack.name} first.'
+        )
+    if stack.status is Status.FAILED or stack.template_id != stack.last_good_template_id:
+        raise errors.NotSupported(
+            f'Repairing a resource of a stack that is {stack.action}_{stack.status} is not supported; update '
+            f'{stack.name} first, with converge: that also puts right what changed outside of it.'
+        )
+
+
 def busy(stack: Stack) -> errors.ActionInProgress:
     """That a stack has to come to rest first."""
     return errors.ActionInProgress(

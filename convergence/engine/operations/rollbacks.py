@@ -5,7 +5,7 @@ from __future__ import annotations
 from convergence import errors
 from convergence.core.failure import way_back
 from convergence.core.model import Action, Status
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.core.ways import Consequence
@@ -14,9 +14,10 @@ from convergence.engine.caller import Caller
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_go_back, no_way_back
 from convergence.engine.operations.requests import require_traversal
-from convergence.engine.operations.stacks import Stacks, identity
+from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
+from convergence.engine.reads import formats
 from convergence.template import Compiled
 
 
@@ -43,12 +44,12 @@ class Rollbacks:
             stack = self._stacks.find(context, stack_identity)
             require_traversal(stack, expected_traversal)
             if may_go_back(stack, stack.name) is Consequence.NOTHING:
-                return identity(stack)
+                return formats.identity(stack)
             try:
                 self._go_back(context, stack, expected_traversal)
             except Overtaken:
                 continue
-            return identity(stack)
+            return formats.identity(stack)
         raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
 
     def _go_back(self, context: Caller, stack: Stack, expected_traversal: str | None) -> None:

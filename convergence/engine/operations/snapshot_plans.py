@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from convergence.core.effects import Effect, InsertSnapshot
 from convergence.core.model import Action, Goal, Json, Status
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort, SnapshotsPort

@@ -8,7 +8,7 @@ from convergence import errors, template
 from convergence.core.effects import Decision, DeleteSnapshots
 from convergence.core.model import Action, Status
 from convergence.core.nesting import nested_snapshot
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort

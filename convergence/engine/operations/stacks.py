@@ -10,7 +10,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
 from convergence.core.model import Action, DriftPolicy, Goal, Json, Status
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.core.ways import Consequence, Operation
@@ -26,9 +26,11 @@ from convergence.engine.operations.options import StackLimits, StackOptions
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
-from convergence.engine.operations.submission import Submission, merged
+from convergence.engine.operations.sent_goal import SentGoal, amounts_to
+from convergence.engine.operations.sinks import EventSinks
+from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
-from convergence.template.merging import laid_over
+from convergence.engine.reads import formats
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
 Proposal = tuple[Stack, Submission, template.Compiled]
@@ -43,6 +45,7 @@ class Stacks:
     """Accepts operations. What was accepted is in the database before a method returns.
 
     :param release: sets the nested stack free that was the object of a resource which is gone.
+    :ivar event_sinks: knows the webhooks that environments may name.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Stacks:
         self._new_id = new_id
         self._credentials = credentials
         self._release = release
+        self.event_sinks = EventSinks()
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -92,7 +96,7 @@ class Stacks:
         mark = RequestMark.of(options.idempotency_key, stack_name, submission, args)
         made = self._made_by(context, mark)
         if made is not None:
-            return identity(made)
+            return formats.identity(made)
         action = Action.CREATE if adoption is None else Action.ADOPT
         try:
             stack, compiled = self.prospective(context, stack_name, options, submission)
@@ -109,9 +113,9 @@ class Stacks:
             made = self._made_by(context, mark)
             if made is None:
                 raise
-            return identity(made)
+            return formats.identity(made)
         self._keep(request, compiled)
-        return identity(stack)
+        return formats.identity(stack)
 
     def update_stack(
         self,
@@ -131,10 +135,11 @@ class Stacks:
         options = StackOptions.of(args)
         if not options.existing and options.tags is None:
             options = replace(options, tags=())
+        sent = SentGoal(template, params, files, environment_files)
         lent = None
         for _ in range(ROUNDS):
             try:
-                proposal = self.proposed(context, stack_identity, options, template, params, files, environment_files)
+                proposal = self.proposed(context, stack_identity, options, sent)
                 lent = lent or Given.of(self._credentials, context.project_id, credentials)
                 return self._update(context, proposal, options, lent)
             except Overtaken:
@@ -158,7 +163,7 @@ class Stacks:
             request = replace(request, stack_changes={**request.stack_changes, 'credentials_id': lent.id})
         self._traversals.start(stack, request)
         self._keep(request, compiled)
-        return identity(stack)
+        return formats.identity(stack)
 
     def delete_stack(
         self,
@@ -266,7 +271,9 @@ class Stacks:
         if self.reader.stack_named(context.project_id, stack_name) is not None:
             raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
         stack = self._new_stack(context, stack_name, options)
-        return stack, self.goals.compile(stack, submission, Permits.of(context))
+        compiled = self.goals.compile(stack, submission, Permits.of(context))
+        self.event_sinks.require(context.project_id, submission)
+        return stack, compiled
 
     def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
         """The stack that the same request has made before."""
@@ -275,24 +282,17 @@ class Stacks:
             mark.check(made)
         return made
 
-    def proposed(
-        self,
-        context: Caller,
-        stack_identity: Document,
-        options: StackOptions,
-        template: str | Mapping[str, Json] | None,
-        params: Mapping[str, Json] | None,
-        files: Mapping[str, str] | None,
-        environment_files: list[str] | None,
-    ) -> Proposal:
+    def proposed(self, context: Caller, stack_identity: Document, options: StackOptions, sent: SentGoal) -> Proposal:
         """What an update would make of a stack: the stack as it is, and its new goal. Changes nothing.
 
         :raises StackValidationFailed: carries everything that is wrong with the goal.
         """
         stack = self.find(context, stack_identity)
         may_get_goal(stack)
-        submission = self._submitted(stack, options, template, params, files, environment_files)
-        return stack, submission, self.goals.compile(stack, submission, Permits.of(context))
+        submission = amounts_to(sent, stack, options, self.goals, self.reader)
+        compiled = self.goals.compile(stack, submission, Permits.of(context))
+        self.event_sinks.require(stack.project_id, submission, stack.id)
+        return stack, submission, compiled
 
     def _new_stack(self, context: Caller, name: str, options: StackOptions) -> Stack:
         return Stack(
@@ -319,38 +319,6 @@ class Stacks:
                 f'You have reached the maximum stacks per project, {most} '
                 '([limits] max_stacks_per_project). Please delete some stacks.'
             )
-
-    def _submitted(
-        self,
-        stack: Stack,
-        options: StackOptions,
-        source: str | Mapping[str, Json] | None,
-        params: Mapping[str, Json] | None,
-        files: Mapping[str, str] | None,
-        environment_files: list[str] | None,
-    ) -> Submission:
-        """What an update amounts to: all of it, or the present state with the changes put in."""
-        if not options.existing:
-            if source is None:
-                raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
-            return self.submission(source, params, files, environment_files)
-        row = self.reader.template(stack.template_id or '')
-        if row is None:
-            raise Overtaken(f'stack {stack.name} has got another goal')
-        present = Submission.from_content(row.content)
-        everything = {**present.files, **(files or {})}
-        sent = self.submission(present.template if source is None else source, params, everything, environment_files)
-        hidden = self.goals.kept_hidden(stack, present.environment, sent.environment)
-        whole = merged(present, sent if source is not None else None, laid_over(sent.environment, hidden))
-        parameters = whole.environment.get('parameters')
-        kept = {
-            name: value
-            for name, value in (parameters.items() if isinstance(parameters, dict) else ())
-            if name not in options.clear_parameters
-        }
-        environment = {**whole.environment, 'parameters': kept} if parameters else whole.environment
-        shown = {**present.environment_files, **sent.environment_files}
-        return Submission(whole.template, environment, sent.files, shown, whole.facade)
 
     def _request(
         self,
@@ -393,8 +361,3 @@ def _adoption(options: StackOptions, *, may_adopt: bool) -> Adoption | None:
 
 def _called(stack_identity: Document) -> str:
     return str(stack_identity.get('stack_name') or stack_identity.get('stack_id') or '')
-
-
-def identity(stack: Stack) -> Document:
-    """How the field's RPC names a stack."""
-    return {'tenant': stack.project_id, 'stack_name': stack.name, 'stack_id': stack.id, 'path': ''}

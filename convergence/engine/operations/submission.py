@@ -13,6 +13,7 @@ from convergence.template.merging import laid_over
 _ENVIRONMENT_FILES = 'environment_files'
 _FACADE = 'facade'
 _IMPLIED = 'implied'
+_ASKED = 'asked'
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Submission:
         shown, and mean nothing any more.
     :param implied: what resource types have said that the template does not, when it was accepted: for names of
         resources those that they come after. None: they have not been asked.
+    :param asked: attributes that are asked from outside of resources of a nested stack, by their names.
     :param facade: what the resource says of itself that the template stands for; see `template.analyse`.
     """
 
@@ -34,6 +36,7 @@ class Submission:
     environment_files: Mapping[str, str] = field(default_factory=dict)
     facade: Mapping[str, Json] = field(default_factory=dict)
     implied: Implied | None = None
+    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def accepted(self, goal: Goal) -> Submission:
         """The same, with what resource types have said of the goal that was made of it."""
@@ -57,6 +60,8 @@ class Submission:
             content[_FACADE] = dict(self.facade)
         if self.implied:
             content[_IMPLIED] = {name: list(names) for name, names in self.implied.items()}
+        if self.asked:
+            content[_ASKED] = {name: list(attributes) for name, attributes in self.asked.items()}
         return content
 
     @classmethod
@@ -71,10 +76,14 @@ class Submission:
         texts, said = ({name: str(text) for name, text in each.items()} for each in (files, shown))
         facade = content.get(_FACADE) or {}
         assert isinstance(facade, dict)
-        implied = content.get(_IMPLIED) or {}
-        assert isinstance(implied, dict)
-        kept = {name: tuple(map(str, names)) for name, names in implied.items() if isinstance(names, list)}
-        return cls(source, environment, texts, said, facade, kept)
+        implied, asked = (_lists(content.get(key)) for key in (_IMPLIED, _ASKED))
+        return cls(source, environment, texts, said, facade, implied, asked)
+
+
+def _lists(kept: Json) -> dict[str, tuple[str, ...]]:
+    kept = kept or {}
+    assert isinstance(kept, dict)
+    return {name: tuple(map(str, names)) for name, names in kept.items() if isinstance(names, list)}
 
 
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
@@ -86,6 +95,9 @@ def merged(present: Submission, change: Submission | None, changed: Mapping[str,
     """
     environment = laid_over(present.environment, changed)
     if change is None:
-        return Submission(present.template, environment, present.files, present.environment_files, present.facade)
+        return replace(present, environment=environment, implied=None)
     shown = {**present.environment_files, **change.environment_files}
-    return Submission(change.template, environment, {**present.files, **change.files}, shown, present.facade)
+    files = {**present.files, **change.files}
+    return replace(
+        present, template=change.template, environment=environment, files=files, environment_files=shown, implied=None
+    )

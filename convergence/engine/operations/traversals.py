@@ -19,8 +19,9 @@ from convergence.core.failure import (
     outcome,
     timed_out,
 )
-from convergence.core.model import UNDER_WAY, Action, Goal, TraversalStatus
-from convergence.core.plan import Planned, Planner, Request, plan
+from convergence.core.model import UNDER_WAY, Action, Goal, Status, TraversalStatus
+from convergence.core.plan import Planned, plan
+from convergence.core.request import Planner, Request
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
@@ -30,6 +31,7 @@ from convergence.dispatch import Dispatcher
 from convergence.engine.operations.goals import Goals
 from convergence.engine.reads.formats import moment
 from convergence.engine.sweeper.stall_reports import NAMED, StallReports, names_waited_for
+from convergence.rpc.shares import on_behalf_of
 
 LOG = logging.getLogger(__name__)
 
@@ -135,9 +137,13 @@ class Traversals:
 
     def _announce(self, stack: Stack, planned: Planned) -> None:
         traversal = planned.traversal
-        with logs.bind(stack=stack.name, traversal=traversal.id):
+        with logs.bind(stack=stack.name, traversal=traversal.id), on_behalf_of(stack.project_id):
             LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
-            self._dispatcher.cast((traversal.id, node.number) for node in planned.ready if node.phase not in LAST)
+            checks = [node.number for node in planned.ready if node.phase not in LAST]
+            if traversal.for_parent:
+                self._dispatcher.cast_together(traversal.id, checks)
+            else:
+                self._dispatcher.cast((traversal.id, number) for number in checks)
             self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
             if traversal.cancels:
                 self._stop_workers(stack.id, planned.superseded)
@@ -197,7 +203,7 @@ class Traversals:
         def guard(view: PlanView) -> None:
             now = view.stack
             same = now is not None and now.traversal_id == failed.id and now.last_good_template_id == template_id
-            if not same or now is None or now.status.value != 'IN_PROGRESS':
+            if not same or now is None or now.status is not Status.IN_PROGRESS:
                 raise Overtaken(f'stack {stack.name} has moved on')
 
         operation = Request(

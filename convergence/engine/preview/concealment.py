@@ -8,6 +8,7 @@ from typing import Any
 from convergence import template
 from convergence.core.model import Definition, Json, Path
 from convergence.core.rows import Resource
+from convergence.documents import AnyJson
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import (
     concealed_texts,
@@ -35,11 +36,11 @@ class Concealment:
         self._wanted = known_values(wanted)
         self._secrets = secrets | _secret_properties(registry, definition, row, wanted)
 
-    def wanted(self) -> Any:
+    def wanted(self) -> AnyJson:
         """The wanted properties; what is not known yet says so."""
         return without(masked_at(self._wanted, self._places(self._definition, self._wanted)), self._secrets)
 
-    def before(self, properties: Mapping[str, Json], earlier: frozenset[str]) -> Any:
+    def before(self, properties: Mapping[str, Json], earlier: frozenset[str]) -> AnyJson:
         """The properties as last applied.
 
         :param earlier: hidden values of the goal that they came from.
@@ -67,7 +68,7 @@ def _secret_properties(registry: Registry, definition: Definition, row: Resource
     return found | secret_properties(registry, definition.type, known) | concealed_texts(definition, known)
 
 
-def known_values(value: Any) -> Any:
+def known_values(value: Any) -> AnyJson:
     """A value in which that is said of what is not known yet."""
     if value is template.UNKNOWN:
         return UNKNOWN_TEXT

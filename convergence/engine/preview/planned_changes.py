@@ -8,10 +8,12 @@ from enum import StrEnum
 from typing import Any
 
 from convergence import errors, logs, template
-from convergence.core import decide, graph, plan
+from convergence.core import decide, graph
+from convergence.core.choosing import choose, unchanged
 from convergence.core.decide import Disposition, Ruling
 from convergence.core.model import Action, Change, Definition, Json, Output, Status
-from convergence.core.rows import Resource, Stack
+from convergence.core.request import Request
+from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.expressions import evaluator
 from convergence.resources.comparison import changed_properties, compare
 from convergence.resources.contract import ResourceType
@@ -19,6 +21,7 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import concealed_texts
+from convergence.template import Previewed
 from convergence.template.secrets import PROPERTIES, within
 
 
@@ -50,6 +53,7 @@ _GRAVITY = (
     Disposition.REPAIR,
     Disposition.REPLACE,
     Disposition.CLEAR,
+    Disposition.TAKE_BACK,
     Disposition.LET_GO_OF_SNAPSHOT,
     Disposition.RESUME,
     Disposition.FINISH,
@@ -59,6 +63,7 @@ _SETTLES: Mapping[Disposition, Callable[[Resource], Resource]] = {
     Disposition.RESUME: lambda row: replace(row, action=Action.RESUME, status=Status.COMPLETE),
     Disposition.LET_GO_OF_SNAPSHOT: lambda row: replace(row, status=Status.FAILED),
     Disposition.FINISH: lambda row: replace(row, status=Status.COMPLETE, progress=None, retry=None),
+    Disposition.TAKE_BACK: lambda row: replace(row, yielding=None),
 }
 """What a row is once that has come to its end which an earlier operation had left."""
 _NEW_TEMPLATE = ''
@@ -104,12 +109,23 @@ class _Comparison:
 
 _NOTHING = _Comparison()
 
+TypeAsked = Callable[[PlannedChange, Definition, ResourceType[Any], Resource | None], tuple[PlannedChange, str]]
+"""Has the type itself say what would become of a resource, where it knows better, and why that must fail, or ``''``."""
+
+
+def ask_no_type(
+    planned: PlannedChange, definition: Definition, kind: ResourceType[Any], row: Resource | None
+) -> tuple[PlannedChange, str]:
+    """The default of what has types asked."""
+    return planned, ''
+
 
 class PlannedChanges:
     """Looks at resources in the order in which an update would get to them.
 
     :param rows: all resource rows of the stack.
     :param observes: whether the update would compare with reality what seems unchanged. The preview looks at nothing.
+    :param asked: see `convergence.engine.preview.inquiry`.
     :ivar chosen: the row that the update would use for each wanted name that has a usable one.
     """
 
@@ -120,15 +136,17 @@ class PlannedChanges:
         compiled: template.Compiled,
         registry: Registry,
         observes: bool = False,
+        asked: TypeAsked = ask_no_type,
     ) -> None:
         self._stack = stack
+        self._asked = asked
         self._compiled = compiled
         self._definitions = compiled.goal.definitions
         self._registry = registry
-        request = plan.Request(Action.UPDATE, compiled.goal)
-        self.chosen = plan.choose(stack, rows, request)
+        request = Request(Action.UPDATE, compiled.goal)
+        self.chosen = choose(stack, rows, request)
         self._observes = observes
-        self._finished = {} if observes else plan.unchanged(compiled.goal, self.chosen)
+        self._finished = {} if observes else unchanged(compiled.goal, self.chosen)
         self._found: dict[str, PlannedChange] = {}
         self._inputs: dict[str, Output] = {}
         self._problems: list[errors.Problem] = []
@@ -150,7 +168,7 @@ class PlannedChanges:
     def _planned(self, definition: Definition) -> PlannedChange:
         row = self.chosen.get(definition.name)
         if definition.name in self._finished:
-            wanted = self._previewed(definition)
+            wanted = self._previewed(definition, row)
             return PlannedChange(PreviewedAction.UNCHANGED, output=self._finished[definition.name], wanted=wanted)
         try:
             return self._decided(definition, row)
@@ -160,16 +178,18 @@ class PlannedChanges:
             self._problem(definition, f'{type(error).__name__}: {error}')
         return PlannedChange(PreviewedAction.UPDATED)
 
-    def _previewed(self, definition: Definition) -> Any:
+    def _previewed(self, definition: Definition, row: Resource | None) -> Previewed:
         """The properties, as far as they are known; what they say of hidden values is in no error."""
         hidden = within(definition.concealed, PROPERTIES)
         wanted = template.preview(definition.properties, self._inputs, evaluator(), hidden)
+        if row is not None and row.type == definition.type and isinstance(wanted, dict):
+            wanted = dict(with_accepted(row.accepted, wanted)[0])
         logs.conceal(concealed_texts(definition, wanted))
         return wanted
 
     def _decided(self, definition: Definition, row: Resource | None) -> PlannedChange:
         kind = self._registry.get(definition.type)
-        wanted = self._previewed(definition)
+        wanted = self._previewed(definition, row)
         goals = [decide.ResourceGoal(definition, observes=self._observes and not kind.nests)]
         recreated = row is not None and self._registry.creation(row.type, 0.0).is_repeated
         if row is not None and decide.is_left_in_the_middle(row, recreated):
@@ -188,7 +208,12 @@ class PlannedChanges:
             because = f' ({compared.reason})' if compared.names else ''
             self._problem(definition, min(ruling.reason for ruling in rulings) + because)
             return PlannedChange(PreviewedAction.UPDATED)
-        return _foreseen(row, definition, kind, rulings, compared, wanted)
+        planned, refusal = self._asked(
+            _foreseen(row, definition, kind, rulings, compared, wanted), definition, kind, row
+        )
+        if refusal:
+            self._problem(definition, refusal)
+        return planned
 
     def _is_wrong(self, definition: Definition, kind: ResourceType[Any], wanted: Any) -> bool:
         """Whether the properties, as far as they are known, are not allowed; the reasons are noted."""
@@ -207,7 +232,7 @@ class PlannedChanges:
             return _NOTHING
         before, previous = last_applied(row)
         known: dict[str, Any] = wanted if isinstance(wanted, dict) else dict.fromkeys(previous, template.UNKNOWN)
-        unknown = {name for name, value in known.items() if _has_unknown(value)}
+        unknown = {name for name, value in known.items() if has_unknown(value)}
         # What is not known yet is taken to be as before, to see what the rest alone leads to.
         desired = {name: previous.get(name) if name in unknown else value for name, value in known.items()}
         settled = self._change(kind, row, previous, desired, complete=not unknown)
@@ -364,9 +389,10 @@ def _part(definition: Definition, name: str) -> Json:
     return encoded
 
 
-def _has_unknown(value: Any) -> bool:
+def has_unknown(value: Any) -> bool:
+    """Whether anything in a value is not known yet."""
     if isinstance(value, dict):
-        return any(_has_unknown(inner) for inner in value.values())
+        return any(has_unknown(inner) for inner in value.values())
     if isinstance(value, list):
-        return any(_has_unknown(inner) for inner in value)
+        return any(has_unknown(inner) for inner in value)
     return value is template.UNKNOWN

@@ -1,61 +1,41 @@
-"""The preview of an update: which resources it would change, replace, add and delete. Nothing is done."""
+"""The previews: what a creation, an update or a rollback would do. Nothing is done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from convergence import errors, template
-from convergence.core.decide import was_never_made
 from convergence.core.failure import way_back
-from convergence.core.model import Action, Definition, DeletionPolicy, Json, Status
-from convergence.core.rows import Resource, Stack
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort, ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.core.model import Json
+from convergence.db.ports import NO_CREDENTIALS, NOTHING_OBSERVED, CredentialsPort, KnownObjectsPort, ReaderPort
 from convergence.documents import Document
+from convergence.engine.asking import WANTS_CREDENTIALS, QuestionsPort
 from convergence.engine.caller import Caller
+from convergence.engine.operations.credentials import Given
 from convergence.engine.operations.goal_rows import summary
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.refusals import may_go_back
 from convergence.engine.operations.rollbacks import earlier, is_taken_back
+from convergence.engine.operations.sent_goal import SentGoal
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.submission import Submission
-from convergence.engine.preview.concealment import Concealment
 from convergence.engine.preview.drifted import mark_drifted
-from convergence.engine.preview.planned_changes import (
-    PlannedChange,
-    PlannedChanges,
-    PreviewedAction,
-    last_applied,
-    needs_new_object,
-)
+from convergence.engine.preview.foretelling import Foretelling, StackGoal, deleted_with
+from convergence.engine.preview.inquiry import NO_ID, Inquiry
+from convergence.engine.preview.planned_changes import PreviewedAction
 from convergence.engine.reads import formats
-from convergence.engine.reads.members import ShownMember
 from convergence.resources.registry import Registry
-from convergence.resources.schema import PropertySchema
-from convergence.secrecy import MASK
-from convergence.template.parameters import StackIdentity
 
-
-@dataclass(frozen=True, slots=True)
-class _Goal:
-    """A stack as it is, and what it shall become.
-
-    :param above: the names of the resources that lead to it, from the stack that was asked about; empty for that one.
-    """
-
-    stack: Stack
-    rows: Sequence[Resource]
-    compiled: template.Compiled
-    submission: Submission
-    above: tuple[str, ...] = ()
+R = TypeVar('R')
 
 
 class Previews:
     """Offers the preview as an operation.
 
     :param objects: what is known of objects.
+    :param workers: where types are asked; None: nowhere.
+    :param credentials: the rows of those that requests bring for stacks that are not there yet.
     """
 
     def __init__(
@@ -64,11 +44,15 @@ class Previews:
         registry: Registry,
         stacks: Stacks,
         objects: KnownObjectsPort = NOTHING_OBSERVED,
+        workers: QuestionsPort | None = None,
+        credentials: CredentialsPort = NO_CREDENTIALS,
     ) -> None:
         self._reader = reader
         self._registry = registry
         self._stacks = stacks
         self._objects = objects
+        self._workers = workers
+        self._credentials = credentials
 
     def preview_stack(
         self,
@@ -79,21 +63,32 @@ class Previews:
         files: Mapping[str, str] | None = None,
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
         """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet.
 
+        :param credentials: made for this request, with which types ask their services.
         :returns: in `resources` a list stands for a resource that is a stack: of those in it. With ``show_nested`` in
             `args` there are no lists in it: behind a resource that is a stack stand those in it, each with its `path`.
+            `WANTS_CREDENTIALS` where more could be told with some.
         """
         options = StackOptions.of(args)
         submission = self._stacks.submission(template, params, files, environment_files)
         stack, compiled = self._stacks.prospective(context, stack_name, options, submission)
         # The id that it is compiled with is none that it will have.
-        shown = replace(stack, id='None')
-        goal = _Goal(shown, (), compiled, submission)
-        resources = [*self._in_order(goal)] if options.show_nested else self._in_lists(goal)
+        shown = replace(stack, id=NO_ID)
+        goal = StackGoal(shown, (), compiled, submission)
+        lent = Given.of(self._credentials, context.project_id, credentials)
+        inquiry = Inquiry(credentials_id=lent.id if lent is not None else '')
+
+        def foretell(told: Foretelling) -> list[Any]:
+            return [*told.in_order(goal)] if options.show_nested else told.in_lists(goal)
+
+        resources = self._foretold(context, inquiry, foretell)
         document = {**formats.stack_details(shown, summary(compiled)), 'creation_time': None}
-        document['parameters']['OS::stack_id'] = 'None'
+        document['parameters']['OS::stack_id'] = NO_ID
+        if inquiry.wants_credentials:
+            document[WANTS_CREDENTIALS] = True
         return {**document, 'resources': resources}
 
     def preview_update_stack(
@@ -111,15 +106,18 @@ class Previews:
         A resource of the stack whose object is known to have changed outside of it has `changed_outside`: why, and
         `since` when. Whether the update puts that right is another matter.
         """
-        options, given = StackOptions.of(args), (template, params, files, environment_files)
-        stack, submission, compiled = self._stacks.proposed(context, stack_identity, options, *given)
-        rows = self._reader.resources(stack.id)
-        secrets = self._earlier_secrets(stack, rows)
-        lists = preview_update(stack, rows, compiled, self._registry, secrets, observes=options.converge)
-        mark_drifted(lists, self._objects.known([stack.id], drifted=True))
-        if options.show_nested:
-            self._add_nested(lists, _Goal(stack, rows, compiled, submission))
-        return lists
+        options, sent = StackOptions.of(args), SentGoal(template, params, files, environment_files)
+        stack, submission, compiled = self._stacks.proposed(context, stack_identity, options, sent)
+        goal = StackGoal(stack, self._reader.resources(stack.id), compiled, submission)
+
+        def foretell(told: Foretelling) -> dict[str, list[Document]]:
+            lists = told.update(goal, observes=options.converge)
+            mark_drifted(lists, self._objects.known([stack.id], drifted=True))
+            if options.show_nested:
+                told.add_nested(lists, goal)
+            return lists
+
+        return self._foretold(context, Inquiry(stack.id), foretell)
 
     def preview_rollback(
         self, context: Caller, stack_identity: Document, show_nested: bool = False
@@ -132,220 +130,22 @@ class Previews:
         may_go_back(stack, stack.name)
         rows = self._reader.resources(stack.id)
         if is_taken_back(stack) and way_back(stack) is None:
-            return {**{fate.value: [] for fate in PreviewedAction}, PreviewedAction.DELETED: _deleted(stack, rows, ())}
+            return {**{fate.value: [] for fate in PreviewedAction}, PreviewedAction.DELETED: deleted_with(stack, rows)}
         row, compiled = earlier(self._stacks, stack, context)
-        lists = preview_update(stack, rows, compiled, self._registry, self._earlier_secrets(stack, rows))
-        if show_nested:
-            self._add_nested(lists, _Goal(stack, rows, compiled, Submission.from_content(row.content)))
-        return lists
+        goal = StackGoal(stack, rows, compiled, Submission.from_content(row.content))
 
-    def _in_order(self, goal: _Goal) -> Iterator[Document]:
-        """All resources of a tree that is not there yet."""
-        for document, inner in self._to_be_made(goal):
-            yield document
-            if inner is not None:
-                yield from self._in_order(inner)
+        def foretell(told: Foretelling) -> dict[str, list[Document]]:
+            lists = told.update(goal)
+            if show_nested:
+                told.add_nested(lists, goal)
+            return lists
 
-    def _in_lists(self, goal: _Goal) -> list[Any]:
-        """The same, with a list for each nested stack."""
-        return [document if inner is None else self._in_lists(inner) for document, inner in self._to_be_made(goal)]
+        return self._foretold(context, Inquiry(stack.id), foretell)
 
-    def _to_be_made(self, goal: _Goal) -> Iterator[tuple[Document, _Goal | None]]:
-        """Each resource of a stack that is not there yet, with the stack that it will be, as far as that is known."""
-        planned = PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry).find()
-        lists = preview_update(goal.stack, (), goal.compiled, self._registry, above=goal.above)
-        for document in lists[PreviewedAction.ADDED]:
-            name = document['resource_name']
-            whole = _whole(document, goal.compiled.goal.definitions[name], self._registry)
-            yield whole, self._inner(goal, name, planned[name], None)
-
-    def _inner(self, goal: _Goal, name: str, change: PlannedChange, child: Stack | None) -> _Goal | None:
-        """What a nested stack shall become; None where that cannot be known, or the resource is no stack.
-
-        :param child: the stack as it is.
-        """
-        nested = child or replace(goal.stack, id='None', name=f'{goal.stack.name}-{name}', template_id=None)
-        identity = StackIdentity(nested.id, nested.name, nested.project_id)
-        definition = goal.compiled.goal.definitions[name]
-        foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
-        if foreseen is None:
-            return None
-        compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
-        rows = self._reader.resources(child.id) if child is not None else []
-        return _Goal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
-
-    def _add_nested(self, lists: dict[str, list[Document]], goal: _Goal) -> None:
-        """Add what would become of the resources of nested stacks, each to the list of its own fate."""
-        planned = PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry).find()
-        current = in_service(goal.rows, goal.stack.template_id)
-        for name in {**planned, **current}:
-            row, change = current.get(name), planned.get(name)
-            child = self._reader.stack(row.token) if row is not None and row.token is not None else None
-            if child is not None and child.deleted_at is not None:
-                child = None
-            fate = change.fate if change is not None else PreviewedAction.DELETED
-            if change is None or fate not in (PreviewedAction.ADDED, PreviewedAction.UPDATED):
-                if child is not None and (change is not None or not _is_retained(row)):
-                    self._add_all(lists, child, (*goal.above, name), fate)
-                continue
-            inner = self._inner(goal, name, change, child)
-            if inner is None:
-                continue
-            secrets = self._earlier_secrets(inner.stack, inner.rows)
-            more = preview_update(inner.stack, inner.rows, inner.compiled, self._registry, secrets, inner.above)
-            _extend(lists, more)
-            self._add_nested(lists, inner)
-
-    def _add_all(
-        self, lists: dict[str, list[Document]], stack: Stack, above: tuple[str, ...], fate: PreviewedAction
-    ) -> None:
-        """All resources of a nested stack, and of those in it, share the fate of the resource that it is."""
-        for name, row in sorted(in_service(self._reader.resources(stack.id), stack.template_id).items()):
-            lists[fate].append({**_summary(stack, row, above), **_verdict(PlannedChange(fate))})
-            child = self._reader.stack(row.token) if row.token is not None else None
-            if child is not None and child.deleted_at is None:
-                self._add_all(lists, child, (*above, name), fate)
-
-    def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
-        """The hidden values of the goals that the resources were made from; None where they are not known any more."""
-        found: frozenset[str] = frozenset()
-        for template_id in {stack.template_id, *(row.template_id for row in rows)} - {None}:
-            try:
-                found |= self._stacks.goals.stored(stack, str(template_id))[1].secrets
-            except errors.ConvergenceError:
-                return None
-        return found
-
-
-def preview_update(
-    stack: Stack,
-    rows: Sequence[Resource],
-    compiled: template.Compiled,
-    registry: Registry,
-    earlier_secrets: frozenset[str] | None = frozenset(),
-    above: tuple[str, ...] = (),
-    observes: bool = False,
-) -> dict[str, list[Document]]:
-    """The resources of a stack by what an update to `compiled` would do to them.
-
-    :param rows: all resource rows of the stack.
-    :param earlier_secrets: hidden values that the rows may have; None: they are not known, so nothing old is shown.
-    :param above: the names of the resources that lead to the stack. `observes`: see `PlannedChanges`.
-    :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides what a
-        resource has anywhere, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
-        `changed_properties`, `property_changes` and, unless it is deleted, the wanted `properties`. A property change
-        has the name, the values `before` and `after`, and `needs_new_object`.
-    :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
-    """
-    planned_changes = PlannedChanges(stack, rows, compiled, registry, observes)
-    found = planned_changes.find()
-    needed_by: dict[str, list[str]] = {}
-    for definition in compiled.goal.definitions.values():
-        for required in definition.requires:
-            needed_by.setdefault(required, []).append(definition.name)
-    lists: dict[str, list[Document]] = {fate.value: [] for fate in PreviewedAction}
-    for name, planned in found.items():
-        definition = compiled.goal.definitions[name]
-        row = planned_changes.chosen.get(name)
-        concealment = Concealment(registry, compiled.secrets, definition, row, planned.wanted)
-        document = {
-            **_summary(stack, row or _not_made(stack, definition), above, needed_by.get(name, ())),
-            **({} if row else {'creation_time': None, 'updated_time': None}),
-            'resource_type': definition.shown_type,
-            'properties': concealment.wanted(),
-            **_verdict(planned),
-            'property_changes': _changes(planned, row, registry, concealment, earlier_secrets),
-        }
-        lists[planned.fate].append(document)
-    lists[PreviewedAction.DELETED] = _deleted(stack, [row for row in rows if row.name not in found], above)
-    return lists
-
-
-def _whole(document: Document, definition: Definition, registry: Registry) -> Document:
-    """A resource that would be created, with what its type has: properties by default, attributes without values."""
-    declared = registry.describe(definition.type)
-    properties, attributes = declared['properties'], declared['attributes']
-    assert isinstance(properties, dict)
-    assert isinstance(attributes, dict)
-    defaults = {name: about.get('default') for name, about in properties.items() if isinstance(about, dict)}
-    wanted = document['properties']
-    return {
-        **document,
-        'description': definition.description,
-        'properties': {**defaults, **wanted} if isinstance(wanted, dict) else wanted,
-        'given_properties': list(wanted) if isinstance(wanted, dict) else [],
-        'attributes': dict.fromkeys(attributes),
-    }
-
-
-def _extend(lists: dict[str, list[Document]], more: Mapping[str, list[Document]]) -> None:
-    for fate, documents in more.items():
-        lists[fate] += documents
-
-
-def _deleted(stack: Stack, rows: Sequence[Resource], above: tuple[str, ...]) -> list[Document]:
-    """The resources that are not wanted any more, by name. What was never begun just disappears."""
-    documents: list[Document] = []
-    for _, row in sorted(in_service(rows, stack.template_id).items()):
-        if was_never_made(row):
-            continue
-        reason = 'it is not in the template' + ('; its physical object is kept' if _is_retained(row) else '')
-        verdict = _verdict(PlannedChange(PreviewedAction.DELETED, reason=reason))
-        documents.append({**_summary(stack, row, above), **verdict})
-    return documents
-
-
-def _summary(stack: Stack, row: Resource, above: tuple[str, ...], required_by: Iterable[str] = ()) -> Document:
-    member = ShownMember(stack, row, above[-1] if above else None)
-    return {**formats.resource_summary(member, required_by), 'path': '/'.join((*above, row.name))}
-
-
-def _is_retained(row: Resource | None) -> bool:
-    """Whether the object of a resource stays when the resource is removed."""
-    definition = row.definition if row is not None else None
-    return definition is not None and definition.deletion_policy is DeletionPolicy.RETAIN
-
-
-def _not_made(stack: Stack, definition: Definition) -> Resource:
-    """Stands in for the row of a resource that the update would add."""
-    return Resource(
-        id='',
-        stack_id=stack.id,
-        name=definition.name,
-        type=definition.type,
-        action=Action.INIT,
-        status=Status.COMPLETE,
-        created_at=stack.created_at,
-    )
-
-
-def _verdict(planned: PlannedChange) -> Document:
-    return {
-        'certainty': planned.certainty.value,
-        'reason': planned.reason,
-        'changed_properties': list(planned.changed),
-        'property_changes': [],
-    }
-
-
-def _changes(
-    planned: PlannedChange,
-    row: Resource | None,
-    registry: Registry,
-    concealment: Concealment,
-    earlier: frozenset[str] | None,
-) -> list[Document]:
-    """Each property that changes, or may change, with its value before and after."""
-    if not planned.changed or row is None:
-        return []
-    schema = PropertySchema.of(registry.get(row.type).Properties)
-    previous = concealment.before(last_applied(row)[1], earlier or frozenset())
-    wanted = concealment.wanted()
-    changes: list[Document] = []
-    for name in planned.changed:
-        after = wanted.get(name) if isinstance(wanted, dict) else wanted
-        # A value that is secret now was one before: what the template said then need not be known any more.
-        before = MASK if earlier is None or concealment.hides(name) else previous.get(name)
-        change = {'property': name, 'before': before, 'after': after}
-        changes.append({**change, 'needs_new_object': needs_new_object(schema, name)})
-    return changes
+    def _foretold(self, context: Caller, inquiry: Inquiry, foretell: Callable[[Foretelling], R]) -> R:
+        """What is foretold when types have been asked about it, all at once."""
+        asked = inquiry if self._workers is not None else None
+        found = foretell(Foretelling(self._reader, self._registry, self._stacks, asked))
+        if self._workers is None or not inquiry.ask(self._workers, context):
+            return found
+        return foretell(Foretelling(self._reader, self._registry, self._stacks, asked))

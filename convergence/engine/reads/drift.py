@@ -9,7 +9,7 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.model import Definition, Json, Output
 from convergence.core.observation import DriftSummary, KnownObject, LookSource, ObservedState
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.db.ports import ObservationsPort, RosterPort
 from convergence.db.queries.stacks import StackReader
 from convergence.documents import Document
@@ -19,6 +19,7 @@ from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
 from convergence.expressions import evaluator
+from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import made_from, secret_places
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import PROPERTIES, within
@@ -58,8 +59,9 @@ class DriftReads(Reading[StackReader]):
             `since` when, and when somebody last looked at any (`looked_at`); how many are `waiting` for a look that
             somebody has asked for; how many `observers` run; and `resources`, each with its `path`, `resource_type`,
             `physical_resource_id`, `state`, `reason`, `since`, `looked_at`, the `source` of the look, the `policy`
-            that holds, how many `repairs` in a row were begun, whether they are `given_up`, and `properties`: of
-            those that differ `name`, and the values `wanted`, `applied` and `live`.
+            that holds, how many `repairs` in a row were begun, whether they are `given_up`, the names of properties
+            whose live values were `accepted`, and `properties`: of those that differ `name`, and the values `wanted`,
+            `applied` and `live`.
         """
         stacks = self._tree(context, stack_identity, nested_depth)
         paths = {stack.id: path for path, stack in stacks.items()}
@@ -108,12 +110,16 @@ class DriftReads(Reading[StackReader]):
         differing = [each for each in known if each.observation.names]
         compiled = self._compiled(stack) if differing else None
         wanted = compiled.goal.definitions if compiled is not None else {}
-        definitions = [wanted[each.row.name] for each in differing if each.row.name in wanted]
-        outputs = self._outputs_of(stack, [each.properties for each in definitions])
-        goals = {each.name: self._wanted(each, outputs) for each in definitions}
+        definitions = {each.row.name: wanted[each.row.name] for each in differing if each.row.name in wanted}
+        outputs = self._outputs_of(stack, [each.properties for each in definitions.values()])
+        goals = {
+            each.row.name: self._wanted(definitions[each.row.name], outputs, each.row)
+            for each in differing
+            if each.row.name in definitions
+        }
         return [(each, goals.get(each.row.name, {})) for each in known]
 
-    def _wanted(self, definition: Definition, outputs: Mapping[str, Output]) -> Mapping[str, Json]:
+    def _wanted(self, definition: Definition, outputs: Mapping[str, Output], row: Resource) -> Mapping[str, Json]:
         hidden = within(definition.concealed, PROPERTIES)
         try:
             resolved = template.resolve(definition.properties, outputs, evaluator(), None, hidden)
@@ -121,14 +127,23 @@ class DriftReads(Reading[StackReader]):
             return {}
         if not isinstance(resolved, dict):
             return {}
+        resolved = self._with_defaults(row.type, with_accepted(row.accepted, resolved)[0])
         shown = masked_at(resolved, [*hidden, *secret_places(self._goals.types, definition.type, resolved)])
         masked: Mapping[str, Json] = without(shown, definition.secrets)
         return masked
 
+    def _with_defaults(self, type_name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
+        """Properties with what the type takes for those that the template leaves out."""
+        try:
+            kind = self._goals.types.get(type_name)
+        except errors.EntityNotFound:
+            return dict(properties)
+        return {**PropertySchema.of(kind.Properties).canonical({}), **properties}
+
     def _shown_object(self, path: str, each: KnownObject, goal: Mapping[str, Json]) -> Document:
         row, seen = each.row, each.observation
         secrets = self._goals.secrets_of(row)
-        hides = self._hidden_names(row)
+        hides, applied = self._hidden_names(row), self._with_defaults(row.type, row.properties)
 
         def shown(name: str, value: Json) -> Json:
             # A live value may have another shape than the applied one, so all of it is hidden with a part of that.
@@ -147,11 +162,12 @@ class DriftReads(Reading[StackReader]):
             'repairs': seen.repairs,
             'given_up': seen.given_up,
             'source': seen.source.value if seen.looked_at is not None else None,
+            'accepted': sorted(row.accepted.live) if row.accepted is not None else [],
             'properties': [
                 {
                     'name': name,
                     'wanted': goal.get(name),
-                    'applied': shown(name, row.properties.get(name)),
+                    'applied': shown(name, applied.get(name)),
                     'live': shown(name, seen.live.get(name)),
                 }
                 for name in seen.names

@@ -77,7 +77,7 @@ def stack_query(project_id: str, query: StackQuery, hidden_tags: Collection[str]
         project_id=project_id,
         filters=filters,
         show_deleted=bool(query.show_deleted),
-        limit=_limit(query.limit),
+        limit=limit_of(query.limit),
         marker=query.marker or None,
         sort_keys=keys,
         # Newest first, but a key that the caller chose is taken in its natural order.
@@ -110,7 +110,7 @@ def event_page(stack: Stack, query: EventQuery) -> EventPage:
         nested_depth=int(query.nested_depth or 0),
         states=_states(asked, *_EVENT_STATES),
         marker=query.marker or None,
-        limit=_limit(query.limit),
+        limit=limit_of(query.limit),
         sort_keys=_sort_keys(query.sort_keys, EVENT_SORT_KEYS),
         descending=_descending(query.sort_dir, unsaid=False),
     )
@@ -213,7 +213,11 @@ def _descending(direction: str | None, *, unsaid: bool) -> bool:
     return str(direction).lower() == 'desc'
 
 
-def _limit(limit: Any) -> int | None:
+def limit_of(limit: Any) -> int | None:
+    """How many are wanted at most; None: all.
+
+    :raises Invalid: it is no whole number that is not negative.
+    """
     if limit is None:
         return None
     try:

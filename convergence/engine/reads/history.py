@@ -8,11 +8,12 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Phase
 from convergence.core.rows import Resource, Stack, Traversal
-from convergence.db.ports import RosterPort
+from convergence.db.ports import ObservationsPort, RosterPort
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.stacks import StackReader, in_service
 from convergence.documents import Document
 from convergence.engine.caller import Caller
+from convergence.engine.operations.goals import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.explain import traversal_document
@@ -24,6 +25,10 @@ NEWEST = 100
 
 class HistoryReads(Reading[StackReader]):
     """Questions about the operations on a stack, and about its graph."""
+
+    def __init__(self, reader: StackReader, goals: Goals, objects: ObservationsPort) -> None:
+        super().__init__(reader, goals)
+        self._objects = objects
 
     def list_traversals(
         self,
@@ -57,9 +62,10 @@ class HistoryReads(Reading[StackReader]):
 
         :param nested_depth: how many levels of nested stacks to go down; None: none. The names of what is in them are
             paths, with slashes, and a resource that is a stack needs all that is in it.
-        :returns: `nodes`, each with `name`, `type`, `status` (null: not begun), `reason` and `is_planned`, whether the
-            current operation is to visit it, or has, as long as that is known; first what is wanted, in the order of
-            the template, then what is left of older templates. `edges`: `from` needs `to`.
+        :returns: `nodes`, each with `name`, `type`, `status` (null: not begun), `reason`, `is_planned`, whether the
+            current operation is to visit it, or has, as long as that is known, and `changed_outside`, how its object
+            is known to have changed outside of the stack (null: it is not known to have); first what is wanted, in
+            the order of the template, then what is left of older templates. `edges`: `from` needs `to`.
         """
         stack = self._stack(context, stack_identity)
         nodes, edges = self._graph(stack, '')
@@ -80,11 +86,12 @@ class HistoryReads(Reading[StackReader]):
         wanted = compiled.goal.definitions if compiled is not None else {}
         rows = in_service(self._reader.resources(stack.id), stack.template_id)
         names = [*wanted, *sorted(set(rows) - set(wanted))]
-        planned = self._planned(stack)
+        planned, outside = self._planned(stack), self._outside(stack)
         nodes = [
             {
                 **_node(f'{lead}{name}', wanted[name].type if name in wanted else rows[name].type, row),
                 'is_planned': name in planned,
+                'changed_outside': outside.get(row.id) if row is not None else None,
             }
             for name in names
             for row in [rows.get(name)]
@@ -102,6 +109,11 @@ class HistoryReads(Reading[StackReader]):
                 if required in wanted or required in rows
             ]
         return nodes, edges
+
+    def _outside(self, stack: Stack) -> dict[str, str]:
+        """How objects changed outside of the stack, by the keys of their rows."""
+        drifted = self._objects.known([stack.id], drifted=True) if self._objects.summary(stack.id).drifted else ()
+        return {each.row.id: each.observation.reason for each in drifted}
 
     def _planned(self, stack: Stack) -> set[str | None]:
         """What the current operation visits in order to make it as it is wanted; forgotten some time after its end."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from convergence import errors
 from convergence.core.model import Json
-from convergence.db.ports import RosterPort
+from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, RosterPort
 from convergence.documents import Document
+from convergence.engine.asking import WANTS_CREDENTIALS, QuestionsPort
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.foresight import ForeseenStack
+from convergence.engine.operations.credentials import Given
 from convergence.engine.operations.goal_rows import template_description
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.submission import Submission
+from convergence.engine.preview.inquiry import Doubt, Inquiry, doubts
 from convergence.engine.reads import formats
 from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate
@@ -23,6 +27,7 @@ from convergence.resources.support import Status
 from convergence.template import Compiled
 from convergence.template.functions.base import description_of
 from convergence.template.limits import STANDARD, Budget
+from convergence.template.parameters import StackIdentity
 from convergence.template.patterns import BadPattern, Pattern
 from convergence.template.versions import DIALECTS, by_full_name
 
@@ -32,6 +37,8 @@ class InstallationReads:
 
     :param version: of this installation.
     :param has_database: whether this engine has reached its database within its lease.
+    :param workers: where types are asked; None: nowhere.
+    :param credentials: the rows of those that requests bring.
     """
 
     def __init__(
@@ -41,7 +48,11 @@ class InstallationReads:
         roster: RosterPort,
         version: str,
         has_database: Callable[[], bool] = lambda: True,
+        workers: QuestionsPort | None = None,
+        credentials: CredentialsPort = NO_CREDENTIALS,
     ) -> None:
+        self._workers = workers
+        self._credentials = credentials
         self._has_database = has_database
         self._goals = goals
         self._registry = registry
@@ -57,13 +68,19 @@ class InstallationReads:
         environment_files: Sequence[str] | None = None,
         show_nested: bool = False,
         ignorable_errors: Sequence[str] | None = None,
+        credentials: Mapping[str, Any] | None = None,
     ) -> Document:
         """What a template declares; parameters need no values.
+
+        Types say whether there can be objects with properties whose values are all known; what they could not be asked
+        about is a warning.
 
         :param params: an environment.
         :param environment_files: names among the `files`; what they say, merged, wins over `params`.
         :param show_nested: also what the templates of nested stacks declare: ``NestedParameters``, by resource.
         :param ignorable_errors: numbers of errors that shall be none; 99001: a resource type is not there.
+        :param credentials: made for this request, with which types ask their services.
+        :returns: `WANTS_CREDENTIALS` in it where more could be told with some.
         :raises StackValidationFailed: carries everything that is wrong with the template.
         :raises Invalid: a number is that of no error.
         """
@@ -81,9 +98,38 @@ class InstallationReads:
             foreseen = self._goals.foresight.stacks(compiled, submission, context.project_id or '')
             nested = self._nested_parameters(foreseen)
             document |= {'NestedParameters': nested} if nested else {}
+        lent = Given.of(self._credentials, context.project_id, credentials)
+        inquiry = Inquiry(credentials_id=lent.id if lent is not None else '')
+        warnings += self._doubts(context, compiled, submission, inquiry)
+        if inquiry.wants_credentials:
+            document[WANTS_CREDENTIALS] = True
         if warnings:
             document['Warnings'] = [problem.document() for problem in warnings]
         return document
+
+    def _doubts(
+        self, context: Caller, compiled: Compiled, submission: Submission, inquiry: Inquiry
+    ) -> list[errors.Problem]:
+        """What types could not be asked about.
+
+        :raises StackValidationFailed: a type says that there can be no such object; carries all that was said.
+        """
+        if self._workers is None:
+            return []
+        project_id = context.project_id or ''
+        whole = [compiled, *_all(self._goals.foresight.stacks(compiled, submission, project_id))]
+
+        def doubted() -> list[Doubt]:
+            identity = StackIdentity('', '', project_id)
+            return [each for one in whole for each in doubts(one, identity, self._registry, inquiry)]
+
+        doubted()
+        inquiry.ask(self._workers, context)
+        found = doubted()
+        refused = [each.problem for each in found if each.is_certain]
+        if refused:
+            raise errors.StackValidationFailed(refused)
+        return [each.problem for each in found]
 
     def _declared(self, compiled: Compiled, source: str | Mapping[str, Json]) -> Document:
         document: Document = {
@@ -219,6 +265,13 @@ class InstallationReads:
                 'This engine has not reached its database for longer than [engine] lease_s; its log says why.'
             )
         return self._version
+
+
+def _all(stacks: Iterable[ForeseenStack]) -> Iterator[Compiled]:
+    """The templates of nested stacks, and of those in them."""
+    for each in stacks:
+        yield each.compiled
+        yield from _all(each.below)
 
 
 def _ignored(numbers: Sequence[str] | None) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -66,6 +67,32 @@ class ShownTree:
             yield ShownMember(stack, rows[name], parent_resource, nested)
             if nested is not None and depth > 0:
                 yield from self._of(nested, name, depth - 1)
+
+
+class Pages:
+    """The resources of one stack alone, by name, read some at a time: their rows are never all in memory.
+
+    :param after: a name; only those behind it are wanted. There need be no resource of that name (any more).
+    """
+
+    def __init__(self, reader: StackReader, stack: Stack, after: str | None = None) -> None:
+        self._reader = reader
+        self._stack = stack
+        self._parent_resource = parent_resource_of(reader, stack)
+        self.names = reader.names_in(stack.id)
+        self._wanted = self.names if after is None else self.names[bisect_right(self.names, after) :]
+
+    def members(self, at_once: int) -> Iterator[list[ShownMember]]:
+        """The wanted ones, `at_once` at a time."""
+        for begin in range(0, len(self._wanted), at_once):
+            names = self._wanted[begin : begin + at_once]
+            rows = in_service(self._reader.resources_named(self._stack.id, names), self._stack.template_id)
+            stacks = self._reader.stacks_of_resources([row.id for row in rows.values()])
+            nested = {stack.parent_resource_id: stack for stack in stacks}
+            yield [
+                ShownMember(self._stack, rows[name], self._parent_resource, nested.get(rows[name].id))
+                for name in sorted(rows)
+            ]
 
 
 def parent_resource_of(reader: StackReader, stack: Stack) -> str | None:

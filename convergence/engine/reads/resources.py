@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from convergence import errors, template
@@ -12,23 +12,37 @@ from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.queries.inspection import EventPage
-from convergence.db.queries.stacks import StackReader
+from convergence.db.queries.stacks import StackReader, in_service
 from convergence.documents import Document
+from convergence.engine.asking import LOOK_S, QuestionsPort
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.preview.planned_changes import last_applied
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import paths_below
-from convergence.engine.reads.filters import event_page, in_state, resource_filters, resource_states, values_of
-from convergence.engine.reads.members import ShownMember, ShownTree, parent_resource_of
+from convergence.engine.reads.filters import (
+    event_page,
+    in_state,
+    limit_of,
+    resource_filters,
+    resource_states,
+    values_of,
+)
+from convergence.engine.reads.members import Pages, ShownMember, ShownTree, parent_resource_of
 from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
-from convergence.resources.attributes import attribute_names
-from convergence.resources.secrets import shown_attributes, shown_properties
+from convergence.resources.attributes import attribute_names, attributes_to_ask_for
+from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply
+from convergence.resources.secrets import is_concealed, shown_attributes, shown_properties
 from convergence.rpc.engine_api import EventQuery
 from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
+
+AT_ONCE = 500
+"""Of how many resources the rows are in memory at once while all are listed."""
+
+NOTHING_READ: Mapping[str, Json] = {}
 
 _BEGINNINGS = [(action, Status.IN_PROGRESS) for action in (Action.CREATE, Action.ADOPT, Action.UPDATE)]
 """The states in which a resource is from when on it has other properties."""
@@ -39,6 +53,7 @@ class ResourceReads(Reading[StackReader]):
 
     :param software: where software configurations and deployments are kept.
     :param objects: what is known of objects.
+    :param workers: where attributes are read that are asked for now; None: nowhere.
     """
 
     def __init__(
@@ -47,10 +62,12 @@ class ResourceReads(Reading[StackReader]):
         goals: Goals,
         software: SoftwareRowsPort | None = None,
         objects: KnownObjectsPort = NOTHING_OBSERVED,
+        workers: QuestionsPort | None = None,
     ) -> None:
         super().__init__(reader, goals)
         self._software = software
         self._objects = objects
+        self._workers = workers
 
     def list_stack_resources(
         self,
@@ -59,6 +76,8 @@ class ResourceReads(Reading[StackReader]):
         nested_depth: int = 0,
         with_detail: bool = False,
         filters: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        marker: str | None = None,
     ) -> list[Document]:
         """The resources of a stack, by name: for each name the row that is, or will be, in service.
 
@@ -66,11 +85,43 @@ class ResourceReads(Reading[StackReader]):
             object they are in.
         :param filters: wanted values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
             ``physical_resource_id``; a value may be a list.
-        :raises Invalid: there is no such filter.
+        :param limit: so many of them at most.
+        :param marker: name of the last resource of the page before. It may have gone meanwhile.
+        :raises Invalid: there is no such filter, or a page of nested stacks is asked for.
         """
         stack = self._stack(context, stack_identity)
-        wanted = resource_filters(filters)
-        tree = ShownTree.read(self._reader, stack, max(0, int(nested_depth or 0)))
+        wanted, most, depth = resource_filters(filters), limit_of(limit), max(0, int(nested_depth or 0))
+        if depth:
+            if most is not None or marker is not None:
+                raise errors.Invalid(
+                    'limit and marker: resources of nested stacks are not listed in pages; ask each stack'
+                )
+            return self._list_tree(stack, depth, wanted, with_detail)
+        pages = Pages(self._reader, stack, marker)
+        needed_by = self._needed_in(stack, pages.names) if pages.names else {}
+        found: list[Document] = []
+        at_once = AT_ONCE if most is None or wanted else max(1, min(most, AT_ONCE))
+        for members in pages.members(at_once):
+            shown = [member for member in members if _matches(member.row, wanted)]
+            metadata = [
+                each.row.definition.metadata for each in shown if with_detail and each.row.definition is not None
+            ]
+            outputs = self._outputs_of(stack, metadata)
+            for each in shown:
+                required_by = needed_by.get(each.row.name, ())
+                found.append(
+                    self._details(each, required_by, outputs)
+                    if with_detail
+                    else formats.resource_summary(each, required_by)
+                )
+            if most is not None and len(found) >= most:
+                break
+        return found[:most]
+
+    def _list_tree(
+        self, stack: Stack, depth: int, wanted: Mapping[str, list[str]], with_detail: bool
+    ) -> list[Document]:
+        tree = ShownTree.read(self._reader, stack, depth)
         needed_by = self._needed_by(tree)
         shown = [member for member in tree.members() if _matches(member.row, wanted)]
         if not with_detail:
@@ -90,7 +141,11 @@ class ResourceReads(Reading[StackReader]):
     ) -> Document:
         """Everything about one resource.
 
-        :param with_attr: names of attributes that are to be in the answer even if they were never read.
+        What is live of its attributes is read now. What cannot be read now is shown as it was when it was read last,
+        and `attributes_not_read` says why.
+
+        :param with_attr: names of attributes that are to be in the answer even if they were never read; these are read
+            now, too, and so is ``show`` where it is among them.
         :raises ResourceNotFound: the stack has no such resource.
         """
         stack = self._stack(context, stack_identity)
@@ -106,7 +161,10 @@ class ResourceReads(Reading[StackReader]):
         types = self._goals.types
         metadata = with_signals(stack, row, document['metadata'], self._reader, types, self._software)
         document['metadata'] = without(metadata, self._goals.secrets_of(row))
-        document['attributes'] |= self._attributes(row, wanted)
+        now = self._read_now(context, stack, row, wanted)
+        document['attributes'] |= self._attributes(row, wanted, now.attributes)
+        if now.reason:
+            document['attributes_not_read'] = now.reason
         seen = self._objects.of_row(row)
         document['conditions'] = [formats.condition(each) for each in conditions_of(row, seen)]
         return document
@@ -174,15 +232,34 @@ class ResourceReads(Reading[StackReader]):
             'metadata': without(_metadata(row, outputs), self._goals.secrets_of(row)),
         }
 
-    def _attributes(self, row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
+    def _read_now(self, context: Caller, stack: Stack, row: Resource, wanted: Collection[str]) -> TypeReply:
+        """Have a worker read the attributes that are not what they were when they were last read, or never were."""
+        if self._workers is None or row.type not in self._goals.types or row.physical_id is None or row.output is None:
+            return TypeReply(is_known=True)
+        kind = self._goals.types.get(row.type)
+        names = attributes_to_ask_for(kind, wanted, formats.attributes(row))
+        names = tuple(name for name in names if not is_concealed(row, name, self._goals.discretion))
+        if kind.nests or not names:
+            return TypeReply(is_known=True)
+        identity = (stack.id, stack.name, stack.project_id)
+        question = TypeQuestion(
+            QuestionKind.READ, row.type, row.name, *identity, stack.id, resource_id=row.id, attributes=names
+        )
+        return self._workers(context, [question], LOOK_S)[0]
+
+    def _attributes(
+        self, row: Resource, wanted: Iterable[str] = (), read: Mapping[str, Json] = NOTHING_READ
+    ) -> dict[str, Json]:
         """The attributes of a resource without what nobody may see.
 
         :param wanted: names that are to be there in any case, besides those that its type declares.
+        :param read: values that have been read now.
         """
         declared: tuple[str, ...] = ()
         if row.output is not None and row.type in self._goals.types:
             declared = attribute_names(self._goals.types.get(row.type))
-        shown = shown_attributes(formats.attributes(row, (*declared, *wanted)), row, self._goals.discretion)
+        attributes = {**formats.attributes(row, (*declared, *wanted)), **read}
+        shown = shown_attributes(attributes, row, self._goals.discretion)
         masked: dict[str, Json] = without(shown, self._goals.secrets_of(row))
         return masked
 
@@ -190,6 +267,15 @@ class ResourceReads(Reading[StackReader]):
         """For each name those that depend on it: by the goal, or by what the rows were made from."""
         compiled = self._compiled(stack)
         return _inverted(rows, compiled.goal.definitions.values() if compiled is not None else ())
+
+    def _needed_in(self, stack: Stack, names: Iterable[str]) -> dict[str, list[str]]:
+        """The same of a whole stack whose resources have these names; only rows that are in no goal are read for it."""
+        compiled = self._compiled(stack)
+        goal = compiled.goal.definitions if compiled is not None else {}
+        rows = in_service(
+            self._reader.resources_named(stack.id, [name for name in names if name not in goal]), stack.template_id
+        )
+        return _inverted(rows.values(), goal.values())
 
     def _needed_by(self, tree: ShownTree) -> dict[str, dict[str, list[str]]]:
         """For each shown stack what `_required_by` says.

@@ -15,6 +15,7 @@ from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
 from convergence.engine.reads import formats
+from convergence.engine.reads.damage import Damages
 from convergence.engine.reads.filters import stack_query
 from convergence.engine.reads.reading import Reading, outputs_of
 from convergence.expressions import evaluator
@@ -41,6 +42,7 @@ class StackReads(Reading[StackReader]):
         super().__init__(reader, goals)
         self._hidden_tags = tuple(hidden_tags)
         self._objects = objects
+        self._damages = Damages(reader)
 
     def identify_stack(self, context: Caller, stack_name: str) -> Document:
         """The identity of the living stack with that name, or of the stack, deleted or not, with that id.
@@ -86,7 +88,8 @@ class StackReads(Reading[StackReader]):
         if resolve_outputs and stack.deleted_at is None:
             compiled = self._compiled(stack)
             document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])
-            document.update(self._damage(stack))
+            told = self._damages.of(stack)
+            document.update({'unreadable': list(told)} if told else {})
         return [document]
 
     def get_template(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
@@ -131,26 +134,6 @@ class StackReads(Reading[StackReader]):
         if output is None:
             raise errors.EntityNotFound(f'Specified output key {output_key} not found.')
         return self._resolved(stack, [output])[0]
-
-    def _damage(self, stack: Stack) -> Document:
-        """What of a stack is stored and cannot be read; nothing where all can."""
-        told = [formats.unreadable_resource(row) for row in self._reader.damaged(stack.id)]
-        goals = {
-            stack.previous_good_template_id: 'last good template but one',
-            stack.last_good_template_id: 'last good template',
-            stack.template_id: 'template',
-        }
-        for template_id, part in goals.items():
-            if template_id is not None and not self._is_readable(template_id):
-                told.append(formats.unreadable_template(part))
-        return {'unreadable': told} if told else {}
-
-    def _is_readable(self, template_id: str) -> bool:
-        try:
-            self._reader.template(template_id)
-        except errors.GoalUnreadable:
-            return False
-        return True
 
     def _filter(self, context: Caller, query: StackQuery | None) -> StackFilter:
         return stack_query(context.project_id, query or StackQuery(), self._hidden_tags)

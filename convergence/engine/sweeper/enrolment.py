@@ -50,23 +50,24 @@ class Enrolment:
         stack = self._reader.stack(found.stack_id)
         if stack is None:
             return 0
-        return self._rows.enrol(found, self._intervals, self._policies(stack), self._limit)
+        return self._rows.enrol(found, self._intervals, policies_of(self._reader, stack), self._limit)
 
-    def _policies(self, stack: Stack) -> DriftPolicies:
-        """What the top of the tree and the environment say. What cannot be read any more is only reported."""
-        root = stack if stack.root_id is None else self._reader.stack(stack.root_id)
-        try:
-            row = self._reader.template(stack.template_id) if stack.template_id is not None else None
-            said = _environment(Submission.from_content(row.content)) if row is not None else None
-        except DatabaseUnavailable:
-            raise
-        except ConvergenceError as error:
-            LOG.warning('The drift policies of stack %s cannot be read: %s', stack.id, type(error).__name__)
-            return DriftPolicies()
-        of_stack = root.drift_policy if root is not None else DriftPolicy.REPORT
-        if said is None:
-            return DriftPolicies(of_stack)
-        return DriftPolicies(of_stack, said.drift_policies, said.mappings.drift_policy)
+
+def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies:
+    """What the top of the tree and the environment say. What cannot be read any more is only reported."""
+    root = stack if stack.root_id is None else reader.stack(stack.root_id)
+    of_stack = root.drift_policy if root is not None else DriftPolicy.REPORT
+    try:
+        row = reader.template(stack.template_id) if stack.template_id is not None else None
+        said = _environment(Submission.from_content(row.content)) if row is not None else None
+    except DatabaseUnavailable:
+        raise
+    except ConvergenceError as error:
+        LOG.warning('The drift policies of stack %s cannot be read: %s', stack.id, type(error).__name__)
+        return DriftPolicies(of_stack, of_resource=lambda name: DriftPolicy.REPORT)
+    if said is None:
+        return DriftPolicies(of_stack)
+    return DriftPolicies(of_stack, said.drift_policies, said.mappings.drift_policy)
 
 
 def _environment(submission: Submission) -> Environment:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from convergence.core.effects import Effect, InsertEvents
 from convergence.core.model import Action, Goal, Status
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
 
 from convergence import errors
-from convergence.core.effects import Decision, InsertEvents
-from convergence.core.model import Action, Status
 from convergence.core.observation import ObservedState, repair_pause_s
-from convergence.core.plan import Request
+from convergence.core.request import Request
 from convergence.core.rows import Event, Stack
-from convergence.core.views import PlanView
 from convergence.db.ports import ObservationsPort, ReaderPort
 from convergence.db.queries.observations import Drifted
-from convergence.db.scopes import StackAlone
 from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.repairs import RepairOptions, cause_of, repair_of
 from convergence.engine.operations.traversals import Overtaken, Traversals
+from convergence.engine.sweeper.failed_repairs import FailedRepairs
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 
@@ -28,23 +25,11 @@ NAMED = 5
 """Resources named in the reason of a repair."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepairOptions:
-    """How stubbornly objects are put right.
-
-    :param attempts: how many repairs of one object in a row are begun before it is given up.
-    :param first_pause_s: seconds from the first to the second; twice as many each time.
-    """
-
-    attempts: int = 5
-    first_pause_s: float = 10.0
-
-
 class DriftRepairs:
     """Begins operations that visit what differs and what reads it, on stacks at rest.
 
-    A stack is left alone unless it is complete, with just the goal for which it was looked at: any operation of a user
-    supersedes a repair, and none is begun against one.
+    A stack is left alone unless it is complete, or has failed by a repair, with just the goal for which it was looked
+    at: any operation of a user supersedes a repair, and none is begun against one.
     """
 
     def __init__(
@@ -64,23 +49,29 @@ class DriftRepairs:
         self._types = types
         self._new_id = new_id
         self._options = options
+        self._failed = FailedRepairs(rows, reader, goals, traversals, types, options)
 
     def __call__(self, limit: int) -> int:
         """Begin what can begin now; how many stacks were attended to. What is wrong with one keeps no other waiting.
 
         :raises DatabaseUnavailable: nothing can be begun now.
         """
-        attended = 0
-        for root_id, found in groupby(self._rows.to_repair(limit), key=lambda each: each.root_id):
+        attended = self._failed(limit)
+        found: dict[str, list[Drifted]] = defaultdict(list)
+        for each in self._rows.to_repair(limit):
+            found[each.root_id].append(each)
+        for root_id, drifted in found.items():
             stack = self._reader.stack(root_id)
             if stack is None:
                 continue
             try:
-                attended += self._attend(stack, list(found))
+                attended += self._attend(stack, drifted)
             except errors.DatabaseUnavailable:
                 raise
             except errors.ConvergenceError as error:
                 LOG.info('Stack %s is not repaired now: %s', stack.name, error)
+                # Else it would be found first again in each sweep: what cannot be begun would keep others waiting.
+                self._rows.repair_put_off([each.known.row.id for each in drifted], self._options.first_pause_s)
         return attended
 
     def _attend(self, stack: Stack, drifted: Sequence[Drifted]) -> bool:
@@ -101,30 +92,14 @@ class DriftRepairs:
 
         :raises Overtaken: it has no such goal any more.
         """
-        if stack.template_id is None or stack.template_id != stack.last_good_template_id:
-            raise Overtaken(f'the goal of stack {stack.name} was never in service')
-        row, compiled = self._goals.stored(stack, stack.template_id)
-
-        def guard(view: PlanView) -> None:
-            now = view.stack
-            before = (stack.traversal_id, row.id, row.id)
-            same = now is not None and (now.traversal_id, now.template_id, now.last_good_template_id) == before
-            rests = now is not None and now.status is Status.COMPLETE and now.deleted_at is None
-            if now is None or not same or not rests or now.action in (Action.SUSPEND, Action.DELETE):
-                raise Overtaken(f'stack {stack.name} has moved on')
-
         names = sorted({each.known.row.name for each in drifted})
         shown = ', '.join(names[:NAMED]) + (' and more' if len(names) > NAMED else '')
+        visits = [self._top(stack, each) for each in drifted]
+        attempt = 1 + max(each.known.observation.repairs for each in drifted)
+        cause = cause_of(f'{shown} changed outside of the stack', attempt, self._options.attempts)
+        request = repair_of(self._goals, stack, visits, cause, attempt=attempt)
         LOG.info('Stack %s is repaired: %s changed outside of it', stack.name, shown)
-        return Request(
-            Action.UPDATE,
-            compiled.goal,
-            guard,
-            template=row,
-            cause=f'{shown} changed outside of the stack',
-            observes=True,
-            visits=frozenset(self._top(stack, each) for each in drifted),
-        )
+        return request
 
     def _top(self, stack: Stack, drifted: Drifted) -> str:
         """The resource of the stack in which a drifted object is, or which it is the object of.
@@ -146,6 +121,8 @@ class DriftRepairs:
         seen, row = drifted.known.observation, drifted.known.row
         if seen.repairs >= self._options.attempts:
             return f'it was put right {seen.repairs} times and keeps changing: somebody else is changing it'
+        if row.definition is not None and row.definition.external_id is not None:
+            return 'its object belongs to others, and is never changed'
         if seen.found is not ObservedState.DIFFERS or row.type not in self._types:
             return ''
         schema = PropertySchema.of(self._types.get(row.type).Properties)
@@ -154,27 +131,10 @@ class DriftRepairs:
         return f'no update can put {", ".join(fixed)} right' if fixed else ''
 
     def _give_up(self, stack: Stack, drifted: Sequence[Drifted], reasons: Mapping[str, str]) -> None:
-        """Say so in an event of each resource, and begin no repair of it any more."""
-
-        def tell(view: PlanView) -> Decision[bool]:
-            if view.stack is None:
-                return Decision(False)
-            events = tuple(
-                Event.of_resource(
-                    self._new_id(),
-                    each.known.row,
-                    each.known.row.action,
-                    each.known.row.status,
-                    f'Repair given up: {reasons[each.known.row.id]}',
-                    view.now,
-                )
-                for each in drifted
-            )
-            return Decision(True, (InsertEvents(events),))
-
-        for each in drifted:
-            LOG.warning(
-                'Stack %s: %s is not repaired any more: %s', stack.name, each.known.row.name, reasons[each.known.row.id]
-            )
-        self._traversals.decide(StackAlone(stack.id), tell)
-        self._rows.give_up([each.known.row.id for each in drifted])
+        """Begin no repair of some objects any more, and say so in an event of each resource."""
+        told = {}
+        for row in (each.known.row for each in drifted):
+            LOG.warning('Stack %s: %s is not repaired any more: %s', stack.name, row.name, reasons[row.id])
+            reason = f'Repair given up: {reasons[row.id]}'
+            told[row.id] = Event.of_resource(self._new_id(), row, row.action, row.status, reason, at=0.0)
+        self._rows.give_up(told)

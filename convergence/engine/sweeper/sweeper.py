@@ -57,6 +57,13 @@ class Sweeper:
             raise
         return attended
 
+    def repair(self) -> int:
+        """Begin what repairs can begin, whoever sweeps; of how many stacks. Two who do it begin none twice.
+
+        :raises DatabaseUnavailable: nothing can be begun now.
+        """
+        return self._tasks.repair()
+
     def _run(self) -> None:
         while not self._stopping.wait(self._options.interval_s):
             try:

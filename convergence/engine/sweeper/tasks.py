@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from convergence import logs
 from convergence.core.claim import Worker
-from convergence.core.finish import release
+from convergence.core.held import release
 from convergence.core.interrupt import give_up
 from convergence.db.backoff import Backoff
 from convergence.db.ports import RosterPort, SweepsPort

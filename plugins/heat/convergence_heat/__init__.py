@@ -9,6 +9,7 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.manifest import Manifest
 from convergence_heat.implied import AFTER
 from convergence_heat.names import canonical
+from convergence_heat.notified import NOTIFIED
 
 FILE = 'types.json'
 """The manifest, beside this module. Written by `convergence_heat.writing`."""
@@ -20,7 +21,8 @@ def manifest() -> Manifest:
     :raises ValueError: the file belongs to another version of Convergence.
     :raises OSError: the file cannot be read.
     """
-    return Manifest.read(resources.files(__name__) / FILE, _load, implied=AFTER, canonical=canonical)
+    file = resources.files(__name__) / FILE
+    return Manifest.read(file, _load, implied=AFTER, canonical=canonical, notified=NOTIFIED)
 
 
 def _load(name: str) -> ResourceType[Any]:

@@ -15,6 +15,8 @@ from convergence_heat.stack import EngineCalls
 
 _METADATA = '$metadata'
 _MEMORY = '$memory'
+_GIVEN = '$given'
+"""In the private data: what was kept since the object began to give way to the one that replaces it."""
 
 REMEMBERED = ('_update_called', '_delete_called')
 """Attributes of instances that classes keep from a handler to its check: those of Octavia."""
@@ -39,6 +41,8 @@ class Bridged:
         self._stored = dict(call.data)
         self._has_new_metadata = _METADATA in call.data
         self._names: Any = call.data.get(NAMES)
+        self._given: Any = call.data.get(_GIVEN)
+        self._gives = False
         self.action, self.status = action, 'IN_PROGRESS'
         memory: Any = call.data.get(_MEMORY) or {}
         for name in REMEMBERED:
@@ -52,6 +56,7 @@ class Bridged:
         data |= {_METADATA: self._rsrc_metadata} if self._has_new_metadata else {}
         data |= {_MEMORY: memory} if memory else {}
         data |= {NAMES: self._names} if self._names else {}
+        data |= {_GIVEN: self._given} if self._given is not None else {}
         plain: dict[str, Json] = json.loads(json.dumps(data))
         return plain if plain != self._stored else None
 
@@ -67,6 +72,23 @@ class Bridged:
         self._stored[key] = True
         self._call.record(None, self._stored)
 
+    def begin_giving_way(self) -> None:
+        """Keep from now on what the object had before it gave it up, and not what a second call finds of it."""
+        self._gives, self._given = True, self._given or []
+
+    def has_taken_back(self) -> None:
+        """What was kept is as it was before again."""
+        for key in self._given or ():
+            self._kept.pop(key, None)
+        self._given = []  # no data at all would not be stored
+
+    def store_data(self) -> None:
+        """Have the private data stored now."""
+        data = self.changed_data()
+        if data is not None:
+            self._call.record(None, data)
+            self._stored = data
+
     def resource_id_set(self, inst: str | bool | None) -> None:
         """Know the id of the object from now on.
 
@@ -81,8 +103,13 @@ class Bridged:
         return dict(self._kept)
 
     def data_set(self, key: str, value: Any, redact: bool = False) -> None:
-        """Keep something; all of it is sealed."""
-        self._kept[key] = value
+        """Keep something; all of it is sealed. While the object gives way it is stored at once, and only once."""
+        if not self._gives:
+            self._kept[key] = value
+        elif key not in self._given:
+            self._given = [*self._given, key]
+            self._kept[key] = value
+            self.store_data()
 
     def data_delete(self, key: str) -> bool:
         """Keep it no longer; whether it was there."""

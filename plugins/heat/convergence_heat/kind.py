@@ -31,7 +31,9 @@ from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
 from convergence_heat.implied import AFTER
 from convergence_heat.labels import OF_TYPES, Place
 from convergence_heat.names import canonical
+from convergence_heat.notified import NOTIFIED
 from convergence_heat.operation import Operation, operation
+from convergence_heat.yielding import GivesWay
 
 _BEGUN = 'begun'
 _LOOKED = '$looked'
@@ -331,6 +333,7 @@ def heat_type(name: str, plugin: type[Any]) -> HeatType:
     ]
     if name in OF_TYPES or name in BY_KEY:
         bases.append(_Finds)
+    gives_way = plugin.prepare_for_replace is not Resource.prepare_for_replace and name not in NAMED
     more: dict[str, Any] = {
         'plugin': plugin,
         'name': name,
@@ -341,7 +344,9 @@ def heat_type(name: str, plugin: type[Any]) -> HeatType:
         more['create_settles_s'] = None
     if name in AFTER:
         more['implied'] = lambda self, own, template: AFTER[name](own, template)
-    kind = described(name, plugin, tuple(bases) or (HeatType,), more)
+    if name in NOTIFIED:
+        more['notified'] = lambda self, event_type, payload: NOTIFIED[name](event_type, payload)
+    kind = described(name, plugin, (*([GivesWay] if gives_way else []), *(bases or [HeatType])), more)
     assert isinstance(kind, HeatType)
     return kind
 

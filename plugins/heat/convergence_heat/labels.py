@@ -76,7 +76,6 @@ OF_TYPES: Mapping[str, Collection] = {
     'OS::Neutron::Trunk': _network('trunks', 'trunk'),
     'OS::Neutron::Segment': _network('segments', 'segment'),
     'OS::Neutron::QoSPolicy': _network('policies', 'policy', under='/v2.0/qos'),
-    'OS::Neutron::AddressGroup': _network('address-groups', 'address_group'),
     'OS::Octavia::LoadBalancer': _balancing('loadbalancers', 'loadbalancer'),
     'OS::Octavia::Listener': _balancing('listeners', 'listener'),
     'OS::Octavia::Pool': _balancing('pools', 'pool'),

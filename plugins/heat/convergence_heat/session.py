@@ -47,7 +47,8 @@ class Doings:
     :ivar made: how many objects services have said to have made.
     :ivar unsure: whether one may have been made of which no service has said so.
     :ivar retry_after_s: how long a service that had too much to do wants to be left alone.
-    :ivar in_vain: whether the last request found a service that was away or had too much to do.
+    :ivar in_vain: whether a request found a service that was away or had too much to do. It need not be the last one:
+        clients ask on, and then take for wrong what they were only not told.
     :ivar requests: how many were sent.
     """
 
@@ -158,12 +159,13 @@ class CallSession(Session):
         return super().request(url, method, json=json, **options)
 
     def _answered(self, status: int, headers: Mapping[str, str]) -> None:
-        self.doings.in_vain = status in BUSY
+        self.doings.in_vain = self.doings.in_vain or status in BUSY
         if status < 500:
             # What a service refuses it has not made.
             self.doings.unsure = False
         if status in (413, 429, 503):
-            self.doings.retry_after_s = _seconds(headers.get('Retry-After'))
+            # Cinder says 0 with a quota that is used up: it would be asked for ever, without a pause and untold.
+            self.doings.retry_after_s = _seconds(headers.get('Retry-After')) or None
 
 
 def _marked(collection: Collection | None, body: dict[str, Any], token: str) -> tuple[dict[str, Any], str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from heat.common import context, exception, identifier
@@ -94,11 +95,16 @@ class SeenStack:
         self.defn = _Definition()
         self.env = environment.Environment()
         self.resources: Mapping[str, Any] = {}
+        self.before: Mapping[str, Any] = {}
 
     @property
     def clients(self) -> Any:
         """The clients of all services."""
         return self.context.clients
+
+    def _backup_stack(self) -> Any:
+        """Where Heat keeps resources that have been replaced: those of `before`."""
+        return SimpleNamespace(resources=self.before)
 
     def identifier(self) -> Any:
         """How Heat addresses the stack."""

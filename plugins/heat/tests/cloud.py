@@ -50,6 +50,9 @@ DEFAULTS = {
 }
 
 
+FIXED = {'OS-EXT-IPS:type': 'fixed', 'OS-EXT-IPS-MAC:mac_addr': 'fa'}
+
+
 class Cloud(BaseAdapter):
     """The services. Each request is served by `handle`.
 
@@ -91,6 +94,15 @@ class Cloud(BaseAdapter):
             self.things[sort][key] = kept
         subnet = {'id': 'kept-subnets', 'name': 'kept-subnets', 'network_id': 'kept-networks'}
         self.things['subnets']['kept-subnets'] = subnet
+        port = {
+            **dict.fromkeys(_SHOWN),
+            **DEFAULTS['port'],
+            'id': 'kept-ports',
+            'name': 'kept-ports',
+            'description': '',
+        }
+        addresses = [{'subnet_id': 'kept-subnets', 'ip_address': '10.0.0.7'}]
+        self.things['ports']['kept-ports'] = port | {'network_id': 'kept-networks', 'fixed_ips': addresses}
         self.requests.clear()
         self.refuses.clear()
         self.takes_s.clear()
@@ -149,7 +161,7 @@ class Cloud(BaseAdapter):
             (self._schema, r'/v2/schemas/image'),
             (self._interface, r'/v2.0/routers/(?P<one>[^/]+)/(?P<what>\w+)_router_interface'),
             (self._attached, r'/servers/(?P<server>[^/]+)/os-volume_attachments(?:/(?P<volume>[^/]+))?'),
-            (self._addresses, r'/servers/[^/]+/os-interface'),
+            (self._addresses, r'/servers/(?P<server>[^/]+)/os-interface(?:/(?P<port>[^/]+))?'),
             (self._tags, r'/servers/[^/]+/tags'),
             (self._things, r'(?:/v2.0|/v2)?/(?P<sort>[\w-]+)(?:/(?P<one>(?!detail)[^/]+))?(?:/detail)?'),
         ):
@@ -172,8 +184,29 @@ class Cloud(BaseAdapter):
     def _schema(self, method, query, body):
         return 200, {}, {'name': 'image', 'properties': {}}
 
-    def _addresses(self, method, query, body):
-        return 200, {}, {'interfaceAttachments': []}
+    def _ports_of(self, server):
+        return [port for port in self.things['ports'].values() if port.get('device_id') == server]
+
+    def _addresses(self, method, query, body, server, port):
+        if method == 'GET':
+            shown = [{'port_id': each['id'], 'net_id': each['network_id']} for each in self._ports_of(server)]
+            return 200, {}, {'interfaceAttachments': shown}
+        one = self.things['ports'].get(port or body['interfaceAttachment']['port_id'])
+        if method == 'DELETE':
+            if one is None or one['device_id'] != server:
+                return 404, {}, _refusal('compute', 404, 'not attached')
+            one['device_id'] = ''
+            return 202, {}, None
+        if one is None or one['device_id']:
+            return 400, {}, _refusal('compute', 400, 'Port is in use')
+        one['device_id'] = server
+        return 200, {}, {'interfaceAttachment': {'port_id': one['id'], 'net_id': one['network_id']}}
+
+    def _is_taken(self, given, own):
+        """Whether an address that somebody asks for is that of another port."""
+        wanted = {each.get('ip_address') for each in given.get('fixed_ips') or ()} - {None}
+        others = [port for port in self.things['ports'].values() if port['id'] != own]
+        return any(each.get('ip_address') in wanted for port in others for each in port['fixed_ips'])
 
     def _tags(self, method, query, body):
         return 200, {}, {'tags': []}
@@ -220,8 +253,13 @@ class Cloud(BaseAdapter):
         if method == 'DELETE':
             return self._remove(sort, one)
         if method in ('PUT', 'PATCH'):
+            if kind == 'port' and self._is_taken(body[kind], one):
+                return 409, {}, _refusal('network', 409, 'IP address is already allocated')
             things[one].update(body[kind])
         shown = things[one]
+        if kind == 'server':
+            addresses = [ip['ip_address'] for port in self._ports_of(one) for ip in port['fixed_ips']]
+            shown = shown | {'addresses': {'net': [{'addr': each, **FIXED} for each in addresses]} if addresses else {}}
         if shown.get('ready at', 0.0) > self.clock_s:
             shown = shown | {'status': 'creating' if sort == 'volumes' else 'BUILD'}
         return 200, {}, {kind: shown} if kind else shown
@@ -232,7 +270,14 @@ class Cloud(BaseAdapter):
         if sort == 'projects' and given['name'] in names:
             return 409, {}, _refusal('identity', 409, 'Conflict: a project of that name exists')
         thing = {**dict.fromkeys(_SHOWN), 'id': _id(), 'description': '', 'name': '', **DEFAULTS.get(kind, {}), **given}
-        if kind == 'port':
+        if kind == 'port' and self._is_taken(given, ''):
+            return 409, {}, _refusal('network', 409, 'IP address is already allocated')
+        taken = [self.things['ports'][each['port']] for each in given.get('networks') or () if 'port' in each]
+        if kind == 'server' and any(port['device_id'] for port in taken):
+            return 409, {}, _refusal('compute', 409, 'Port is in use')
+        for port in taken:
+            port['device_id'] = thing['id']
+        if kind == 'port' and not any(each.get('ip_address') for each in given.get('fixed_ips') or ()):
             thing['fixed_ips'] = [{'subnet_id': 'subnet', 'ip_address': '10.0.0.9'}]
         self.things[sort][thing['id']] = thing
         thing['ready at'] = self.clock_s + self.takes_s.get(sort, 0.0)
@@ -244,6 +289,8 @@ class Cloud(BaseAdapter):
         ]
         if used and sort in ('networks', 'routers'):
             return 409, {}, _refusal('network', 409, 'There are ports in use')
+        for port in self._ports_of(one):
+            port['device_id'] = ''
         del self.things[sort][one]
         return 204, {}, None
 

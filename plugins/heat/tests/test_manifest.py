@@ -12,6 +12,8 @@ from pathlib import Path
 
 import convergence_heat
 import pytest
+from convergence_heat.finders import BY_KEY, SETS
+from convergence_heat.labels import OF_TYPES
 
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import has_attribute
@@ -53,6 +55,10 @@ def test_the_manifest_says_what_the_installed_classes_say(tmp_path):
     assert differing == [], 'write it anew: python -m convergence_heat.writing'
 
 
+def test_what_is_found_again_after_a_crash_are_types_of_heat():
+    assert {*OF_TYPES, *BY_KEY, *SETS} <= set(TYPES)
+
+
 def test_all_types_are_there_and_what_is_read_is_what_was_written():
     assert len(ENTRIES) == 201
     withheld = {name for name, entry in ENTRIES.items() if 'withheld' in entry}
@@ -80,6 +86,15 @@ def test_every_constraint_is_known_or_asks_a_service():
     collect(ENTRIES)
     assert 'neutron.network' in names
     assert [name for name in names if checks.get(name) is None] == []
+
+
+def test_parameters_may_have_each_constraint_of_heat_that_asks_a_service():
+    if importlib.util.find_spec('heat') is None:
+        pytest.skip('openstack-heat is not installed: make heat')
+    wanted = {each.name for each in entry_points(group='heat.constraints') if '.' in each.name}
+    offered = {each.name: each.load() for each in entry_points(group='convergence.constraints') if '.' in each.name}
+    assert wanted - set(offered) == set()
+    assert {check('anything') for check in offered.values()} == {None}
 
 
 def test_properties_of_a_server_are_read_as_heat_reads_them():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -99,6 +100,13 @@ def test_a_service_that_says_when_is_asked_again_then(cloud, status):
     assert thing.kind.poll(thing.call, Action.CREATE, answer.progress).physical_id is not None
 
 
+def test_a_service_that_says_at_once_is_left_alone_for_a_while_and_the_user_is_told(cloud):
+    cloud.refuses.append((413, {'Retry-After': '0'}, 'VolumeLimitExceeded: quota'))
+    thing = Thing('OS::Cinder::Volume', size=1)
+    with pytest.raises(TransientFailure):
+        thing.kind.create(thing.call)
+
+
 @pytest.mark.parametrize(
     ('name', 'properties', 'status', 'text'),
     [
@@ -184,6 +192,24 @@ def test_a_name_that_cannot_be_looked_up_now_is_not_wrong(cloud):
         thing = Thing('OS::Neutron::Router', external_gateway_info={'network': 'outside'})
         with pytest.raises(TransientFailure, match='nobody listens'):
             thing.kind.create(thing.call)
+    finally:
+        del cloud.handle
+
+
+def test_what_is_called_wrong_after_a_request_in_vain_may_be_right(cloud):
+    def handle(request: Any) -> Any:
+        if '/flavors' in request.url:
+            raise ConnectionRefusedError('nobody listens')
+        return Cloud.handle(cloud, request)
+
+    cloud.handle = handle
+    try:
+        thing = Thing('OS::Nova::Server', image=IMAGE, flavor='m1.tiny')
+        with pytest.raises(TransientFailure), thing.kind._at_work(thing.call, Action.CREATE) as at_work:
+            with contextlib.suppress(Exception):
+                at_work.one.client().flavors.get('m1.tiny')
+            assert at_work.one.client().servers.list() is not None
+            raise ValueError('no such flavor')
     finally:
         del cloud.handle
 

@@ -66,7 +66,24 @@ FIXTURES = {
     ),
     'project': fixture('OS::Keystone::Project', {'name': 'p', 'description': 'of mine', 'domain': 'kept-domains'}),
 }  # fmt: skip
+YIELDING = {
+    'port with an address': fixture(
+        'OS::Neutron::Port',
+        {'network': 'kept-networks', 'fixed_ips': [{'ip_address': '10.0.0.5'}]},
+        replaced={'network': 'kept-networks', 'fixed_ips': [{'ip_address': '10.0.0.5'}], 'mac_address': 'fa:16:3e:00:00:02'},
+    ),
+    'server with a port': fixture(
+        'OS::Nova::Server',
+        {'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW', 'networks': [{'port': 'kept-ports'}]},
+        replaced={
+            'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW', 'networks': [{'port': 'kept-ports'}],
+            'config_drive': True,
+        },
+    ),
+}  # fmt: skip
+"""What gives way to the one that replaces it. That is tried with each, and nothing that is tried above."""
 CASES = [(name, case) for name, each in FIXTURES.items() for case in conformance(each)]
+CASES += [(name, case) for name, each in YIELDING.items() for case in conformance(each) if case.name == 'gives_way']
 
 
 @pytest.mark.parametrize('case', [case for _, case in CASES], ids=[f'{name}: {case}' for name, case in CASES])

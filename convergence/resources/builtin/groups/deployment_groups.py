@@ -3,7 +3,7 @@
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar
 
@@ -15,13 +15,13 @@ from convergence.resources.builtin.groups.batches import BatchPolicy
 from convergence.resources.builtin.groups.members import GroupMember, member, nested_template
 from convergence.resources.builtin.groups.resource_group import BatchCreate
 from convergence.resources.builtin.groups.stepping import MembersWanted, next_stack
-from convergence.resources.builtin.groups.told import by_attribute, in_order
+from convergence.resources.builtin.groups.told import in_order
 from convergence.resources.builtin.software.deployments import DeploymentProperties, StructuredDeploymentProperties
 from convergence.resources.contract import Call
-from convergence.resources.nested import NestedType, of_member
+from convergence.resources.nested import OF_ONE, NestedType, by_attribute, of_member
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import PropertySchema, prop
-from convergence.resources.shapes import annotations_of
+from convergence.resources.shapes import FieldDeclaration, annotations_of
 from convergence.resources.support import Status, SupportStatus
 from convergence.template import UNKNOWN
 
@@ -45,7 +45,7 @@ def properties_of_group(base: type[Any]) -> type[Any]:
     return make_dataclass(name, [(SERVERS, dict[str, Json], servers), *others], frozen=True)
 
 
-def _again(declared: Field[Any]) -> Any:
+def _again(declared: Field[Any]) -> FieldDeclaration:
     """The declaration of a field, for another class."""
     if declared.default_factory is MISSING:
         return field(kw_only=True, metadata=declared.metadata)
@@ -109,6 +109,18 @@ class SoftwareDeploymentGroup(NestedType[Any]):
         )
 
     @override
+    def is_told_by_members(self, name: str) -> bool:
+        """Each."""
+        return True
+
+    @override
+    def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
+        """The same of each deployment, under its name for it."""
+        if name.startswith(OF_ONE):
+            return super().asked_of_members(name, members)
+        return dict.fromkeys(members, OF_EACH.get(name, name))
+
+    @override
     def attribute(self, call: Call[Any], name: str) -> Json:
         """What all deployments tell, by the names of their servers.
 
@@ -117,8 +129,8 @@ class SoftwareDeploymentGroup(NestedType[Any]):
         members = in_order(call)
         if name in OF_EACH:
             found = by_attribute(members).get(OF_EACH[name], {})
-            return {key: found.get(key) if isinstance(found, dict) else None for key in members}
-        if name.startswith('resource.'):
+            return {key: found.get(key) for key in members}
+        if name.startswith(OF_ONE):
             return super().attribute(call, name)
         return {key: of_member(call, key, (name,)) for key in members}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import override
@@ -10,12 +10,11 @@ from typing_extensions import override
 from convergence.core.model import Json
 from convergence.resources.builtin.groups.stepping import number_of
 from convergence.resources.contract import Call
-from convergence.resources.nested import NestedType, of_member
+from convergence.resources.nested import OF_ONE, NestedType, asked_of_one, by_attribute, of_member
 
 P = TypeVar('P')
 
 ATTRIBUTES = 'attributes'
-RESOURCE = 'resource.'
 
 
 class GroupType(NestedType[P]):
@@ -28,7 +27,23 @@ class GroupType(NestedType[P]):
         """Keys behind an attribute of all members go into what each of them tells."""
         if name == ATTRIBUTES:
             return 1
-        return None if name in self.own or name.startswith(RESOURCE) else 0
+        return None if name in self.own or name.startswith(OF_ONE) else 0
+
+    @override
+    def is_told_by_members(self, name: str) -> bool:
+        """All but its own."""
+        return name == ATTRIBUTES or name not in self.own
+
+    @override
+    def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
+        """The attribute itself, of one or of all."""
+        if name in ('', ATTRIBUTES):
+            return dict.fromkeys(members, '')
+        if name in self.own:
+            return {}
+        if name.startswith(OF_ONE) or name.partition('.')[0] in members:
+            return asked_of_one(name.removeprefix(OF_ONE), members)
+        return dict.fromkeys(members, name)
 
     @override
     def attribute(self, call: Call[P], name: str) -> Json:
@@ -42,9 +57,9 @@ class GroupType(NestedType[P]):
         if name == 'refs_map':
             return {key: each.get('reference') for key, each in members.items()}
         if name == ATTRIBUTES:
-            return by_attribute(members)
-        if name.startswith(RESOURCE):
-            return of_member(call, name.removeprefix(RESOURCE))
+            return {**by_attribute(members)}
+        if name.startswith(OF_ONE):
+            return of_member(call, name.removeprefix(OF_ONE))
         if name.partition('.')[0] in members:
             return of_member(call, name)
         return [of_member(call, key, (name,)) for key in members]
@@ -54,10 +69,3 @@ def in_order(call: Call[Any]) -> dict[str, Mapping[str, Json]]:
     """What the members tell, by name, in the order of their numbers."""
     resources = call.nested.values().resources
     return dict(sorted(resources.items(), key=lambda item: number_of(item[0])))
-
-
-def by_attribute(members: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
-    """For each attribute what the members say of it, by their names. Who does not tell it says null."""
-    told = {name: attributes for name, each in members.items() if isinstance(attributes := each.get(ATTRIBUTES), dict)}
-    keys = sorted({key for attributes in told.values() for key in attributes})
-    return {key: {name: attributes.get(key) for name, attributes in told.items()} for key in keys}

@@ -10,6 +10,7 @@ from typing_extensions import override
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.local.ownership import Owner, Ownership
+from convergence.resources.builtin.local.path_watching import paths_watched
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
 from convergence.resources.builtin.waiting import physical_name
@@ -22,6 +23,8 @@ from convergence.resources.contract import (
     ObjectNotFound,
     Observed,
     ResourceType,
+    Tell,
+    Watcher,
 )
 from convergence.resources.schema import prop
 
@@ -57,6 +60,7 @@ class Directory(ResourceType[DirectoryProperties]):
     create_settles_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
+        self._root = provider.root
         self._sandbox = Sandbox(provider.root)
         self._ownership = Ownership(provider.root)
 
@@ -108,6 +112,11 @@ class Directory(ResourceType[DirectoryProperties]):
         if not self._sandbox.is_directory(path):
             raise ObjectNotFound(f'the directory {path} does not exist')
         return Observed()
+
+    @override
+    def watcher(self, tell: Tell) -> Watcher | None:
+        """Tells of directories that are removed or moved."""
+        return paths_watched(self._root, tell)
 
     @override
     def attribute(self, call: Call[DirectoryProperties], name: str) -> Json:

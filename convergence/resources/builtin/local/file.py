@@ -11,6 +11,7 @@ from typing_extensions import override
 from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.local.ownership import Owner, Ownership
+from convergence.resources.builtin.local.path_watching import paths_watched
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
 from convergence.resources.constraints import AllowedPattern
@@ -23,6 +24,8 @@ from convergence.resources.contract import (
     ObjectNotFound,
     Observed,
     ResourceType,
+    Tell,
+    Watcher,
 )
 from convergence.resources.schema import prop
 
@@ -73,6 +76,7 @@ class File(ResourceType[FileProperties]):
     create_settles_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
+        self._root = provider.root
         self._sandbox = Sandbox(provider.root)
         self._ownership = Ownership(provider.root)
 
@@ -131,6 +135,11 @@ class File(ResourceType[FileProperties]):
         """Content and permissions that the file has."""
         content, mode = self._sandbox.read(_path(call))
         return Observed(properties={'content': content.decode(errors='replace'), 'mode': f'{mode:04o}'})
+
+    @override
+    def watcher(self, tell: Tell) -> Watcher | None:
+        """Tells of files that are written to, removed or moved."""
+        return paths_watched(self._root, tell)
 
     @override
     def canonical(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -16,6 +16,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.builtin.local.launch import Launch
 from convergence.resources.builtin.local.ownership import Owner, Ownership
 from convergence.resources.builtin.local.process_table import ProcessTable, Running, is_listening, is_running, stop
+from convergence.resources.builtin.local.process_watcher import CAN_WATCH, ProcessWatcher
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.builtin.local.sandbox import Sandbox, checked
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
@@ -30,6 +31,8 @@ from convergence.resources.contract import (
     ObjectNotFound,
     Observed,
     ResourceType,
+    Tell,
+    Watcher,
 )
 from convergence.resources.schema import prop
 
@@ -154,6 +157,11 @@ class Process(ResourceType[ProcessProperties]):
         if not self._runs(call):
             raise ObjectNotFound(f'the process of {call.name} does not run')
         return Observed(properties={'port': self._port(call)})
+
+    @override
+    def watcher(self, tell: Tell) -> Watcher | None:
+        """Tells of processes that end, where the kernel tells that."""
+        return ProcessWatcher(self._table, tell) if CAN_WATCH else None
 
     @override
     def attribute(self, call: Call[ProcessProperties], name: str) -> Json:

@@ -102,6 +102,10 @@ class ProcessTable:
             if is_running(recorded.physical_id):
                 yield path.stem, recorded
 
+    def started(self) -> frozenset[str]:
+        """The ids of the processes that were started here, whether they still run or not."""
+        return frozenset(recorded.physical_id for _, recorded in self._records())
+
     def forget(self, physical_id: str) -> None:
         """Remove the record of a process that has ended."""
         for path, recorded in self._records():

@@ -28,6 +28,8 @@ NAME_LIMIT_BYTES = 240
 PATH_LIMIT_BYTES = 1024
 READ_LIMIT_BYTES = 8 * 1024 * 1024
 """Largest file that is read."""
+_PIECE_BYTES = 64 * 1024
+"""What is read at once: to make room for the largest file takes longer than to read a small one."""
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNPRINTABLE = frozenset(('Cc', 'Cf', 'Cs', 'Zl', 'Zp'))
@@ -45,11 +47,11 @@ def checked(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or '\0' in path:
         raise ValueError('a path below the root directory is wanted')
-    if PurePosixPath(path).is_absolute() or '..' in parts:
+    if path.startswith('/') or '..' in parts:
         raise ValueError('the path must be relative to the root directory and must not contain ..')
     if parts[0] == STATE:
         raise ValueError(f'{STATE} belongs to the local provider')
-    for character in path:
+    for character in '' if path.isprintable() else path:
         if unicodedata.category(character) in _UNPRINTABLE and character not in _JOINERS:
             raise ValueError(f'the path must not contain the character U+{ord(character):04X}, which cannot be seen')
     if any(len(part.encode()) > NAME_LIMIT_BYTES for part in parts):
@@ -147,11 +149,15 @@ class Sandbox:
         """
         with self._parent(path) as (parent, name):
             descriptor = _open_regular(parent, name, path, os.O_RDONLY)
-            with os.fdopen(descriptor, 'rb') as file:
-                content = file.read(READ_LIMIT_BYTES + 1)
-                if len(content) > READ_LIMIT_BYTES:
-                    raise FinalFailure(f'{path} has more than {READ_LIMIT_BYTES} bytes; it is not read')
-                return content, stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            try:
+                content = bytearray()
+                while piece := os.read(descriptor, _PIECE_BYTES):
+                    content += piece
+                    if len(content) > READ_LIMIT_BYTES:
+                        raise FinalFailure(f'{path} has more than {READ_LIMIT_BYTES} bytes; it is not read')
+                return bytes(content), stat.S_IMODE(os.fstat(descriptor).st_mode)
+            finally:
+                os.close(descriptor)
 
     def open_log(self, path: str) -> int:
         """A descriptor that appends to a file, which is made where needed."""

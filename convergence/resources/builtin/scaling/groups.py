@@ -3,7 +3,7 @@
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from convergence.resources.builtin.groups.members import GroupMember
 from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
 from convergence.resources.constraints import Range
 from convergence.resources.contract import Call, FinalFailure
-from convergence.resources.nested import of_member
+from convergence.resources.nested import OF_ONE, asked_of_one, by_attribute, of_member
 from convergence.resources.nesting import NestingContext, StackWanted
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import prop
@@ -139,6 +139,18 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         return stack_of(context, Membership(call.token, member, size, desired=desired), cooldowns)
 
     @override
+    def is_told_by_members(self, name: str) -> bool:
+        """All but its size and the references."""
+        return name not in ('current_size', 'refs', 'refs_map')
+
+    @override
+    def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
+        """All attributes for lists and maps of them, else one."""
+        if name in ('', 'outputs', 'outputs_list'):
+            return dict.fromkeys(members, '')
+        return asked_of_any(name.removeprefix(OF_ONE), members) if self.is_told_by_members(name) else {}
+
+    @override
     def attribute(self, call: Call[AutoScalingGroupProperties], name: str) -> Json:
         """What there is, and what the members tell.
 
@@ -152,11 +164,11 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         if name == 'refs_map':
             return {key: member.get('reference') for key, member in members.items()}
         if name in ('outputs', 'outputs_list'):
-            by_attribute = told_by(members)
+            told = by_attribute(members)
             if name == 'outputs':
-                return {key: dict(values) for key, values in by_attribute.items()}
-            return {key: [*values.values()] for key, values in by_attribute.items()}
-        return one_of(call, list(members), name.removeprefix('resource.'))
+                return {**told}
+            return {key: [*values.values()] for key, values in told.items()}
+        return one_of(call, list(members), name.removeprefix(OF_ONE))
 
 
 def member_of(definition: Mapping[str, Json], concealed: Sequence[Path]) -> GroupMember:
@@ -173,16 +185,13 @@ def serving(call: Call[Any]) -> dict[str, Mapping[str, Json]]:
     return dict(sorted(good.items(), key=lambda item: (float(str(item[1].get('made_at', 0.0))), item[0])))
 
 
-def told_by(members: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
-    """For each attribute what the members say of it, by their names. Who does not tell it says null."""
-    told = {name: _attributes(member) for name, member in members.items()}
-    keys = sorted({key for attributes in told.values() for key in attributes})
-    return {key: {name: attributes.get(key) for name, attributes in told.items()} for key in keys}
-
-
-def _attributes(member: Mapping[str, Json]) -> Mapping[str, Json]:
-    attributes = member.get('attributes')
-    return attributes if isinstance(attributes, dict) else {}
+def asked_of_any(path: str, members: Collection[str]) -> Mapping[str, str]:
+    """What `one_of` will ask. Which member a number means depends on when they were made: any of them may be asked."""
+    number, _, rest = path.partition('.')
+    if number in members or not number.isdecimal():
+        return asked_of_one(path, members)
+    attribute = rest.partition('.')[0]
+    return dict.fromkeys(members, attribute) if attribute else {}
 
 
 def one_of(call: Call[Any], order: Sequence[str], path: str) -> Json:

@@ -21,7 +21,8 @@ from convergence.resources.scaling import COOLDOWNS
 DESIRED = 'desired_capacity'
 """The output that says how many members the group was told to have last."""
 ROLLING = 'rolling_update'
-"""The output that says, in the middle of a change a few members at a time, which step was taken last."""
+"""The output that says, in the middle of a change a few members at a time, which step was taken last, and how many
+members there are to be at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str
     more = not is_finished(batch.members, current | batch.renewed, wanted.size)
     note: dict[str, Json] = {}
     if more:
-        note = {'goal': context.goal, 'step': context.step, 'pause_s': wanted.rolling.pause_s}
+        note = {'goal': context.goal, 'step': context.step, 'pause_s': wanted.rolling.pause_s, 'size': wanted.size}
     return _stack(context, wanted, _after(present, batch, wanted), note, cooldowns)
 
 
@@ -112,13 +113,18 @@ def oldest_first(context: NestingContext, present: Collection[str]) -> list[str]
 def next_size(context: NestingContext, desired: int | None, otherwise: int) -> int:
     """How many members a group should have where nobody signals it: what it is told, once; then it keeps its size.
 
+    In the middle of a change a few members at a time that is the size at its end: by then there may be more members, or
+    fewer.
+
     :param otherwise: for a group that is new, and is told nothing.
     """
     if context.present is None:
         return desired or otherwise
     if desired is not None and desired != output_of(context, DESIRED):
         return desired
-    return len(present_members(context))
+    noted = output_of(context, ROLLING)
+    aimed = noted.get('size') if isinstance(noted, dict) else None
+    return aimed if isinstance(aimed, int) else len(present_members(context))
 
 
 def names(token: str, present: Collection[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,11 +14,11 @@ from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.groups.batches import BatchPolicy
 from convergence.resources.builtin.groups.members import GroupMember, member
-from convergence.resources.builtin.scaling.groups import one_of, require_sizes, serving
+from convergence.resources.builtin.scaling.groups import asked_of_any, one_of, require_sizes, serving
 from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import Call, FinalFailure
-from convergence.resources.nested import NestedType
+from convergence.resources.nested import OF_ONE, NestedType
 from convergence.resources.nesting import NestingContext, StackWanted
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import prop
@@ -133,9 +133,26 @@ class InstanceGroup(NestedType[Any]):
         return stack_of(context, Membership(call.token, server, size, rolling, types={SCALED: INSTANCE}))
 
     @override
+    def is_told_by_members(self, name: str) -> bool:
+        """Each."""
+        return True
+
+    @override
+    def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
+        """The addresses of the servers, or what one of them tells."""
+        return asked_of_servers(name, members)
+
+    @override
     def attribute(self, call: Call[Any], name: str) -> Json:
         """The addresses of the servers, or what one of them tells."""
         return told_of_servers(call, name)
+
+
+def asked_of_servers(name: str, members: Collection[str]) -> Mapping[str, str]:
+    """What `told_of_servers` will ask."""
+    if name in ('', 'InstanceList'):
+        return dict.fromkeys(members, 'PublicIp')
+    return asked_of_any(name.removeprefix(OF_ONE), members)
 
 
 def told_of_servers(call: Call[Any], name: str) -> Json:
@@ -145,7 +162,7 @@ def told_of_servers(call: Call[Any], name: str) -> Json:
     """
     members = list(serving(call))
     if name != 'InstanceList':
-        return one_of(call, members, name.removeprefix('resource.'))
+        return one_of(call, members, name.removeprefix(OF_ONE))
     return ','.join(str(one_of(call, members, f'{key}.PublicIp')) for key in members) or None
 
 
@@ -213,6 +230,16 @@ class AwsAutoScalingGroup(ScaledType[Any]):
     ) -> StackWanted:
         """Those that are there, but for the oldest, and new ones."""
         return stack_of(context, self._membership(call, context, size, None), cooldowns)
+
+    @override
+    def is_told_by_members(self, name: str) -> bool:
+        """Each."""
+        return True
+
+    @override
+    def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
+        """The addresses of the servers, or what one of them tells."""
+        return asked_of_servers(name, members)
 
     @override
     def attribute(self, call: Call[Any], name: str) -> Json:

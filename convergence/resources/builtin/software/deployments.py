@@ -242,6 +242,12 @@ class Deployed(ResourceType[P]):
             return None
         raise FinalFailure(f'The Referenced Attribute ({call.name} {name}) is incorrect.')
 
+    @override
+    def present_attributes(self, call: Call[Any]) -> tuple[str, ...]:
+        """The outputs that its configuration declares."""
+        names = [each.get('name') for each in declared_in(source_of(call).content, 'outputs')]
+        return tuple(name for name in names if isinstance(name, str) and name not in STANDARD)
+
     # --- parts ------------------------------------------------------------------------------------------------
 
     def config_of(self, call: Call[Any], source: Json, inputs: list[Input]) -> Json:

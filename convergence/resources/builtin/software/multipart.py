@@ -16,6 +16,7 @@ from email.mime.text import MIMEText
 from typing_extensions import override
 
 from convergence.core.model import Json
+from convergence.core.software import DEFAULT_GROUP
 from convergence.resources.builtin.software.configs import KeptConfig
 from convergence.resources.builtin.waiting import short_token
 from convergence.resources.constraints import AllowedValues
@@ -44,12 +45,18 @@ class MultipartProperties:
     """See the descriptions of the fields."""
 
     parts: list[PartProperties] = prop([], description='The parts, in their order.')
+    group: str = prop(DEFAULT_GROUP, description='Which tool understands it: agents hand it to the tool of that name.')
 
 
 class MultipartMime(KeptConfig[MultipartProperties]):
     """Keeps a message of many parts, each a text or another configuration."""
 
     Properties = MultipartProperties
+
+    @override
+    def group(self, call: Call[MultipartProperties]) -> str:
+        """As the template says."""
+        return call.properties.group
 
     @override
     def content(self, call: Call[MultipartProperties]) -> dict[str, Json]:

@@ -1,8 +1,8 @@
 """How the commands of this machine find what ``convergence serve`` serves.
 
-A server leaves a notice with its URL in its data directory, and holds a lock on it for as long as it lives: a notice
-that nobody holds was left by one that died. A second copy in a directory of the user lets commands find the server
-from anywhere. Notices that another account has left are not believed: they would lead to a server of that account.
+A server leaves a file with its URL in its data directory, and holds a lock for as long as it lives: a file beside a
+lock that nobody holds was left by a server that died. A copy in a directory of the user lets commands find the server
+from anywhere. Files of another account are not believed: they would lead to a server of that account.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """Who serves what.
+class LocalServer:
+    """What ``convergence serve`` says of itself: who serves what.
 
     :param url: where the API listens.
     :param data: the data directory, absolute.
@@ -50,16 +50,16 @@ class Notice:
 class AlreadyServed(Exception):
     """Somebody serves this data directory already.
 
-    :param notice: who; None where it has not said so yet.
+    :param server: who; None where it has not said so yet.
     """
 
-    def __init__(self, notice: Notice | None) -> None:
+    def __init__(self, server: LocalServer | None) -> None:
         super().__init__('already served')
-        self.notice = notice
+        self.server = server
 
 
 def registry(environment: dict[str, str] | os._Environ[str]) -> Path:
-    """Where the copies of a user's notices are."""
+    """The directory with the copies that lead to the servers of a user."""
     state = environment.get('XDG_STATE_HOME') or str(Path.home() / '.local' / 'state')
     return Path(state) / 'convergence' / 'servers'
 
@@ -82,18 +82,18 @@ def claimed(data: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def posted(notice: Notice, copies: Path | None) -> Iterator[None]:
-    """Let the notice be found for as long as the block lasts. The data directory must be claimed.
+def announced(server: LocalServer, copies: Path | None) -> Iterator[None]:
+    """Let the server be found for as long as the block lasts. The data directory must be claimed.
 
     :param copies: directory of the user's copies; None: leave none.
     """
-    places = [Path(notice.data) / NAME]
+    places = [Path(server.data) / NAME]
     if copies is not None:
         with contextlib.suppress(OSError):
             copies.mkdir(parents=True, exist_ok=True, mode=0o700)
-            places.append(copies / f'{hashlib.sha256(notice.data.encode()).hexdigest()[:16]}.json')
+            places.append(copies / f'{hashlib.sha256(server.data.encode()).hexdigest()[:16]}.json')
     for place in places:
-        _write(place, notice)
+        _write(place, server)
     try:
         yield
     finally:
@@ -102,26 +102,26 @@ def posted(notice: Notice, copies: Path | None) -> Iterator[None]:
                 place.unlink()
 
 
-def find(start: Path, copies: Path) -> list[Notice]:
+def find(start: Path, copies: Path) -> list[LocalServer]:
     """The servers that are alive: the nearest alone if its data lies in `start` or above, else all of the user's."""
     for directory in (start, *start.parents):
-        notice = alive(directory / DATA)
-        if notice is not None:
-            return [notice]
+        server = alive(directory / DATA)
+        if server is not None:
+            return [server]
     found = [_read(path) for path in sorted(copies.glob('*.json'))]
-    return [notice for notice in found if notice is not None and alive(Path(notice.data)) == notice]
+    return [server for server in found if server is not None and alive(Path(server.data)) == server]
 
 
-def served_at(url: str, start: Path, copies: Path) -> Notice | None:
-    """The notice of the server that listens at a URL of this machine, if it is one of those that `find` finds."""
+def served_at(url: str, start: Path, copies: Path) -> LocalServer | None:
+    """The server that listens at a URL of this machine, if it is one of those that `find` finds."""
     port = urlsplit(url).port
-    return next((notice for notice in find(start, copies) if urlsplit(notice.url).port == port), None)
+    return next((server for server in find(start, copies) if urlsplit(server.url).port == port), None)
 
 
-def alive(data: Path) -> Notice | None:
-    """The notice in a data directory, if its server lives."""
-    notice = _read(data / NAME)
-    return notice if notice is not None and _is_held(data / LOCK) else None
+def alive(data: Path) -> LocalServer | None:
+    """The server of a data directory, if it lives."""
+    server = _read(data / NAME)
+    return server if server is not None and _is_held(data / LOCK) else None
 
 
 def _is_held(path: Path) -> bool:
@@ -148,20 +148,20 @@ def _locked(lock: int, kind: int, patience_s: float) -> bool:
             return True
 
 
-def _write(path: Path, notice: Notice) -> None:
-    """Write a notice so that nobody ever reads half of it."""
-    whole = path.with_name(f'{path.name}.{notice.pid}')
-    whole.write_text(json.dumps(asdict(notice)), encoding='utf-8')
+def _write(path: Path, server: LocalServer) -> None:
+    """Write what a server says so that nobody ever reads half of it."""
+    whole = path.with_name(f'{path.name}.{server.pid}')
+    whole.write_text(json.dumps(asdict(server)), encoding='utf-8')
     whole.replace(path)
 
 
-def _read(path: Path) -> Notice | None:
+def _read(path: Path) -> LocalServer | None:
     try:
         with path.open(encoding='utf-8') as file:
             if os.fstat(file.fileno()).st_uid != os.geteuid():
                 return None
             document = json.loads(file.read())
         url, pid, data, version = (document[name] for name in ('url', 'pid', 'data', 'version'))
-        return Notice(str(url), int(pid), str(data), str(version), str(document.get('token_file') or ''))
+        return LocalServer(str(url), int(pid), str(data), str(version), str(document.get('token_file') or ''))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -1,0 +1,76 @@
+"""Which row a plan uses for each wanted name, and for which of them there is nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from convergence.core import graph
+from convergence.core.digest import digest
+from convergence.core.model import Action, Definition, Goal, Hook, Output, Status
+from convergence.core.request import Request
+from convergence.core.rows import Resource, Stack
+
+_NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
+"""The actions whose success leaves nothing that could be used."""
+
+
+def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str, Resource]:
+    """The row to use for each wanted name that has a usable one.
+
+    First the row that already has the goal's template (a rollback comes back to it), then one that is or will be of
+    use over one that failed or never began, then one that was made from just the wanted definition, then one that was
+    not replaced, then the present template's, then the newest. A row whose deletion has begun is never chosen.
+    """
+
+    def rank(row: Resource) -> tuple[bool, bool, bool, bool, bool, float, str]:
+        return (
+            request.template is not None and request.template.is_of(row),
+            row.action is not Action.INIT and row.status is not Status.FAILED,
+            row.definition == request.goal.definitions[row.name],
+            row.replaced_by is None,
+            row.template_id is not None and row.template_id == stack.template_id,
+            row.created_at,
+            row.id,
+        )
+
+    best: dict[str, Resource] = {}
+    for row in rows:
+        if row.action is Action.DELETE or row.name not in request.goal.definitions:
+            continue
+        if row.name not in best or rank(row) > rank(best[row.name]):
+            best[row.name] = row
+    return best
+
+
+def unchanged(
+    goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False, visits: Collection[str] = ()
+) -> dict[str, Output]:
+    """The resources for which there is nothing to do, with their outputs.
+
+    A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
+    requires is unchanged, and it would be made from just what it was made from.
+
+    :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
+    :param visits: names of those that are visited all the same.
+    """
+    finished: dict[str, Output] = {}
+    for name in _requirements_first(goal.definitions):
+        definition, row = goal.definitions[name], chosen.get(name)
+        if row is None or row.owner or row.yielding or row.status is not Status.COMPLETE or row.action in _NOT_UP:
+            continue
+        if name in visits:
+            continue
+        if pauses and Hook.PRE_UPDATE in definition.hooks:
+            continue
+        if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
+            continue
+        if any(required not in finished for required in definition.requires):
+            continue
+        if row.digest == digest(definition, finished):
+            finished[name] = row.output
+    return finished
+
+
+def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
+    halves = graph.build(definitions, ())
+    return (key.subject for key in halves.in_order())

@@ -1,0 +1,100 @@
+"""What an operation asks of a plan, and what planning needs from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from convergence.core.changes import StackChange
+from convergence.core.effects import Effect
+from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, Goal, Json
+from convergence.core.rows import Template
+from convergence.core.scaling import Scaling
+from convergence.core.views import PlanView
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An object that was there before its stack, with the private data of its type.
+
+    :param physical_id: None for one that is to become a stack of what was there before; the data have that.
+    """
+
+    physical_id: str | None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to happen to a stack.
+
+    :param goal: the wanted resources; empty for a delete and for the rollback of a create.
+    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
+    :param template: the goal's template; None where `goal` is empty.
+    :param is_new_template: whether the template has to be stored.
+    :param stack_changes: columns of the stack that change with the operation.
+    :param cancels: whether what is in progress is not to be waited for; see `Traversal.cancels`.
+    :param retains: whether objects stay when their rows go; see `Traversal.retains`.
+    :param offered: objects that are there already, by resource name.
+    :param leaves: names of resources whose objects are left behind: all rows of theirs go at once.
+    :param beside: called like `guard`, after it; what else becomes true with the plan.
+    :param traversal_id: of the new traversal; empty, until whoever starts it has given it one.
+    :param cause: what made the operation necessary, where no user asked for it; in the stack's reason from the start of
+        the operation to its end.
+    :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
+    :param for_parent: see `Traversal.for_parent`.
+    :param observes: see `Traversal.observes`; then every node is visited, or those of `visits`.
+    :param visits: where an operation observes: names of the resources that are visited, and with them what reads them.
+        None: all.
+    :param scaling: see `Traversal.scaling`.
+    :param repair_attempt: see `Traversal.repair_attempt`.
+    """
+
+    action: Action
+    goal: Goal
+    guard: Callable[[PlanView], None] = lambda view: None
+    template: Template | None = None
+    is_new_template: bool = False
+    rollback_on_failure: bool = False
+    request_id: str = ''
+    stack_changes: StackChange = field(default_factory=StackChange)
+    cancels: bool = False
+    retains: bool = False
+    offered: Mapping[str, Offer] = field(default_factory=dict)
+    leaves: frozenset[str] = frozenset()
+    beside: Callable[[PlanView], tuple[Effect, ...]] = lambda view: ()
+    traversal_id: str = ''
+    cause: str = ''
+    deadline: float | None = None
+    for_parent: bool = False
+    observes: bool = False
+    scaling: Scaling | None = None
+    visits: frozenset[str] | None = None
+    repair_attempt: int = 0
+
+    @property
+    def performs(self) -> bool:
+        """Whether something is done to objects as they are, and the stack keeps its goal."""
+        return self.action in PERFORMED
+
+    @property
+    def wants_nothing(self) -> bool:
+        """Whether all that there is is to go: by a delete, or by the way back from a create."""
+        return self.template is None and not self.performs
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """What planning needs from outside, the same for every request.
+
+    :param new_id: makes an id that was never used before.
+    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
+    :param visit_unchanged: visit every node, whether anything seems to have changed or not, as scenarios that count
+        visits expect it.
+    :param is_exclusive: whether there can be one object only of a name that the template gives, by type.
+    """
+
+    new_id: Callable[[], str]
+    window: int = DISPATCH_WINDOW
+    visit_unchanged: bool = False
+    is_exclusive: Callable[[str], bool] = lambda type_name: False

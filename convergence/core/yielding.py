@@ -1,0 +1,138 @@
+"""Before a replacement and back: an object gives way to the one that replaces it, and takes back what that has.
+
+Some objects hold what there can be only once: an address, a port. Who replaces such a row has it give that up first,
+and only then is the new row made. The old one stays as it is otherwise, and is cleaned up when nothing is built on it.
+When a later plan chooses it again it takes back what it gave, before anything else is done about it; so does every row
+of the name which that leaves with less than it had. The row says so (`Resource.yielding`) from before the first call on
+until after the last: whoever goes on after a crash makes the same calls again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from convergence.core import states
+from convergence.core.adoption import is_adopted
+from convergence.core.changes import ResourceChange
+from convergence.core.claim import MAX_CRASHES, Claim, Step, StepDecision, Worker
+from convergence.core.creation import Made, made
+from convergence.core.effects import Decision, UpdateResource
+from convergence.core.model import Action, Status, Yielding
+from convergence.core.rows import Resource
+from convergence.core.verdicts import claim_row, leave_to_others, refuse_lethal
+from convergence.core.views import FinishView, NodeView
+
+GAVE_WAY = 'it has given up what its replacement needs'
+TOOK_BACK = 'it has taken back what it had given up for a replacement'
+DONE: Mapping[Step, str] = {Step.GIVE_WAY: GAVE_WAY, Step.TAKE_BACK: TOOK_BACK}
+"""What the events say of these steps."""
+
+
+def gives_way_first(view: NodeView, worker: Worker, old: Resource) -> bool:
+    """Whether a row has to give way before the one is made that replaces it, and has not yet."""
+    if not worker.creation(old.type).gives_way or old.action is Action.DELETE or is_adopted(old):
+        return False
+    return made(old) is not Made.NOTHING and not _is(Yielding.GIVEN, view, old)
+
+
+def begin_giving_way(view: NodeView, old: Resource) -> Decision[str | None]:
+    """Decide that a row gives way first; the node is then checked again, and has that done.
+
+    :returns: as the verdict, the key of the row.
+    """
+    changes: ResourceChange = {
+        **_stopped(old),
+        'yielding': Yielding.GIVING,
+        'traversal_id': view.traversal.id,
+        'wake_at': None,
+    }
+    effects = (UpdateResource(old.id, None, old.fence, changes),)
+    return Decision(old.id, effects, ((view.node.traversal_id, view.node.number),))
+
+
+def go_on_giving_way(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision] | None:
+    """What is next for a row that gives way in this traversal: that it does, or that it is replaced. Else None."""
+    if _is(Yielding.GIVEN, view, resource):
+        return Decision(StepDecision(Step.REPLACE, None, view.stack.id, resource.id))
+    if not _is(Yielding.GIVING, view, resource):
+        return None
+    return _claimed(view, worker, resource, Step.GIVE_WAY, Yielding.GIVING)
+
+
+def take_back(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    """Take the row, to put its object in possession again; the node is checked again afterwards."""
+    mark = Yielding.DEPRIVED if resource.yielding is Yielding.DEPRIVED else Yielding.RETURNING
+    return _claimed(view, worker, resource, Step.TAKE_BACK, mark)
+
+
+def _claimed(view: NodeView, worker: Worker, resource: Resource, step: Step, mark: Yielding) -> Decision[StepDecision]:
+    """Who still works on another row of the name may be about to take what is given: that comes to its end first."""
+    if any(rival.owner is not None for rival in view.rivals):
+        return leave_to_others(view.node)
+    if resource.crash_count >= MAX_CRASHES:
+        return refuse_lethal(view, worker, resource, f'{step} of what there can be only once')
+    changes: ResourceChange = {**_stopped(resource), 'yielding': mark}
+    held = claim_row(view, worker, step, Action.UPDATE, changes, completes_node=False)
+    assert held.verdict.claim is not None
+    rivals = tuple(rival for rival in view.rivals if made(rival) is not Made.NOTHING)
+    return replace(held, verdict=replace(held.verdict, claim=replace(held.verdict.claim, rivals=rivals)))
+
+
+def _stopped(resource: Resource) -> ResourceChange:
+    """The columns of a row whose action is not tried again, if it waits for that."""
+    if resource.status is not Status.IN_PROGRESS:
+        return {}
+    state = states.resource_state(resource, resource.action, Status.FAILED, 'given up for something else')
+    return {**state, 'retry': None, 'nothing_made': made(resource) is Made.NOTHING}
+
+
+def yielded(view: FinishView, resource: Resource, claim: Claim) -> ResourceChange:
+    """The columns of a row that has given way, or has taken back.
+
+    Whoever has planned since then lets other rows take what this one has: then it stays marked as it is.
+    """
+    if claim.step is Step.GIVE_WAY:
+        gave = resource.yielding is Yielding.GIVING
+        return {'yielding': Yielding.GIVEN, 'status_reason': GAVE_WAY} if gave else {}
+    if not view.is_current:
+        return {}
+    if resource.yielding is not Yielding.DEPRIVED or resource.status is not Status.COMPLETE:
+        return {'yielding': None, 'status_reason': TOOK_BACK}
+    # Others took it, and nobody wrote down what that was: its properties are applied again.
+    return {'yielding': None, **_in_doubt(resource, 'what it has was taken by another object of its name meanwhile')}
+
+
+def failed_to_yield(resource: Resource, claim: Claim, reason: str) -> ResourceChange:
+    """The columns of a row that perhaps gave way or took back in part. Of any other step: nothing."""
+    return _in_doubt(resource, reason) if claim.step in DONE and resource.status is Status.COMPLETE else {}
+
+
+def gone(resource: Resource, claim: Claim, reason: str) -> ResourceChange:
+    """The columns of a row that cannot take anything back, because its object is gone. Of any other step: nothing."""
+    if claim.step is not Step.TAKE_BACK or resource.status is not Status.COMPLETE or resource.action is Action.INIT:
+        return {}
+    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'mendable': False}
+
+
+def _in_doubt(resource: Resource, reason: str) -> ResourceChange:
+    if resource.action is Action.INIT:
+        return {}  # nothing was made in it
+    return {**states.resource_state(resource, Action.UPDATE, Status.FAILED, reason), 'digest': None}
+
+
+def deprived(rows: Collection[Resource], chosen: Mapping[str, Resource]) -> tuple[str, ...]:
+    """Keys of the rows that lose what they have when those take back what they gave that a plan has chosen."""
+    returning = {row.name: row.id for row in chosen.values() if row.yielding is not None}
+    return tuple(
+        sorted(
+            row.id
+            for row in rows
+            if row.name in returning and row.id != returning[row.name] and row.action is not Action.DELETE
+        )
+    )
+
+
+def _is(mark: Yielding, view: NodeView, resource: Resource) -> bool:
+    """Whether a row is marked so for this very traversal."""
+    return resource.yielding is mark and resource.traversal_id == view.traversal.id

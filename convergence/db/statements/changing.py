@@ -1,0 +1,110 @@
+"""Change or remove the row of a resource for whoever holds it, and tell of it.
+
+Each statement costs a way to the server and back, which takes longer than what the server has to do. PostgreSQL takes
+the change and the event that tells of it in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Table, Update, and_, bindparam, case, delete, func, insert, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.sql.dml import Insert
+
+from convergence.core.effects import DeleteResource, UpdateResource
+from convergence.core.nesting import DOUBTED
+from convergence.core.rows import Event
+from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL
+from convergence.db.statements.hot import Hot
+from convergence.db.statements.locking import by_key
+from convergence.errors import Conflict
+
+_HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
+_FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
+NOBODY = '-'
+# A DELETE takes no hint. In this form no index serves the owner: that one would lead by all rows of a worker.
+DELETE_RESOURCE = Hot(
+    delete(RESOURCE).where(
+        RESOURCE.c.id == bindparam('key'),
+        RESOURCE.c.fence == bindparam('held_fence'),
+        func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder'),
+    )
+)
+FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
+_OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
+TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
+INSERT_EVENT = Hot(TELL)
+
+
+def expect_one(count: int, what: str) -> None:
+    """See that a statement has found the one row that it was for.
+
+    :raises Conflict: it has not.
+    """
+    if count != 1:
+        raise Conflict(f'{what} is not as it was read')
+
+
+@cache
+def update_by_id(table: Table, names: frozenset[str]) -> Update:
+    """UPDATE of some columns of the row with one id; built once for each set of columns."""
+    values: dict[str, Any] = {name: bindparam(f'new_{name}') for name in names}
+    return by_key(update(table), table).where(table.c.id == bindparam('key')).values(values)
+
+
+def new(changes: Mapping[str, object]) -> dict[str, object]:
+    """Columns as the parameters of `update_by_id`."""
+    return {f'new_{name}': value for name, value in changes.items()}
+
+
+def event_values(event: Event) -> dict[str, Any]:
+    """An event as the parameters of `TELL`."""
+    return {f'event_{name}': getattr(event, name) for name in _OF_EVENT}
+
+
+def change_row(connection: Connection, effect: UpdateResource, told: Event | None = None) -> None:
+    """Change a row under the guard of its holder.
+
+    :param told: an event that is stored by the same statement: only where `takes_more_at_once`.
+    :raises Conflict: somebody else holds it, or it is gone.
+    """
+    statement = change_of(frozenset(effect.changes), effect.owner is None, told is not None)
+    values = {**new(effect.changes), **_guard(effect)}
+    if told is not None:
+        values |= event_values(told)
+    expect_one(statement.write(connection, values), f'resource {effect.resource_id}')
+
+
+def remove_row(connection: Connection, effect: DeleteResource) -> None:
+    """Remove a row under the guard of its holder.
+
+    :raises Conflict: see `change_row`.
+    """
+    guard = {**_guard(effect), 'holder': NOBODY if effect.owner is None else effect.owner}
+    expect_one(DELETE_RESOURCE.write(connection, guard), f'resource {effect.resource_id}')
+    if effect.signalled:
+        connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
+
+
+def takes_more_at_once(connection: Connection) -> bool:
+    """Whether the server carries out several changes in one statement."""
+    return connection.dialect.name == 'postgresql'
+
+
+def _guard(effect: UpdateResource | DeleteResource) -> dict[str, Any]:
+    guard = {'key': effect.resource_id, 'held_fence': effect.fence}
+    return guard if effect.owner is None else {**guard, 'holder': effect.owner}
+
+
+@cache
+def change_of(names: frozenset[str], is_free: bool, tells: bool) -> Hot:
+    """The statement that changes some columns; built once for each set of them."""
+    statement = update_by_id(RESOURCE, names).where(_FREE if is_free else _HELD_BY)
+    if 'digest' in names:
+        # Whoever stores one may not have looked at the row: what was doubted meanwhile stays so.
+        statement = statement.values(digest=case((RESOURCE.c.digest == DOUBTED, None), else_=bindparam('new_digest')))
+    return Hot(statement.add_cte(TELL.cte('told')) if tells else statement)

@@ -1,0 +1,248 @@
+"""Statements that are sent for every resource: turned into text once, and handed to the driver as they are.
+
+SQLAlchemy builds a context and a result for each execution, which costs more than the driver takes for the statement
+itself, and for a row of seventy columns three times as much. What is sent, how values are written and read, what an
+error means, and that whoever listens to statements is told of this one, is the same either way.
+
+PostgreSQL plans such a statement once for each connection: to plan the one that reads a node costs twice as much as to
+carry it out. (PyMySQL cannot have statements prepared, and in SQLite there is little to plan.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sqlalchemy import ColumnElement, Delete, Insert, Select, Update, bindparam, exc
+from sqlalchemy.engine import Connection, Dialect
+
+Statement: TypeAlias = Select[Any] | Update | Delete | Insert
+
+_Process: TypeAlias = Callable[[Any], Any]
+
+_PREPARED = 'prepared'
+"""Key in the `info` of a connection: the names of the statements that its server has planned for it."""
+
+_names = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """How a statement is planned, once for each connection, and how it is called afterwards."""
+
+    name: str
+    text: str
+    call: str
+
+    @classmethod
+    def of(cls, text: str) -> _Prepared:
+        """That of a text whose places have names."""
+        places: dict[str, int] = {}
+        numbered = re.sub(r'%\((\w+)\)s', lambda found: f'${places.setdefault(found[1], len(places) + 1)}', text)
+        name = f'convergence_{next(_names)}'
+        given = ', '.join(f'%({place})s' for place in places)
+        prepared = f'PREPARE {name} AS {numbered.replace("%%", "%")}'
+        return cls(name, prepared, f'EXECUTE {name} ({given})' if places else f'EXECUTE {name}')
+
+
+@dataclass(slots=True)
+class _Form:
+    """A statement in the language of one server.
+
+    :param given: the name of each value in the text, and what makes of it what the driver takes.
+    :param fixed: values that are always the same, as the driver takes them.
+    :param order: the names in the order of the text, where its places have no names.
+    :param columns: the types of the answer; `read`: place and reader of those values that are not taken as they come.
+    :param prepared: where the server plans it once for each connection.
+    """
+
+    dialect: Dialect
+    text: str
+    given: tuple[tuple[str, _Process | None], ...]
+    fixed: Mapping[str, Any]
+    order: tuple[str, ...] | None
+    columns: tuple[Any, ...]
+    prepared: _Prepared | None = None
+    read: tuple[tuple[int, _Process], ...] | None = None
+
+    def parameters(self, values: Mapping[str, Any]) -> Any:
+        """The values as the driver takes them."""
+        made = {name: values[name] if write is None else write(values[name]) for name, write in self.given}
+        if self.fixed:
+            made.update(self.fixed)
+        return made if self.order is None else tuple(made[name] for name in self.order)
+
+    def send(self, connection: Connection, cursor: Any, parameters: Any) -> None:
+        """Carry it out."""
+        if self.prepared is None:
+            cursor.execute(self.text, parameters)
+            return
+        known: set[str] = connection.info.setdefault(_PREPARED, set())
+        if self.prepared.name not in known:
+            cursor.execute(self.prepared.text)
+            known.add(self.prepared.name)
+        cursor.execute(self.prepared.call, parameters)
+
+    def readers(self, description: Sequence[Any]) -> tuple[tuple[int, _Process], ...]:
+        """How the values of a row are read: what a type makes of one may depend on the type in the server."""
+        if self.read is None:
+            found = (
+                (place, each.dialect_impl(self.dialect).result_processor(self.dialect, description[place][1]))
+                for place, each in enumerate(self.columns)
+            )
+            self.read = tuple((place, read) for place, read in found if read is not None)
+        return self.read
+
+
+@dataclass(eq=False, slots=True)
+class Hot:
+    """A statement without lists of variable length.
+
+    :param statement: an INSERT must be of one row, and answer nothing.
+    :param names: of an INSERT, its columns; others have their defaults, which are values.
+    """
+
+    statement: Statement
+    names: tuple[str, ...] = ()
+    _forms: weakref.WeakKeyDictionary[Dialect, _Form] = field(default_factory=weakref.WeakKeyDictionary)
+
+    def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Carry it out; how many rows it found.
+
+        :param values: by the names of its parameters.
+        :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
+        """
+        cursor = self._executed(connection, values)
+        found: int = cursor.rowcount
+        cursor.close()
+        return found
+
+    def first(self, connection: Connection, values: Mapping[str, Any]) -> list[Any] | None:
+        """The first row of its answer; None where there is none.
+
+        :raises SQLAlchemyError: see `write`.
+        """
+        rows = self.all(connection, values)
+        return rows[0] if rows else None
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> list[list[Any]]:
+        """The rows of its answer.
+
+        :raises SQLAlchemyError: see `write`.
+        """
+        cursor = self._executed(connection, values)
+        rows = [list(row) for row in cursor.fetchall()]
+        if rows:
+            for place, read in self._form(connection.dialect).readers(cursor.description):
+                for row in rows:
+                    row[place] = read(row[place])
+        cursor.close()
+        return rows
+
+    def _executed(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        form = self._form(connection.dialect)
+        if not connection.in_transaction():
+            connection.begin()
+        cursor: Any = connection.connection.cursor()
+        text, parameters = form.text, form.parameters(values)
+        for listener in connection.dispatch.before_cursor_execute:
+            text, parameters = listener(connection, cursor, text, parameters, None, False)
+        try:
+            if text is form.text:
+                form.send(connection, cursor, parameters)
+            else:
+                cursor.execute(text, parameters)
+        except form.dialect.loaded_dbapi.Error as error:
+            raise _as_raised(connection, form, error) from error
+        for listener in connection.dispatch.after_cursor_execute:
+            listener(connection, cursor, text, parameters, None, False)
+        return cursor
+
+    def _form(self, dialect: Dialect) -> _Form:
+        form = self._forms.get(dialect)
+        if form is None:
+            form = self._forms[dialect] = _form(dialect, self.statement, self.names)
+        return form
+
+
+@dataclass(eq=False, slots=True)
+class HotList:
+    """A statement with a list of variable length: there is one text for every power of two.
+
+    :param name: the parameter with the list, which is not empty.
+    :param build: makes the statement, with `among` where the list stands, for a number of members.
+    """
+
+    name: str
+    build: Callable[[int], Statement]
+    _of_length: dict[int, Hot] = field(default_factory=dict)
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> list[list[Any]]:
+        """The rows of its answer; see `Hot.all`."""
+        hot, given = self._with(values)
+        return hot.all(connection, given)
+
+    def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Carry it out; how many rows it found; see `Hot.write`."""
+        hot, given = self._with(values)
+        return hot.write(connection, given)
+
+    def _with(self, values: Mapping[str, Any]) -> tuple[Hot, dict[str, Any]]:
+        """The statement for a list of this length, and what it is given."""
+        members = values[self.name]
+        length = 1 << (len(members) - 1).bit_length()
+        hot = self._of_length.get(length)
+        if hot is None:
+            hot = self._of_length[length] = Hot(self.build(length))
+        # The last one stands for the places that are left: in a set it counts once.
+        padded = (*members, *[members[-1]] * (length - len(members)))
+        return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
+
+
+def among(column: ColumnElement[Any], name: str, length: int) -> ColumnElement[bool]:
+    """That the value of a column is a member of the list `name`."""
+    return column.in_([bindparam(f'{name}_{place}', type_=column.type) for place in range(length)])
+
+
+def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> _Form:
+    if isinstance(statement, Insert):
+        statement = statement.inline()  # the key that the server gives is not asked for
+    compiled: Any = statement.compile(dialect=dialect, column_keys=list(names) or None)
+    given, fixed = [], {}
+    defaults = {column.key: column.default.arg for column in compiled.insert_prefetch}
+    for bound, name in compiled.bind_names.items():
+        write = bound.type.dialect_impl(dialect).bind_processor(dialect)
+        if bound.required or name in names:
+            given.append((name, write))
+        else:
+            value = defaults.get(name, bound.effective_value)
+            fixed[name] = value if write is None else write(value)
+    answer: Any = getattr(statement, 'exported_columns', ())
+    columns = tuple(column.type for column in answer)
+    order = tuple(compiled.positiontup) if compiled.positional else None
+    text = str(compiled)
+    prepared = _Prepared.of(text) if dialect.name == 'postgresql' else None
+    return _Form(dialect, text, tuple(given), fixed, order, columns, prepared)
+
+
+def _as_raised(connection: Connection, form: _Form, error: Any) -> BaseException:
+    """The error as `Connection.execute` would raise it; a connection that is lost is not used any more."""
+    dialect = form.dialect
+    is_lost = dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
+    if is_lost:
+        connection.invalidate(error)
+        connection.engine.dispose()  # those that rest are as likely to be lost
+    raised: BaseException = exc.DBAPIError.instance(
+        form.text,
+        None,
+        error,
+        dialect.loaded_dbapi.Error,
+        hide_parameters=True,
+        connection_invalidated=is_lost,
+        dialect=dialect,
+    )
+    return raised

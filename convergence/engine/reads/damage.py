@@ -1,0 +1,67 @@
+"""What of a stack is stored and cannot be read, because the key is gone that sealed it, or because it is broken."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeAlias
+
+from convergence import errors
+from convergence.core.rows import Stack
+from convergence.db.queries.stacks import StackReader
+from convergence.documents import Document
+from convergence.engine.reads import formats
+
+TOLD_FOR_S = 60.0
+"""To find out, all rows of a stack are read. So for so long what was found is told again, while the stack has the same
+goals and the same operation."""
+MOST_STACKS = 1000
+"""Of how many stacks is remembered what was found."""
+
+_Goals: TypeAlias = tuple[str | None, ...]
+
+
+class Damages:
+    """Finds what cannot be read.
+
+    :param clock: seconds, from any moment on.
+    """
+
+    def __init__(self, reader: StackReader, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._found: OrderedDict[str, tuple[float, _Goals, tuple[Document, ...]]] = OrderedDict()
+
+    def of(self, stack: Stack) -> tuple[Document, ...]:
+        """What of a stack cannot be read, and what can be done about each; empty where all can."""
+        goals = (stack.template_id, stack.last_good_template_id, stack.previous_good_template_id, stack.traversal_id)
+        known = self._found.get(stack.id)
+        now = self._clock()
+        if known is not None and known[1] == goals and now - known[0] < TOLD_FOR_S:
+            return known[2]
+        found = tuple(self._look(stack))
+        self._found[stack.id] = (now, goals, found)
+        self._found.move_to_end(stack.id)
+        while len(self._found) > MOST_STACKS:
+            self._found.popitem(last=False)
+        return found
+
+    def _look(self, stack: Stack) -> list[Document]:
+        found = [formats.unreadable_resource(row) for row in self._reader.damaged(stack.id)]
+        goals = {
+            stack.previous_good_template_id: 'last good template but one',
+            stack.last_good_template_id: 'last good template',
+            stack.template_id: 'template',
+        }
+        for template_id, part in goals.items():
+            if template_id is not None and not self._is_readable(template_id):
+                found.append(formats.unreadable_template(part))
+        return found
+
+    def _is_readable(self, template_id: str) -> bool:
+        try:
+            self._reader.template(template_id)
+        except errors.GoalUnreadable:
+            return False
+        return True

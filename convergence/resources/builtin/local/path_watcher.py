@@ -1,0 +1,78 @@
+"""Files and directories that somebody changes, told by the operating system."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+from watchdog.events import FileSystemEvent
+from watchdog.observers import Observer
+
+from convergence.concurrency import Lock
+from convergence.resources.watching import Tell, Watcher
+
+LOG = logging.getLogger(__name__)
+
+_LEFT_AS_IT_WAS = ('opened', 'closed_no_write')
+
+
+class PathWatcher(Watcher):
+    """Tells of changed, removed and moved paths below a root directory. Watches nothing while nothing is wanted."""
+
+    def __init__(self, root: Path, tell: Tell) -> None:
+        self._root = root
+        self._tell = tell
+        self._lock = Lock()
+        self._wanted: frozenset[str] = frozenset()
+        self._observer: Any = None
+
+    @override
+    def watch(self, physical_ids: Collection[str]) -> None:
+        """Tell of these paths, which are relative to the root."""
+        with self._lock:
+            new = frozenset(physical_ids) - self._wanted
+            self._wanted = frozenset(physical_ids)
+        if self._wanted and self._observer is None:
+            self._begin()
+        elif not self._wanted:
+            self.close()
+        for path in new:
+            if not os.path.lexists(self._root / path):
+                self._tell(path)
+
+    @override
+    def close(self) -> None:
+        """End the threads of the library."""
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer = None
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """What the library calls with each event."""
+        if event.event_type in _LEFT_AS_IT_WAS or (event.is_directory and event.event_type == 'modified'):
+            return  # that something in a directory has changed is told of that
+        with self._lock:
+            wanted = self._wanted
+        for path in filter(None, (self._below(event.src_path), self._below(event.dest_path))):
+            # With a directory goes, or comes, all that is in it, and nobody tells of each.
+            inside = {each for each in wanted if each.startswith(f'{path}/')} if event.is_directory else set()
+            for each in sorted(inside | ({path} & wanted)):
+                self._tell(each)
+
+    def _begin(self) -> None:
+        observer = Observer()
+        handler: Any = self  # of a handler the library calls this one method only
+        observer.schedule(handler, str(self._root), recursive=True)
+        observer.daemon = True
+        observer.start()
+        self._observer = observer
+
+    def _below(self, path: bytes | str) -> str:
+        """A path of an event relative to the root; empty: it is none below it."""
+        prefix = f'{self._root}{os.sep}'
+        text = os.fsdecode(path)
+        return text.removeprefix(prefix) if text.startswith(prefix) else ''

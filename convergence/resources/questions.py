@@ -1,0 +1,136 @@
+"""What an engine asks of a resource type by way of a worker: questions, their replies, and how both travel.
+
+Only workers import the classes of types and hold what it takes to act for a user, so only they can ask services.
+Nothing that is asked changes anything, and nobody depends on a reply: that there is none means "not known".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from convergence.core.model import Change, Json
+
+
+class QuestionKind(StrEnum):
+    """What can be asked of a type.
+
+    * VALIDATE: can there be an object with these properties? See `ResourceType.validate`.
+    * PLAN: what would an update of the object to these properties do? See `ResourceType.plan`.
+    * READ: what are these attributes of the object now? See `ResourceType.attribute`.
+    """
+
+    VALIDATE = 'VALIDATE'
+    PLAN = 'PLAN'
+    READ = 'READ'
+
+
+@dataclass(frozen=True, slots=True)
+class TypeQuestion:
+    """One question about one resource.
+
+    :param name: of the resource in its template.
+    :param stack_id: of the stack that the resource is in, or is to be in; it may not be there yet.
+    :param acts_as: the stack with whose credentials services are asked; empty: there is none yet.
+    :param credentials_id: those with which a stack would act that is not there yet; empty: there are none.
+    :param resource_id: its row; empty where there is none. What the row says is read where the question is answered.
+    :param properties: those that are wanted, all values known.
+    :param attributes: names of those that are wanted.
+    :param secrets: texts that turn up in no log line and in no reply.
+    """
+
+    asked: QuestionKind
+    type: str
+    name: str
+    stack_id: str
+    stack_name: str
+    project_id: str
+    acts_as: str = ''
+    credentials_id: str = ''
+    resource_id: str = ''
+    properties: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    metadata: Json = field(default_factory=dict, repr=False)
+    attributes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def key(self) -> str:
+        """The same for two questions that are the same."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeReply:
+    """The answer to one question.
+
+    :param is_known: whether the type has answered.
+    :param reason: why there can be no such object, or why the update would fail; of what is not known, why it is not.
+        Empty where nothing is wrong.
+    :param change: what an update would do.
+    :param attributes: those that could be read, by name.
+    :param wants_credentials: whether it is not known for want of credentials.
+    """
+
+    is_known: bool = False
+    reason: str = ''
+    change: Change | None = None
+    attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    wants_credentials: bool = False
+
+    @property
+    def refusal(self) -> str:
+        """Why what is asked about is impossible; empty where it is possible, or nobody knows."""
+        return self.reason if self.is_known else ''
+
+
+def told(parts: list[TypeQuestion] | list[TypeReply]) -> str:
+    """Questions or replies as a text."""
+    return json.dumps([asdict(each) for each in parts])
+
+
+def questions_of(text: str) -> list[TypeQuestion | None]:
+    """The questions that a text holds; None for each that only a newer version understands.
+
+    :raises ValueError: it holds none.
+    """
+    return [_question(each) for each in _documents(text)]
+
+
+def replies_of(text: str) -> list[TypeReply]:
+    """The replies that a text holds.
+
+    :raises ValueError: it holds none.
+    """
+    try:
+        return [_reply(each) for each in _documents(text)]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f'it is no reply: {type(error).__name__}') from None
+
+
+def _documents(text: str) -> list[dict[str, Any]]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ValueError('it is no list of maps')
+    return found
+
+
+def _question(document: Mapping[str, Any]) -> TypeQuestion | None:
+    try:
+        # What is not known here says more than is understood: half a question must not get an answer.
+        asked, attributes, secrets = (
+            QuestionKind(document['asked']),
+            tuple(document['attributes']),
+            tuple(document['secrets']),
+        )
+        return TypeQuestion(**{**document, 'asked': asked, 'attributes': attributes, 'secrets': secrets})
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _reply(document: Mapping[str, Any]) -> TypeReply:
+    known = {each.name for each in fields(TypeReply)}
+    reply = TypeReply(**{name: value for name, value in document.items() if name in known})
+    return reply if reply.change is None else replace(reply, change=Change(reply.change))

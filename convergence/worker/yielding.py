@@ -1,0 +1,109 @@
+"""Have an object give way to the one that replaces it, or take back what that has; see `convergence.core.yielding`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from convergence.concurrency import Task
+from convergence.core.claim import Claim
+from convergence.core.creation import Made, made
+from convergence.core.results import NeedsReplacement, Result, Succeeded
+from convergence.core.rows import Resource
+from convergence.errors import EntityNotFound
+from convergence.resources.contract import Answer, FinalFailure, ForeignObject, ObjectNotFound, ReplacementNeeded
+from convergence.resources.storable import text_of
+from convergence.worker.attempt import Attempt
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GivingWay:
+    """Calls `give_way` and `take_back`.
+
+    :param patiently: makes a call, and repeats it while it says that it may work later.
+    :param find: asks a type for the object that a creation has made.
+    :param create_again: has a type tell by a second creation; whether it has.
+    :param learned: stores what is known of the object by now.
+    :param begin: begins an attempt.
+    """
+
+    patiently: Callable[[Attempt, Callable[[], Any]], Any]
+    find: Callable[[Attempt], Answer | None]
+    create_again: Callable[[Attempt], bool]
+    learned: Callable[[Attempt], None]
+    begin: Callable[[Claim, Task], Attempt]
+
+    def give_way(self, attempt: Attempt) -> Result:
+        """Have every object of the name give way. What is not there, or cannot be known, has nothing to give."""
+        self._free(attempt)
+        if self._is_there(attempt):
+            self._store(attempt)
+            self._give_way(attempt)
+        return Succeeded(None, attempt.physical_id, attempt.data)
+
+    def take_back(self, attempt: Attempt) -> Result:
+        """Have every other object of the name give way, then the object of the row take back what it had."""
+        self._free(attempt)
+        if not self._is_there(attempt):
+            return Succeeded(None, attempt.physical_id, attempt.data)
+        self._store(attempt)
+        try:
+            self._call(attempt, 'take_back')
+        except ObjectNotFound:
+            return NeedsReplacement('it does not exist any more', attempt.physical_id, attempt.data)
+        return Succeeded(None, attempt.physical_id, attempt.data)
+
+    def _free(self, attempt: Attempt) -> None:
+        """Have every object of another row give way."""
+        for rival in attempt.claim.rivals:
+            other = self._rival(attempt, rival)
+            if other is not None and self._is_there(other):
+                self._give_way(other)
+
+    def _give_way(self, attempt: Attempt) -> None:
+        try:
+            self._call(attempt, 'give_way')
+        except ObjectNotFound:
+            LOG.info('%s has nothing to give up: it does not exist any more', attempt.call.name)
+
+    def _call(self, attempt: Attempt, method: str) -> None:
+        try:
+            self.patiently(attempt, lambda: getattr(attempt.kind, method)(attempt.call))
+        except ReplacementNeeded as error:
+            raise FinalFailure(f'{method}() asks for a replacement, which it cannot: {text_of(error)}') from error
+
+    def _store(self, attempt: Attempt) -> None:
+        if attempt.physical_id != attempt.claim.resource.physical_id:  # it was found just now
+            self.learned(attempt)
+
+    def _rival(self, attempt: Attempt, rival: Resource) -> Attempt | None:
+        """An attempt with another row; None where its type has nothing to give, or is not there any more."""
+        claim = attempt.claim
+        row = replace(rival, deadline=claim.resource.deadline, began_at=claim.resource.began_at)
+        try:
+            other = self.begin(replace(claim, resource=row, pending=None), attempt.task)
+        except EntityNotFound as error:
+            LOG.warning('What %s had keeps what it has: %s', rival.name, error)
+            return None
+        # Its row is not held: what is learned of its object is known to this step alone.
+        other.call = replace(other.call, record=other.keep)
+        return other if other.kind.gives_way() else None
+
+    def _is_there(self, attempt: Attempt) -> bool:
+        """Whether there is an object, as far as that can be known; then its id is known, if it has one."""
+        known = made(attempt.claim.resource)
+        if attempt.physical_id is not None or known is not Made.PERHAPS:
+            return known is Made.OBJECT
+        try:
+            found = self.find(attempt)
+        except ForeignObject as error:
+            LOG.info('%s has nothing to give up: %s', attempt.call.name, text_of(error))
+            return False
+        if found is None:
+            return self.create_again(attempt)
+        attempt.learn(found)
+        return True

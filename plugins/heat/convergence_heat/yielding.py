@@ -1,0 +1,59 @@
+"""Before a replacement and back, as the classes of Heat do it: ports and servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from heat.common.exception import InterfaceAttachFailed, InterfaceDetachFailed
+from typing_extensions import override
+
+from convergence.core.model import Action
+from convergence.resources.contract import Call, ResourceType, TransientFailure
+from convergence_heat.operation import Operation
+
+
+class GivesWay(ResourceType[Any]):
+    """What a type does whose class has ``prepare_for_replace``; in front of `convergence_heat.kind.HeatType`."""
+
+    _bridged: type[Any]
+    _at_work: Callable[..., Any]
+
+    @override
+    def give_way(self, call: Call[Any]) -> None:
+        """``prepare_for_replace``. What the class keeps is stored before it goes on."""
+        with self._giving(call) as at_work:
+            at_work.one.begin_giving_way()
+            at_work.one.prepare_for_replace()
+            at_work.one.store_data()
+
+    @override
+    def take_back(self, call: Call[Any]) -> None:
+        """``restore_prev_rsrc``, as it is called on a successor: on one that was never made, for all have given way."""
+        with self._giving(call) as at_work:
+            successor = self._bridged(call.name, at_work.definition(call.properties), at_work.stack)
+            successor.begin(replace(call, physical_id=None, data={}), Action.UPDATE.value)
+            at_work.stack.before = {call.name: at_work.one}
+            if hasattr(at_work.one, 'attach_ports'):
+                _leave_out_attached(at_work.one)
+            successor.restore_prev_rsrc()
+            at_work.one.has_taken_back()
+            at_work.one.store_data()
+
+    @contextmanager
+    def _giving(self, call: Call[Any]) -> Iterator[Operation]:
+        # An object that is gone, and one that is in use, are what they are to a deletion.
+        with self._at_work(call, Action.DELETE) as at_work:
+            try:
+                yield at_work
+            except (InterfaceAttachFailed, InterfaceDetachFailed) as error:
+                raise TransientFailure(f'{call.name}: {error}') from error
+
+
+def _leave_out_attached(one: Any) -> None:
+    """Let a server not be given a second time the ports that it has: that is refused."""
+    attached = {each.port_id for each in one.client().servers.get(one.resource_id).interface_list()}
+    kept = one._data_get_ports
+    one._data_get_ports = lambda *which: [each for each in kept(*which) if each['id'] not in attached]

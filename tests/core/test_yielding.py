@@ -1,0 +1,154 @@
+"""Before a replacement and back: what there can be only once is given up first, and taken back on the way back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from convergence.core.check import begin
+from convergence.core.claim import MAX_CRASHES, Creation, Step
+from convergence.core.effects import FinishNode, InsertResources, InsertTraversal, UpdateResource, UpdateResources
+from convergence.core.finish import finish
+from convergence.core.model import Action, Change, Status, TraversalStatus, Yielding
+from convergence.core.plan import plan
+from convergence.core.replace import replacement
+from convergence.core.results import End, Failed, NeedsReplacement, Succeeded
+from tests.core.build import (
+    DEFINITION,
+    FRESH,
+    MADE,
+    STACK,
+    TRAVERSAL,
+    claim,
+    definitions,
+    events,
+    finish_view,
+    held,
+    node_view,
+    of_kind,
+    only,
+    plan_view,
+    planner,
+    request,
+    row,
+    superseded,
+    wants,
+    worker,
+)
+
+YIELDING = replace(worker(), creation=lambda type_name: Creation(gives_way=True))
+GIVING = replace(MADE, yielding=Yielding.GIVING, traversal_id='V1')
+GIVEN = replace(GIVING, yielding=Yielding.GIVEN)
+LEFT = replace(GIVEN, traversal_id='V0')
+RIVAL = row('R2', 'r')
+
+
+def step(resource, **changes):
+    return begin(node_view(resource=resource, **changes), YIELDING, wants(Change.NONE)).verdict
+
+
+def test_a_row_gives_way_before_another_one_is_made():
+    begun = replacement(node_view(), YIELDING, 'R')
+    assert of_kind(begun, InsertResources) == []
+    assert begun.wake == (('V1', 3),)
+    giving = replace(MADE, **only(begun, UpdateResource).changes)
+    assert step(giving).step is Step.GIVE_WAY
+    assert step(GIVEN).step is Step.REPLACE
+    assert of_kind(replacement(node_view(resource=GIVEN), YIELDING, 'R'), InsertResources)
+    # Only this traversal has asked for it; and only of what the worker can see to be given.
+    assert of_kind(replacement(node_view(resource=LEFT), YIELDING, 'R'), InsertResources) == []
+
+
+@pytest.mark.parametrize(
+    'old',
+    [
+        replace(MADE, token=None, physical_id=None, output=None),
+        replace(MADE, action=Action.DELETE),
+        replace(MADE, definition=replace(DEFINITION, external_id='theirs')),
+    ],
+    ids=['never made', 'going already', 'of others'],
+)
+def test_what_has_nothing_to_give_is_replaced_at_once(old):
+    assert of_kind(replacement(node_view(resource=old), YIELDING, 'R'), InsertResources)
+
+
+def test_what_was_given_is_taken_back_before_anything_else():
+    took = step(LEFT, rivals=(RIVAL, replace(FRESH, id='R3')))
+    assert took.step is Step.TAKE_BACK
+    assert took.claim.rivals == (RIVAL,)  # in the other one nothing was ever made
+    assert took.claim.resource.yielding is Yielding.RETURNING
+    # A worker that dies in the middle: the next one does the same, in whatever traversal.
+    assert step(replace(took.claim.resource, owner=None)).step is Step.TAKE_BACK
+
+
+def test_nothing_is_taken_while_somebody_works_on_what_may_have_it():
+    assert step(LEFT, rivals=(replace(RIVAL, owner='other'),)).step is Step.WAIT
+
+
+def test_the_end_of_either_step_has_the_node_checked_again():
+    for doing, resource, after in (
+        (Step.GIVE_WAY, GIVING, Yielding.GIVEN),
+        (Step.TAKE_BACK, replace(LEFT, yielding=Yielding.RETURNING), None),
+    ):
+        claimed = claim(doing, Action.UPDATE, held(resource), pending=None, completes_node=False)
+        decision = finish(finish_view(claimed), claimed, Succeeded(None), YIELDING)
+        assert (decision.verdict, decision.wake) == (End.RELEASED, (('V1', 3),))
+        changes = only(decision, UpdateResource).changes
+        assert changes['yielding'] is after
+        assert 'status' not in changes
+        assert events(decision) == ['UPDATE_COMPLETE']
+
+
+def test_what_others_took_without_a_note_is_applied_again():
+    claimed = claim(
+        Step.TAKE_BACK, Action.UPDATE, held(replace(MADE, yielding=Yielding.DEPRIVED)), completes_node=False
+    )
+    changes = only(finish(finish_view(claimed), claimed, Succeeded(None), YIELDING), UpdateResource).changes
+    assert (changes['yielding'], changes['status'], changes['digest']) == (None, Status.FAILED, None)
+
+
+def test_a_plan_that_came_in_between_is_not_forgotten():
+    """It lets another row take what this one has just taken back."""
+    claimed = claim(Step.TAKE_BACK, Action.UPDATE, held(replace(LEFT, yielding=Yielding.RETURNING)))
+    view = superseded(finish_view(claimed), ('V2', 8))
+    decision = finish(view, claimed, Succeeded(None), YIELDING)
+    assert 'yielding' not in only(decision, UpdateResource).changes
+    assert decision.wake == (('V2', 8),)
+
+
+@pytest.mark.parametrize('doing', [Step.GIVE_WAY, Step.TAKE_BACK])
+def test_who_fails_fails_the_node_and_is_in_doubt(doing):
+    claimed = claim(doing, Action.UPDATE, held(GIVING), pending=None, completes_node=False)
+    decision = finish(finish_view(claimed), claimed, Failed('the network is away'), YIELDING)
+    assert decision.verdict is End.FAILED
+    changes = only(decision, UpdateResource).changes
+    assert (changes['action'], changes['status'], changes['digest']) == (Action.UPDATE, Status.FAILED, None)
+    assert 'yielding' not in changes  # perhaps it gave a part: whoever wants it takes that back first
+
+
+def test_what_is_gone_takes_nothing_back_and_is_replaced():
+    claimed = claim(Step.TAKE_BACK, Action.UPDATE, held(LEFT), pending=None, completes_node=False)
+    decision = finish(finish_view(claimed), claimed, NeedsReplacement('gone'), YIELDING)
+    changes = only(decision, UpdateResource).changes
+    assert (changes['action'], changes['status']) == (Action.CHECK, Status.FAILED)
+    assert of_kind(decision, FinishNode) == []
+
+
+@pytest.mark.parametrize('resource', [GIVING, LEFT], ids=['gives way', 'takes back'])
+def test_who_kills_every_worker_fails(resource):
+    assert step(replace(resource, crash_count=MAX_CRASHES)).step is Step.FAIL
+
+
+def test_nothing_begins_in_a_traversal_that_is_being_cancelled():
+    assert step(GIVING, traversal=replace(TRAVERSAL, status=TraversalStatus.CANCELLING)).step is Step.OVER
+
+
+def test_who_comes_back_is_visited_and_all_others_of_the_name_may_lose_what_they_have():
+    back = replace(row('A', template_id='T1', replaced_by='A2'), yielding=Yielding.GIVEN)
+    now, other = row('A2'), row('B')
+    decision = plan(plan_view(back, now, other), STACK, request(definitions(a='', b='')), planner())
+    written = [(each.resource_ids, each.changes) for each in of_kind(decision, UpdateResources)]
+    assert (('A2',), {'yielding': Yielding.DEPRIVED}) in written
+    (inserted,) = of_kind(decision, InsertTraversal)
+    assert 'A' in {node.resource_id for node in inserted.nodes}

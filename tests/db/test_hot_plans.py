@@ -1,0 +1,115 @@
+"""What a step costs does not grow with what is in the database: no statement of an operation reads a whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import psycopg2.extensions
+import pymysql.connections
+import pytest
+from pymysql.constants.COMMAND import COM_QUERY
+from sqlalchemy import event
+
+from tests.bench.copies import copy_stack
+from tests.harness import Context, Harness, database
+from tests.services import service
+
+STACKS = 1500
+"""Stacks that are at rest beside the one that something is done to."""
+
+GROWING = ('stack', 'template', 'traversal', 'sync_point', 'resource', 'event', 'observation')
+EXPLAINED = ('SELECT', 'UPDATE', 'DELETE', 'WITH')
+
+
+def chain(value: str) -> dict[str, Any]:
+    """Resources that require each other, several of them one."""
+    first = {'a': {'value': value}, 'b': {'value': {'get_attr': ['a', 'value']}}, 'c': {'value': value}}
+    return {**first, 'd': {'value': 'x', 'after': ['a', 'b', 'c']}}
+
+
+def listen(engine: Any, note: Callable[[str], None], explained: dict[str, str]) -> None:
+    """Have `note` called with each statement as the server gets it, whoever sends it, on connections to come.
+
+    :param explained: gets the plans of statements that are planned once for a connection: only there they are known.
+    """
+
+    class Cursor(psycopg2.extensions.cursor):
+        def execute(self, *arguments: Any) -> None:
+            super().execute(*arguments)
+            sent = bytes(self.query or b'').decode()
+            note(sent)
+            called, _, _ = sent.partition(' (')
+            if called.startswith('EXECUTE') and called not in explained:
+                with psycopg2.extensions.cursor(self.connection) as asking:
+                    asking.execute('EXPLAIN ' + sent)
+                    explained[called] = '\n'.join(line for (line,) in asking)
+
+    class Connection(pymysql.connections.Connection):
+        def _execute_command(self, command: int, sql: Any) -> None:
+            if command == COM_QUERY:
+                note(sql if isinstance(sql, str) else bytes(sql).decode())
+            super()._execute_command(command, sql)
+
+    def connect(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+        if engine.dialect.name == 'postgresql':
+            options['cursor_factory'] = Cursor
+            return None
+        return Connection(*arguments, **options)
+
+    event.listen(engine, 'do_connect', connect)
+    engine.dispose()
+
+
+@pytest.fixture(params=['postgresql', 'mariadb'])
+def engine(request: Any) -> Iterator[Any]:
+    server = service(request.param)
+    url = server.create()
+    engine = database(url)
+    yield engine
+    engine.dispose()
+    server.drop(url.partition('?')[0].rpartition('/')[2])
+
+
+def scanned(plan: str) -> list[str]:
+    """The tables that grow, and that PostgreSQL would read from one end to the other."""
+    return [name for name in GROWING if f'Seq Scan on {name}' in plan]
+
+
+def whole_tables(engine: Any, statement: str) -> list[str]:
+    """The tables, of those that grow, that the server would read from one end to the other."""
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql('EXPLAIN ' + statement.replace('%', '%%')).all()
+    if engine.dialect.name == 'postgresql':
+        return scanned('\n'.join(line for (line,) in rows))
+    return [row.table for row in rows if row.table in GROWING and row.type in ('ALL', 'index')]
+
+
+def test_no_statement_of_an_operation_reads_a_whole_table(engine: Any) -> None:
+    harness = Harness(engine)
+    copy_stack(engine, harness.created(chain('x'), name='old'), STACKS)
+    with engine.connect() as connection:
+        for name in GROWING:
+            connection.exec_driver_sql(f'ANALYZE {"" if engine.dialect.name == "postgresql" else "TABLE "}{name}')
+        connection.commit()
+    sent: dict[str, str] = {}
+    recorded: list[str] = []
+    explained: dict[str, str] = {}
+    listen(engine, recorded.append, explained)
+    harness.context = Context('q')
+    stack_id = harness.created(chain('x'))
+    for value in 'xyz':
+        harness.update(stack_id, chain(value))
+        harness.run()
+    harness.delete(stack_id)
+    harness.run()
+    shape = partial(str.split, sep=' WHERE ')
+    for statement in recorded:
+        if statement.lstrip().upper().startswith(EXPLAINED):
+            sent.setdefault(shape(statement.replace('\n', ' '))[0], statement)
+    assert len(sent) + len(explained) > 30, 'the statements are heard'
+    assert whole_tables(engine, "SELECT * FROM resource WHERE token = 'x'") == ['resource'], 'a scan would be seen'
+    found = {statement: tables for statement in sent.values() if (tables := whole_tables(engine, statement))}
+    found |= {plan: tables for plan in explained.values() if (tables := scanned(plan))}
+    assert found == {}

@@ -1,0 +1,51 @@
+"""What duties cost while there is nothing to do: as many statements with hundreds of finished stacks as with ten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from convergence.db.statements.counting import count
+from convergence.engine.sweeper.tasks import SweepOptions
+from tests.bench.copies import copy_stack
+from tests.harness import Harness, database, things
+from tests.observing import Observing
+
+
+def idle_statements(path: Path, stacks: int) -> dict[str, int]:
+    """How many statements each duty sends when all has been done that was left to do."""
+    engine = database(f'sqlite:///{path}')
+    harness = Harness(engine)
+    stack_id = harness.created(things(list('abc')))
+    copy_stack(engine, stack_id, stacks - 1)
+    observing = Observing(harness)
+    # Engines need several sweeps where they attend to some stacks at a time.
+    for _ in range(2 + stacks // 50):
+        harness.sweep()
+        observing.look()
+    sweeper, sent = harness.sweeper(SweepOptions()), 0
+
+    def note(kind: str) -> None:
+        nonlocal sent
+        sent += kind == 'statements'
+
+    duties = {'sweep': sweeper.sweep, 'reconcile': harness.workers[0].reconcile, 'look': observing.observer.turn}
+    duties |= {'enrol': observing.enrol}
+    costs = {}
+    stop = count(engine, note)
+    for name, duty in duties.items():
+        duty()
+        before = sent
+        duty()
+        costs[name] = sent - before
+    stop()
+    engine.dispose()
+    return costs
+
+
+def test_what_an_idle_installation_asks_does_not_grow_with_what_is_over(tmp_path: Path) -> None:
+    few, many = (idle_statements(tmp_path / f'{stacks}.sqlite', stacks) for stacks in (10, 400))
+    assert few == many
+    # An engine sweeps every ten seconds; a worker and an observer ask more often, and for less.
+    assert 5 <= few['sweep'] <= 15
+    assert few['look'] + few['enrol'] <= 2
+    assert few['reconcile'] <= 5

@@ -1,0 +1,30 @@
+"""An address is wanted again while somebody still makes, or moves it to, the one that was wanted before."""
+
+
+def address(value):
+    return Template({'A': RsrcDef({'!a': value}, kind='Addressed')})
+
+
+engine.create_stack('addresses', address('one'))
+engine.settle()
+engine.blocks('A', action='CREATE', seconds=20)
+engine.update_stack('addresses', address('two'))
+engine.noop(5)
+engine.update_stack('addresses', address('one'))
+engine.settle()
+engine.call(verify, address('one'))
+engine.blocks('A', action='CREATE', afterwards=True, seconds=20)
+engine.update_stack('addresses', address('two'))
+engine.noop(5)
+engine.crash_worker()
+engine.update_stack('addresses', address('one'))
+engine.settle()
+engine.call(verify, address('one'))
+engine.update_stack('addresses', address('two'))
+engine.noop(4)
+engine.blocks('A', action='UPDATE', seconds=20)
+engine.update_stack('addresses', address('one'))
+engine.noop(1)
+engine.update_stack('addresses', address('two'))
+engine.settle()
+engine.call(verify, address('two'))

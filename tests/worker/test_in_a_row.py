@@ -1,0 +1,164 @@
+"""A thread that goes on with what it has made ready: what it costs, and who comes first."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from convergence.resources.contract import Answer, Call, InProgress
+from convergence.worker.attempt import Pace
+from convergence.worker.service import WorkerOptions, WorkerService
+from tests.engine.test_nested import CHILD, create, nested
+from tests.harness import Crash, Harness, things
+
+PATIENCE_S = 60.0
+QUICK = Pace(poll_min_s=0.05)
+
+
+def chain(size: int) -> dict[str, Any]:
+    """Each requires the one before."""
+    names = [f'r{number}' for number in range(size)]
+    return {name: {'value': 'x', 'after': names[max(0, number - 1) : number]} for number, name in enumerate(names)}
+
+
+def in_threads(harness: Harness, *, threads: int = 1, in_a_row: int = 4) -> WorkerService:
+    """A worker with threads of its own."""
+    options = WorkerOptions('host', '1', QUICK, threads=threads, in_a_row=in_a_row, unattended_s=None)
+    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
+    return worker
+
+
+def quiet(worker: WorkerService) -> None:
+    """Until nothing runs and nothing waits there."""
+    done = threading.Event()
+    for _ in range(int(PATIENCE_S / 0.01)):
+        load = worker.load()
+        if not load['busy'] and not load['waiting']:
+            return
+        done.wait(0.01)
+    raise AssertionError(f'still busy: {worker.load()}')
+
+
+@pytest.mark.parametrize(
+    ('shape', 'in_a_row', 'sent'),
+    [
+        (chain(12), 1, 12),
+        (chain(12), 4, 3),
+        (chain(12), 100, 1),
+        (things([f'r{number}' for number in range(40)]), 1, 40),
+        # Eight are told of, and each goes on with three of the others; then eight are left.
+        (things([f'r{number}' for number in range(40)]), 4, 16),
+    ],
+    ids=['chain, each a message', 'chain', 'chain at once', 'flat, each a message', 'flat'],
+)
+def test_what_a_thread_goes_on_with_costs_no_message(engine, shape, in_a_row, sent):
+    harness = Harness(engine, window=8, in_a_row=in_a_row)
+    stack = harness.created(shape)
+    assert harness.messages.sent == sent
+    harness.assert_converged(stack, dict.fromkeys(shape, 'x'), 'CREATE_COMPLETE')
+
+
+def test_others_are_told_of_all_but_one_of_what_becomes_ready(engine):
+    harness = Harness(engine, in_a_row=4)
+    names = [f'r{number}' for number in range(5)]
+    harness.create({'first': 'x', **{name: {'value': 'x', 'after': ['first']} for name in names}})
+    harness.deliver()
+    assert harness.reality.order('create') == ['first', names[0]]
+    assert len(harness.messages.checks) == 4
+    harness.run()
+
+
+@pytest.mark.parametrize(('in_a_row', 'for_its_end'), [(1, 1), (4, 0)])
+def test_a_nested_stack_costs_one_message_and_one_for_five_things_in_it(engine, in_a_row, for_its_end):
+    """Whoever does the last thing in it sees to the resource whose object it is, too."""
+    harness = Harness(engine, in_a_row=in_a_row)
+    files = {CHILD: nested(count=5)}
+    stack = create(harness, {f'child{number}': {'type': CHILD} for number in range(2)}, files)
+    harness.run()
+    assert harness.state(stack) == 'CREATE_COMPLETE', harness.stack(stack).status_reason
+    assert harness.messages.sent == 2 * (1 + 1 + for_its_end)
+
+
+def test_another_operation_that_waits_for_a_thread_comes_first(harness):
+    worker = in_threads(harness)
+    first = harness.create(chain(3), name='first')
+    second = harness.create({'other': 'x'}, name='second')
+    begun, go_on = threading.Event(), threading.Event()
+
+    def gate(call: Call[Any]) -> Answer | None:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return None
+
+    harness.reality.always['create', 'r0'] = gate
+    one, other = harness.messages.checks.pop(0), harness.messages.checks.pop(0)
+    worker.check_resource(None, *one)
+    assert begun.wait(PATIENCE_S)
+    worker.check_resource(None, *other)
+    go_on.set()
+    quiet(worker)
+    assert harness.reality.order('create') == ['r0', 'other']
+    assert len(harness.messages.checks) == 1, 'somebody is told of what it did not go on with'
+    harness.run()
+    assert [harness.state(stack) for stack in (first, second)] == ['CREATE_COMPLETE'] * 2
+
+
+def test_a_worker_that_was_told_to_stop_goes_on_with_nothing(harness):
+    worker = in_threads(harness)
+    stack = harness.create(chain(3))
+
+    def told_to_stop(call: Call[Any]) -> Answer | None:
+        worker.begin_nothing()
+        return None
+
+    harness.reality.once['create', 'r0'] = [told_to_stop]
+    worker.check_resource(None, *harness.messages.checks.pop())
+    quiet(worker)
+    assert harness.reality.order('create') == ['r0']
+    assert [harness.node(stack, 'r1')] == harness.messages.checks
+    harness.run()
+    harness.assert_converged(stack, dict.fromkeys(chain(3), 'x'), 'CREATE_COMPLETE')
+
+
+def test_a_cancelled_operation_goes_on_with_nothing(harness):
+    worker = in_threads(harness)
+    stack = harness.create(chain(3))
+
+    def cancelled(call: Call[Any]) -> Answer | None:
+        worker.cancel(None, stack, harness.stack(stack).traversal_id or '')
+        return None
+
+    harness.reality.once['create', 'r0'] = [cancelled]
+    worker.check_resource(None, *harness.messages.checks.pop())
+    quiet(worker)
+    assert harness.reality.order('create') == ['r0']
+    harness.run()
+    harness.assert_converged(stack, dict.fromkeys(chain(3), 'x'), 'CREATE_COMPLETE')
+
+
+def test_what_takes_time_makes_room_for_what_follows(engine):
+    """An action that is parked ends the row of its thread, and so nothing that it keeps back waits for it."""
+    harness = Harness(engine, window=2, in_a_row=4)
+    harness.reality.once['create', 'r0'] = [lambda call: InProgress({'round': 1}, poll_after_s=30.0)]
+    stack = harness.create(things([f'r{number}' for number in range(6)]))
+    harness.run()
+    assert sorted(harness.reality.order('create')) == [f'r{number}' for number in range(6)]
+    harness.let_time_pass()
+    harness.recover()
+    assert harness.state(stack) == 'CREATE_COMPLETE'
+
+
+@pytest.mark.parametrize('crash_after', range(2, 8))
+def test_a_worker_that_dies_before_it_goes_on_leaves_the_node_to_the_sweeper(crash_after):
+    """Nobody was told of the node, and nobody holds it."""
+    harness = Harness(None, in_a_row=4)
+    stack = harness.create(chain(3))
+    harness.store.crash_after = crash_after
+    with pytest.raises(Crash):
+        harness.run()
+    harness.restart()
+    harness.recover()
+    harness.assert_converged(stack, dict.fromkeys(chain(3), 'x'), 'CREATE_COMPLETE')
