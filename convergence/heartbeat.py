@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from convergence import lifetime
-from convergence.concurrency import Lock, ThreadEvent, start_thread
+from convergence.concurrency import Lock, RunningThread, ThreadEvent, start_thread
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
 from convergence.db.queries.witness import Witness
 from convergence.errors import ConvergenceError
 
 LOG = logging.getLogger(__name__)
+
+LAST_S = 2.0
+"""Seconds that what a process does again and again is given to come to its end when the process stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class Heartbeat:
         self._on_lost = on_lost
         self._load = load
         self._own: dict[str, Json] = {}
+        self._threads: list[RunningThread] = []
         self._stopping = ThreadEvent()
         self._beaten = ThreadEvent()
         self._lock = Lock()
@@ -92,19 +96,22 @@ class Heartbeat:
         self._register()
         self._committed(begun)
         self._sign_off_the_ended()
-        start_thread('heartbeat', self._run)
-        start_thread('heartbeat-watch', self._watch)
+        self._threads.append(start_thread('heartbeat', self._run))
+        self._threads.append(start_thread('heartbeat-watch', self._watch))
         if self._on_beat is not nothing:
-            start_thread('heartbeat-follow', self._follow)
+            self._threads.append(start_thread('heartbeat-follow', self._follow))
 
     def stop(self) -> None:
-        """Sign off: the others need not wait for the lease to run out."""
+        """Sign off: the others need not wait for the lease to run out. A renewal in progress is given `LAST_S`."""
         self._stopping.set()
         self._beaten.set()
         try:
             self._roster.leave(self._presence.id)
         except Exception as error:  # noqa: BLE001 - we are leaving anyhow; the lease will run out
             LOG.warning('This process could not sign off; its lease has to run out: %s', error)
+        ends = time.monotonic() + LAST_S
+        for thread in self._threads:
+            thread.wait(max(0.0, ends - time.monotonic()))
 
     def _run(self) -> None:
         while not self._stopping.wait(self._interval_s):

@@ -51,7 +51,7 @@ from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.engine.sweeper.presence import Presences
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
-from convergence.heartbeat import Heartbeat, Presence
+from convergence.heartbeat import LAST_S, Heartbeat, Presence
 from convergence.resources.registry import Registry
 from convergence.rpc.client import QuestionClient, WorkerClient
 from convergence.rpc.server import EngineServer
@@ -304,6 +304,7 @@ class EngineProcess:
         """Take no more requests, finish those that were taken; whether all of them ended in time."""
         if self._credential_removal is not None:
             self._credential_removal.stop()
+            self._credential_removal.wait(LAST_S)
         self._telling.stop()
         self._server.stop()
         finished = self._server.wait(self._stop_s)

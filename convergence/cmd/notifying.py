@@ -23,6 +23,7 @@ from convergence.engine.notifications.sending import HttpSender
 from convergence.engine.operations.sinks import EventSinks
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
+from convergence.heartbeat import LAST_S
 from convergence.rpc.notifier import NotificationBus, is_configured
 
 
@@ -70,7 +71,8 @@ class ToldOutside:
         self._relay.start()
 
     def stop(self) -> None:
-        """Tell no more."""
+        """Tell no more, once what is being told has been."""
         self._relay.stop()
+        self._relay.wait(LAST_S)
         if self._bus is not None:
             self._bus.close()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from convergence.concurrency.executor import (
     Executor,
     Lock,
+    RunningThread,
     Semaphore,
     ThreadEvent,
     install,
@@ -32,6 +33,7 @@ __all__ = [
     'Job',
     'Lock',
     'Pool',
+    'RunningThread',
     'Semaphore',
     'StopReason',
     'Task',

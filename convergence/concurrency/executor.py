@@ -113,6 +113,24 @@ class Semaphore:
         self._semaphore.release()
 
 
-def start_thread(name: str, function: Callable[[], object]) -> None:
+class RunningThread:
+    """A thread that was started."""
+
+    __slots__ = ('_thread',)
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._thread = thread
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it has ended; whether it has. A thread does not wait for itself."""
+        if self._thread is threading.current_thread():
+            return False
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+
+def start_thread(name: str, function: Callable[[], object]) -> RunningThread:
     """Run `function` in a thread of its own that does not keep the process alive."""
-    threading.Thread(target=function, name=name, daemon=True).start()
+    thread = threading.Thread(target=function, name=name, daemon=True)
+    thread.start()
+    return RunningThread(thread)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from convergence import errors
 from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.sweeper import Sweeper
-from convergence.heartbeat import Heartbeat
+from convergence.heartbeat import LAST_S, Heartbeat
 from convergence.rpc.operations import OPERATIONS
 
 
@@ -49,4 +49,5 @@ class EngineService:
     def stop(self) -> None:
         """End the sweeps and sign off."""
         self._sweeper.stop()
+        self._sweeper.wait(LAST_S)
         self._heartbeat.stop()

@@ -195,6 +195,26 @@ def test_an_engine_answers_while_its_sweeper_is_held_up(engine):
     sweeper.stop()
 
 
+def test_whoever_closes_an_engine_may_take_its_database_away(engine):
+    """A sweep in progress is waited for: what it finds gone afterwards would be told as an outage."""
+    harness = Harness(engine)
+    entered, going_on = threading.Event(), threading.Event()
+
+    def held_up(limit):
+        entered.set()
+        going_on.wait(60.0)
+        return []
+
+    harness.sweeps.orphaned = held_up
+    sweeper = harness.sweeper(SweepOptions(interval_s=0.01))
+    sweeper.start()
+    assert entered.wait(60.0)
+    sweeper.stop()
+    assert not sweeper.wait(0.01)
+    going_on.set()
+    assert sweeper.wait(60.0)
+
+
 # --- what is remembered -----------------------------------------------------------------------------------------
 
 

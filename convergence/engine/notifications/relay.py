@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from convergence.concurrency import Lock, ThreadEvent, start_thread
+from convergence.concurrency import Lock, RunningThread, ThreadEvent, start_thread
 from convergence.db.ports import SweepsPort
 from convergence.db.queries.outbox import Outbox
 from convergence.db.queries.webhooks import Delivery, Webhook, WebhookRows
@@ -90,7 +90,7 @@ class Relay:
         ports: RelayPorts,
         engine_id: str,
         options: RelayOptions,
-        begin: Callable[[str, Callable[[], object]], None] = start_thread,
+        begin: Callable[[str, Callable[[], object]], object] = start_thread,
     ) -> None:
         self._sweeps = ports.sweeps
         self._outbox = ports.outbox
@@ -102,17 +102,22 @@ class Relay:
         self._options = options
         self._begin = begin
         self._stopping = ThreadEvent()
+        self._thread: RunningThread | None = None
         self._lock = Lock()
         self._telling: dict[str, Webhook] = {}
         self._bus_again_at = 0.0
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
-        start_thread('notifications', self._run)
+        self._thread = start_thread('notifications', self._run)
 
     def stop(self) -> None:
-        """End after what is being sent."""
+        """Begin no further turn. Returns at once; `wait` waits for the one in progress."""
         self._stopping.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """After `stop`: wait for the turn in progress; whether it ended in time."""
+        return self._thread is None or self._thread.wait(timeout_s)
 
     def turn(self) -> None:
         """Tell what is to be told now.

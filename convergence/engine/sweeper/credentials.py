@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from convergence.concurrency import ThreadEvent, start_thread
+from convergence.concurrency import RunningThread, ThreadEvent, start_thread
 from convergence.credentials.model import StoredCredentials
 from convergence.db.ports import CredentialsPort
 from convergence.errors import ConvergenceError, DatabaseUnavailable
@@ -40,14 +40,19 @@ class CredentialRemoval:
         self._interval_s = interval_s
         self._settles_s = settles_s
         self._stopping = ThreadEvent()
+        self._thread: RunningThread | None = None
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
-        start_thread('credentials', self._run)
+        self._thread = start_thread('credentials', self._run)
 
     def stop(self) -> None:
-        """End after what is being removed."""
+        """Begin no further turn. Returns at once; `wait` waits for the one in progress."""
         self._stopping.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """After `stop`: wait for the turn in progress; whether it ended in time."""
+        return self._thread is None or self._thread.wait(timeout_s)
 
     def turn(self) -> int:
         """See what is needed no more, and remove what can be; how many were removed.

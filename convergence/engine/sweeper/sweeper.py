@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from convergence.concurrency import ThreadEvent, start_thread
+from convergence.concurrency import RunningThread, ThreadEvent, start_thread
 from convergence.core.claim import Worker
 from convergence.db.ports import SweepsPort
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
@@ -30,14 +30,19 @@ class Sweeper:
         self._options = options
         self._worker = worker
         self._stopping = ThreadEvent()
+        self._thread: RunningThread | None = None
 
     def start(self) -> None:
         """Begin to sweep, in a thread of its own."""
-        start_thread('sweeper', self._run)
+        self._thread = start_thread('sweeper', self._run)
 
     def stop(self) -> None:
-        """End after the sweep in progress."""
+        """Begin no further sweep. Returns at once; `wait` waits for the one in progress."""
         self._stopping.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """After `stop`: wait for the sweep in progress; whether it ended in time."""
+        return self._thread is None or self._thread.wait(timeout_s)
 
     def sweep(self) -> int:
         """One sweep, if it is this process's turn; how many things were attended to.
