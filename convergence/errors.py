@@ -133,6 +133,19 @@ class RequestLimitExceeded(UserError):
     """A limit on sizes or counts would be exceeded. The text names the limit and the option that sets it."""
 
 
+def require_room(count: int, most: int | None) -> None:
+    """See that a tree of stacks has no more resources than it may.
+
+    :param most: None: as many as it likes.
+    :raises RequestLimitExceeded: it has.
+    """
+    if most is not None and count > most:
+        raise RequestLimitExceeded(
+            f'Maximum resources per stack exceeded: the tree of stacks would have {count}, and the limit is {most} '
+            '([limits] max_resources_per_stack).'
+        )
+
+
 # --- templates ------------------------------------------------------------------------------------------------
 
 

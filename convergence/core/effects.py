@@ -49,6 +49,23 @@ class UpdateStack:
 
 
 @dataclass(frozen=True, slots=True)
+class RequireRoom:
+    """The goal of a stack, written before, has more resources than its last one: there must be room in its tree.
+
+    Where there is not, everything is undone (`RequestLimitExceeded`). Of plans that are stored at the same moment each
+    counts those that are stored before it.
+
+    :param root_id: the stack at the top of the tree.
+    :param more: by how many there are more.
+    :param most: how many all goals of the tree may have together; None: they are only counted.
+    """
+
+    root_id: str
+    more: int
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class InsertTemplate:
     """A new template."""
 
@@ -338,6 +355,7 @@ class KeepItem:
 Effect: TypeAlias = (
     InsertStack
     | UpdateStack
+    | RequireRoom
     | InsertTemplate
     | PurgeTemplates
     | InsertTraversal

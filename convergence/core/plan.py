@@ -21,6 +21,7 @@ from convergence.core.effects import (
     InsertStack,
     InsertTemplate,
     InsertTraversal,
+    RequireRoom,
     UpdateResources,
     UpdateStack,
 )
@@ -87,6 +88,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         InsertEvents((_started(stack, view.now, traversal, request, planner),)),
         *left,
         *beside,
+        *_room(view, stack, request, planner),  # the last, because everybody in the tree waits for whoever has it
     ]
     row_ids = {name: row.id for name, row in rows.items()}
     return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids, beside), tuple(effects))
@@ -182,6 +184,16 @@ def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal
     return replace(
         row, requires=tuple(chosen[name].id for name in goal.definitions[row.name].requires if name in chosen)
     )
+
+
+def _room(view: PlanView, stack: Stack, request: Request, planner: Planner) -> list[Effect]:
+    """What a goal needs that has more resources than the last one. A new stack that is in no other has all the room."""
+    before = view.stack.resource_count if view.stack else 0
+    more = len(request.goal.definitions) - before
+    if request.performs or more <= 0 or (view.stack is None and stack.parent_id is None):
+        return []
+    takes_back = request.takes_back or request.action is Action.ROLLBACK
+    return [RequireRoom(stack.tree_id, more, None if takes_back else planner.max_resources)]
 
 
 # --- rows -----------------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ class Request:
         None: all.
     :param scaling: see `Traversal.scaling`.
     :param repair_attempt: see `Traversal.repair_attempt`.
+    :param takes_back: whether it is part of a rollback: the goal was there before, and no limit refuses it.
     """
 
     action: Action
@@ -71,6 +72,7 @@ class Request:
     scaling: Scaling | None = None
     visits: frozenset[str] | None = None
     repair_attempt: int = 0
+    takes_back: bool = False
 
     @property
     def performs(self) -> bool:
@@ -92,9 +94,11 @@ class Planner:
     :param visit_unchanged: visit every node, whether anything seems to have changed or not, as scenarios that count
         visits expect it.
     :param is_exclusive: whether there can be one object only of a name that the template gives, by type.
+    :param max_resources: how many resources all goals of a tree of stacks may have together; None: no limit.
     """
 
     new_id: Callable[[], str]
     window: int = DISPATCH_WINDOW
     visit_unchanged: bool = False
     is_exclusive: Callable[[str], bool] = lambda type_name: False
+    max_resources: int | None = None

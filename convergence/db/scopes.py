@@ -1,7 +1,8 @@
 """What a transaction locks and reads before anything is decided.
 
 Locks are always taken in one order: the row of the project (for a new stack alone), the stack row, then resource rows
-by key, then sync points by key. Whoever holds a resource row never waits for a stack row.
+by key, then sync points by key, and the row of the tree (for a plan with more resources). Whoever holds a resource row
+never waits for a stack row.
 
 Between a nested stack and the one that it is in, locks are taken upwards: whoever holds rows of a nested stack may come
 to the row of which it is the object, and nobody who holds that row comes to a row of the nested stack.

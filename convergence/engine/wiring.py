@@ -98,7 +98,9 @@ def wire_engine(
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    planner = Planner(new_id, options.window, options.visit_unchanged, types.is_exclusive)
+    planner = Planner(
+        new_id, options.window, options.visit_unchanged, types.is_exclusive, options.nesting.max_resources
+    )
     traversals = Traversals(store, reader, goals, dispatcher, planner)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)

@@ -176,6 +176,9 @@ class Memory:
     def _events(self, transition: Transition, effect: effects.InsertEvents) -> None:
         transition.events = (*transition.events, *effect.events)
 
+    def _nothing(self, transition: Transition, effect: effects.RequireRoom) -> None:
+        """What only refuses writes no row."""
+
     def _signal(self, transition: Transition, effect: effects.InsertSignal) -> None:
         transition.beside.add(transition.tables.resource[effect.signal.resource_id].stack_id)
 
@@ -212,6 +215,7 @@ def _note(changes: dict[str, RowChange[RowT]], known: dict[str, RowT], key: str,
 _READERS: dict[type, Any] = {
     effects.InsertStack: Memory._stack,
     effects.UpdateStack: Memory._stack,
+    effects.RequireRoom: Memory._nothing,
     effects.InsertTemplate: Memory._template,
     effects.InsertTraversal: Memory._new_traversal,
     effects.EndTraversal: Memory._traversal,

@@ -48,6 +48,15 @@ def upgrade() -> None:
     )
     op.create_index('ix_event_stack_id_sequence', 'event', ['stack_id', 'sequence'], unique=False)
     op.create_table(
+        'tree',
+        sa.Column('id', sa.String(length=36), nullable=False),
+        sa.Column('resource_count', sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint('id', name=op.f('pk_tree')),
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+        mysql_engine='InnoDB',
+    )
+    op.create_table(
         'project',
         sa.Column('id', sa.String(length=64), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_project')),
@@ -510,6 +519,7 @@ def downgrade() -> None:
     op.drop_index('ix_resource_owner', table_name='resource')
     op.drop_table('resource')
     op.drop_table('project')
+    op.drop_table('tree')
     op.drop_index('ix_event_stack_id_sequence', table_name='event')
     op.drop_table('event')
     op.drop_table('duty')

@@ -76,5 +76,6 @@ def test_the_order_of_the_locks_is_that_of_the_code():
     places = [PAGE.index(f'row of the **{name}**') for name in ('project', 'stack', 'traversal')]
     places = [*places[:2], PAGE.index('rows of **resources**'), places[2], PAGE.index('**sync points**')]
     assert all(one < other for one, other in pairwise(places))
+    assert places[-1] < PAGE.index('row of the **tree**')
     said = ' '.join((scopes.__doc__ or '').split())
     assert 'the row of the project (for a new stack alone), the stack row, then resource rows by key' in said

@@ -1,14 +1,23 @@
 """Many threads on the same rows: exactly one wins, nothing is lost, nobody waits for ever."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from convergence.core.claim import Step
-from convergence.core.effects import Decision, FinishNode, InsertStack, InsertTemplate, UpdateResource, UpdateStack
+from convergence.core.effects import (
+    Decision,
+    FinishNode,
+    InsertStack,
+    InsertTemplate,
+    RequireRoom,
+    UpdateResource,
+    UpdateStack,
+)
 from convergence.core.model import NodeStatus, Phase, Status
 from convergence.db.scopes import HeldResource, NewStack, OneNode, StackAlone, WholeStack
-from convergence.errors import StackExists
+from convergence.errors import RequestLimitExceeded, StackExists
 from tests.contract.rows import FREE, RESOURCE, STACK, TEMPLATE, at_once, node
 
 
@@ -44,6 +53,75 @@ def test_of_creates_at_the_same_moment_no_more_are_let_through_than_a_project_ma
         results = at_once(*(create(project, number) for number in range(8)))
         assert sorted(results) == [False] * (8 - most) + [True] * most
         assert at_once(*(create(project, number) for number in range(8, 12))) == [False] * 4
+
+
+NESTED = replace(STACK, parent_id='S', root_id='S', nested_depth=1, resource_count=3)
+
+
+def planned(backend, number, most, *, together=None):
+    """Stores a nested stack with three resources, in a tree that has at most so many.
+
+    :param together: waits for the others when everything is locked and read, and nothing written.
+    """
+    effects = (InsertStack(replace(NESTED, id=f'N{number}', name=f'n{number}')), RequireRoom('S', 3, most))
+
+    def decide(view):
+        if together is not None and number not in together.come:
+            together.come.add(number)
+            together.wait(60)
+        return Decision('planned', effects)
+
+    return lambda: backend.store.transact(NewStack('p', f'R{number}'), decide).verdict
+
+
+@pytest.mark.parametrize('kept', [0, 2])
+def test_of_stacks_that_are_planned_at_the_same_moment_no_more_are_let_through_than_a_tree_may_have(backend, kept):
+    """Each counted those that were stored before it, and none of those that were about to be."""
+    backend.write(InsertStack(replace(STACK, resource_count=2)))
+    for number in range(100, 100 + kept):
+        planned(backend, number, 14)()
+    together = None
+    if backend.kind in ('postgresql', 'mariadb'):
+        together = threading.Barrier(8)
+        together.come = set()
+    results = at_once(*(planned(backend, number, 14, together=together) for number in range(8)))
+    refused = [each for each in results if isinstance(each, RequestLimitExceeded)]
+    told = 'the tree of stacks would have 17, and the limit is 14 ([limits] max_resources_per_stack).'
+    assert [str(each) for each in refused] == [f'Maximum resources per stack exceeded: {told}'] * (4 + kept)
+    assert results.count('planned') == 4 - kept
+    assert backend.reader.resources_of_tree('S') == 14
+
+
+def test_what_has_become_less_makes_room_and_what_is_taken_back_needs_none(backend):
+    backend.write(InsertStack(replace(STACK, resource_count=2)))
+    for number in range(4):
+        planned(backend, number, 14)()
+    with pytest.raises(RequestLimitExceeded):
+        planned(backend, 4, 14)()
+    assert backend.reader.stack('N4') is None
+    backend.write(UpdateStack('N0', 'V', {'resource_count': 0}))
+    planned(backend, 4, 14)()
+    backend.write(UpdateStack('N0', 'V', {'resource_count': 3}), RequireRoom('S', 3))
+    assert backend.reader.resources_of_tree('S') == 17
+    with pytest.raises(RequestLimitExceeded, match='would have 18, and the limit is 17'):
+        backend.write(UpdateStack('N1', 'V', {'resource_count': 4}), RequireRoom('S', 1, 17))
+    backend.write(UpdateStack('N1', 'V', {'deleted_at': 9.0}))
+    planned(backend, 5, 17)()
+
+
+def test_stacks_that_come_to_another_tree_are_counted_there(backend):
+    """A stack that outlives its resource takes what is nested in it along."""
+    backend.write(InsertStack(replace(STACK, resource_count=2)))
+    backend.write(InsertStack(replace(NESTED, id='N', name='n')), RequireRoom('S', 3, 14))
+    below = replace(NESTED, parent_id='N', nested_depth=2, resource_count=5)
+    backend.write(InsertStack(replace(below, id='B', name='b')), RequireRoom('S', 5, 14))
+    backend.write(UpdateStack('N', 'V', {'root_id': None, 'nested_depth': 0}))
+    backend.write(UpdateStack('N', 'V', {'resource_count': 4}), RequireRoom('N', 1, 10))
+    backend.write(UpdateStack('B', 'V', {'root_id': 'N', 'nested_depth': 1}))
+    with pytest.raises(RequestLimitExceeded, match='would have 11, and the limit is 10'):
+        backend.write(UpdateStack('N', 'V', {'resource_count': 6}), RequireRoom('N', 2, 10))
+    backend.write(UpdateStack('N', 'V', {'resource_count': 5}), RequireRoom('N', 1, 10))
+    planned(backend, 1, 5)()
 
 
 @pytest.mark.parametrize('count', [2, 7, 16])

@@ -8,9 +8,11 @@ import pytest
 
 from convergence import errors
 from convergence.engine.nesting.giving import NestingLimits
+from convergence.resources.contract import FinalFailure
 from tests.engine.test_nested import CHILD, child_of, create, nested, tree, update
 from tests.engine.test_operations_costs import Counted
-from tests.harness import Harness, emptied
+from tests.harness import Harness, emptied, hot
+from tests.reality import fails
 
 MOST = 6
 
@@ -60,7 +62,48 @@ def test_what_is_two_levels_down_counts_and_what_was_deleted_does_not(limited):
     assert limited.state(stack) == 'UPDATE_COMPLETE', limited.stack(stack).status_reason
 
 
-def test_the_limit_is_looked_at_with_one_question_however_many_stacks_the_tree_has(engine):
+def test_an_update_of_the_stack_at_the_top_fits_beside_what_is_nested_in_it(limited):
+    """It was held against its own template alone."""
+    files = {CHILD: nested(count=3)}
+    stack = create(limited, {**children(1), 'own': 'x'}, files)
+    limited.run()
+    assert limited.state(stack) == 'CREATE_COMPLETE'
+    more = {**children(1), 'own': 'x', 'other': 'x', 'third': 'x'}
+    before = limited.stack(stack).traversal_id
+    with pytest.raises(errors.RequestLimitExceeded, match=f'would have {MOST + 1}, and the limit is {MOST} '):
+        update(limited, stack, more, files)
+    assert limited.stack(stack).traversal_id == before
+    del more['third']
+    update(limited, stack, more, files)
+    limited.run()
+    assert limited.state(stack) == 'UPDATE_COMPLETE'
+    assert limited.reader.resources_of_tree(stack) == MOST
+    update(limited, stack, {'own': 'x', 'other': 'x', 'third': 'x'}, {})
+    limited.run()
+    assert limited.state(stack) == 'UPDATE_COMPLETE', 'fewer are never too many'
+
+
+def test_no_limit_is_in_the_way_of_a_rollback(limited):
+    """What goes back to more counts only once what has taken its place has gone back to less."""
+    files = {'small.yaml': nested(count=1), 'large.yaml': nested(count=2)}
+    one = {'type': 'small.yaml', 'value': 'x', 'after': ['other']}
+    wanted = {'one': one, 'other': {'type': 'large.yaml', 'value': 'x'}, 'bad': {'value': 'x', 'after': ['one']}}
+    stack = create(limited, wanted, files)
+    limited.run()
+    assert limited.state(stack) == 'CREATE_COMPLETE'
+    assert limited.reader.resources_of_tree(stack) == MOST
+    limited.reality.once['update', 'bad'] = [fails(FinalFailure('no'))]
+    swapped = {'small.yaml': nested(count=2), 'large.yaml': nested(count=1)}
+    wanted = {**wanted, 'bad': {'value': 'y', 'after': ['one']}}
+    limited.stacks.update_stack(
+        limited.context, {'stack_id': stack}, hot(wanted), files=swapped, args={'disable_rollback': False}
+    )
+    limited.run()
+    assert limited.state(stack) == 'ROLLBACK_COMPLETE', limited.stack(stack).status_reason
+    assert limited.reader.resources_of_tree(stack) == MOST
+
+
+def test_what_the_limit_costs_does_not_depend_on_how_many_stacks_the_tree_has(engine):
     def one_more(limits: NestingLimits, count: int) -> int:
         harness = Harness(emptied(engine), nesting=limits)
         files = {CHILD: nested()}
@@ -74,7 +117,7 @@ def test_the_limit_is_looked_at_with_one_question_however_many_stacks_the_tree_h
 
     unlimited = one_more(NestingLimits(), 3)
     costs = [one_more(NestingLimits(max_resources=1000), count) for count in (3, 12)]
-    assert costs == [unlimited + 1] * 2
+    assert costs == [unlimited] * 2
 
 
 def test_stacks_are_nested_as_deep_as_the_limit_says_and_no_deeper(engine):

@@ -52,6 +52,11 @@ class Draft:
         """Write a row, or `GONE`."""
         self._rows[table, key] = row
 
+    def stacks(self) -> list[Stack]:
+        """All stacks that are committed, whatever this transaction sees of them, as they are once it is."""
+        written = {key: row for (table, key), row in self._rows.items() if table == 'stack'}
+        return [*{**self.committed.stack, **written}.values()]
+
     def node(self, traversal_id: str, number: int) -> Node | None:
         """A node as this transaction sees it."""
         return self._nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)

@@ -13,7 +13,7 @@ from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.draft import GONE, Draft, changed
 from convergence.db.memory.look import Tables
 from convergence.db.transaction import LAST, Ready
-from convergence.errors import Conflict, StackExists
+from convergence.errors import Conflict, StackExists, require_room
 
 
 def apply(
@@ -69,6 +69,11 @@ def _update_stack(draft: Draft, effect: effects.UpdateStack) -> None:
     draft.put('stack', effect.stack_id, changed(stack, effect.changes))
     if 'drift_policy' in effect.changes:
         draft.given_policy.append(stack)
+
+
+def _require_room(draft: Draft, effect: effects.RequireRoom) -> None:
+    tree = [each for each in draft.stacks() if each.deleted_at is None and each.tree_id == effect.root_id]
+    require_room(sum(stack.resource_count for stack in tree), effect.most)
 
 
 def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
@@ -326,6 +331,7 @@ def _insert_events(draft: Draft, effect: effects.InsertEvents) -> None:
 APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.InsertStack: _insert_stack,
     effects.UpdateStack: _update_stack,
+    effects.RequireRoom: _require_room,
     effects.InsertTemplate: _insert_template,
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,

@@ -22,6 +22,7 @@ from convergence.db.schema.models import (
     SYNC_POINT,
     TEMPLATE,
     TRAVERSAL,
+    TREE,
     WEBHOOK,
 )
 from convergence.db.statements.load import chunks
@@ -171,6 +172,7 @@ def remove_stack(store: Store, stack_id: str) -> int:
     for table in _OF_STACK:
         key = table.c.sequence if table in (EVENT, SIGNAL) else table.c.id
         removed += _remove(store, table, key, table.c.stack_id == stack_id)
+    removed += _remove(store, TREE, TREE.c.id, TREE.c.id == stack_id)
     return removed + _remove(store, STACK, STACK.c.id, STACK.c.id == stack_id)
 
 

@@ -23,18 +23,12 @@ from convergence.db.statements.load import (
     columns,
     resource_of,
 )
+from convergence.db.statements.trees import COUNT_RESOURCES
 from convergence.errors import CannotBeRead, GoalUnreadable
 
 READ_STACK_ALONE = Hot(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))
 READ_TEMPLATE = Hot(select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template')))
 READ_RESOURCE = Hot(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')))
-_GOALS = select(func.coalesce(func.sum(STACK.c.resource_count), 0)).where(STACK.c.deleted_at.is_(None))
-COUNT_RESOURCES = Hot(
-    select(
-        _GOALS.where(STACK.c.root_id == bindparam('root')).scalar_subquery()
-        + _GOALS.where(STACK.c.id == bindparam('root')).scalar_subquery()
-    )
-)
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,

@@ -85,6 +85,15 @@ STACK = Table(
 # transaction at a time.
 PROJECT = Table('project', METADATA, Column('id', String(64), primary_key=True), **OPTIONS)
 
+# What counts the resources of a tree of stacks: a row that nobody locks for anything else, as the stack at its top is.
+TREE = Table(
+    'tree',
+    METADATA,
+    Column('id', ID, primary_key=True),
+    Column('resource_count', Integer, nullable=False),
+    **OPTIONS,
+)
+
 TEMPLATE = Table(
     'template',
     METADATA,

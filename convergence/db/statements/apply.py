@@ -43,6 +43,7 @@ from convergence.db.statements.hot import Hot
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.trees import recount, take_room
 from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, Conflict, StackExists
 
@@ -205,6 +206,8 @@ def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Re
         changes['live_name'] = None
     if 'drift_policy' in changes:
         changes['policy_told'] = False
+    if changes.get('root_id') is not None:
+        recount(connection, str(changes['root_id']))
     statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
     values = {**new(changes), 'key': effect.stack_id}
     if effect.traversal_id is not None:
@@ -228,6 +231,10 @@ def _refer_to_credentials(connection: Connection, credentials_id: str | None, st
 def _update_stack_of(names: frozenset[str], is_first: bool) -> Hot:
     present = STACK.c.traversal_id.is_(None) if is_first else STACK.c.traversal_id == bindparam('present')
     return Hot(update_by_id(STACK, names).where(present))
+
+
+def _require_room(connection: Connection, effect: effects.RequireRoom, ready: Ready) -> None:
+    take_room(connection, effect)
 
 
 def _insert_template(connection: Connection, effect: effects.InsertTemplate, ready: Ready) -> None:
@@ -401,6 +408,7 @@ def _keep_item(connection: Connection, effect: effects.KeepItem, ready: Ready) -
 _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.InsertStack: _insert_stack,
     effects.UpdateStack: _update_stack,
+    effects.RequireRoom: _require_room,
     effects.InsertTemplate: _insert_template,
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,

@@ -187,6 +187,7 @@ class GivenGoals:
             action,
             Goal(),
             cancels=held.traversal.cancels,
+            takes_back=held.traversal.action is Action.ROLLBACK,
             # Whoever has updated the nested stack by itself has said nothing about what it is given from above.
             stack_changes={'type_rules': held.stack.type_rules, 'credentials_id': None},
         )
@@ -200,7 +201,6 @@ class GivenGoals:
         self, stack: Stack, submission: Submission, permits: Permits, request: Request
     ) -> tuple[Request, template.Compiled]:
         compiled = self._goals.compile(stack, submission, permits)
-        self._require_room(stack, len(compiled.goal.definitions))
         row = template_row(self._new_id(), stack.id, submission, compiled)
         return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
 
@@ -213,17 +213,6 @@ class GivenGoals:
         request, compiled = self._towards(stack, submission, permits, request)
         self._traversals.start(stack, request, resource_id)
         self._keep(stack, request, compiled)
-
-    def _require_room(self, stack: Stack, count: int) -> None:
-        most = self._limits.max_resources
-        if most is None:
-            return
-        there = self._reader.resources_of_tree(stack.tree_id) - stack.resource_count
-        if there + count > most:
-            raise errors.RequestLimitExceeded(
-                f'Maximum resources per stack exceeded: the tree of stacks would have {there + count}, and the limit '
-                f'is {most} ([limits] max_resources_per_stack).'
-            )
 
     def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
         assert request.template is not None

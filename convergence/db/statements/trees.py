@@ -1,0 +1,70 @@
+"""How many resources the stacks of a tree may have together, also where several of them are planned at once.
+
+A tree has a row with a number that is never less than what the goals of its stacks come to. Whoever plans more raises
+it, in one statement that is refused above the limit, and holds the row from there to the commit: it is the last that a
+plan locks, and nobody else does. Whoever plans less leaves the number as it is. So it may be too large; where it seems
+to be in the way, the goals are counted, under the lock.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.engine import Connection
+
+from convergence.core.effects import RequireRoom
+from convergence.db.schema.models import STACK, TREE
+from convergence.db.statements.hot import Hot
+from convergence.db.statements.load import backend_of
+from convergence.errors import require_room
+
+_NO_LIMIT = 2**31 - 1
+
+_GOALS = select(func.coalesce(func.sum(STACK.c.resource_count), 0)).where(STACK.c.deleted_at.is_(None))
+COUNT_RESOURCES = Hot(
+    select(
+        _GOALS.where(STACK.c.root_id == bindparam('root')).scalar_subquery()
+        + _GOALS.where(STACK.c.id == bindparam('root')).scalar_subquery()
+    )
+)
+TAKE_ROOM = Hot(
+    update(TREE)
+    .where(TREE.c.id == bindparam('root'), TREE.c.resource_count + bindparam('more') <= bindparam('most'))
+    .values(resource_count=TREE.c.resource_count + bindparam('more'))
+)
+NOTE_COUNT = update(TREE).where(TREE.c.id == bindparam('root')).values(resource_count=bindparam('counted'))
+LOCK_TREE = select(TREE.c.id).where(TREE.c.id == bindparam('root')).with_for_update()
+FORGET_TREE = delete(TREE).where(TREE.c.id == bindparam('root'))
+# Stores the row and locks it, also where another transaction has just stored it: that one is waited for.
+ADD_TREE = {
+    'mysql': mysql.insert(TREE).on_duplicate_key_update(id=TREE.c.id),
+    'postgresql': postgresql.insert(TREE).on_conflict_do_update(index_elements=['id'], set_={'id': TREE.c.id}),
+    'sqlite': sqlite.insert(TREE).on_conflict_do_nothing(),
+}
+
+
+def take_room(connection: Connection, effect: RequireRoom) -> None:
+    """A tree gets more resources; its stack has been written by now.
+
+    :raises RequestLimitExceeded: there would be too many.
+    """
+    most = _NO_LIMIT if effect.most is None else effect.most
+    if TAKE_ROOM.write(connection, {'root': effect.root_id, 'more': effect.more, 'most': most}) == 1:
+        return
+    _lock(connection, effect.root_id)
+    # In a statement of its own: so it sees everything that anybody has stored who held the lock before.
+    counted = COUNT_RESOURCES.first(connection, {'root': effect.root_id})
+    assert counted is not None
+    require_room(int(counted[0]), effect.most)
+    connection.execute(NOTE_COUNT, {'root': effect.root_id, 'counted': int(counted[0])})
+
+
+def recount(connection: Connection, root_id: str) -> None:
+    """Stacks come to another tree: whoever plans more there next counts anew."""
+    _lock(connection, root_id)
+    connection.execute(FORGET_TREE, {'root': root_id})
+
+
+def _lock(connection: Connection, root_id: str) -> None:
+    if connection.execute(LOCK_TREE, {'root': root_id}).first() is None:
+        connection.execute(ADD_TREE[backend_of(connection)], {'id': root_id, 'resource_count': 0})
