@@ -7,13 +7,13 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from sqlalchemy import Double, and_, bindparam, case, delete, exc, func, insert, or_, select, update
+from sqlalchemy import Delete, Double, and_, bindparam, case, delete, exc, func, insert, not_, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core import effects
 from convergence.core.model import NodeStatus, Status, TraversalStatus
 from convergence.core.nesting import DOUBTED
-from convergence.core.rows import Event, Node, Stack, Template, Traversal
+from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import (
@@ -39,7 +39,7 @@ from convergence.db.statements.changing import (
     takes_more_at_once,
     update_by_id,
 )
-from convergence.db.statements.hot import Hot
+from convergence.db.statements.hot import Hot, HotList, HotRows, among
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
@@ -79,18 +79,18 @@ FINISH_BOTH = Hot(
     )
     .values(status=NodeStatus.DONE, waiting=0, finished_at=database_now())
 )
-# Rows may still name what a kept one is alike to. (Without DISTINCT MySQL would not read the table it deletes from.)
-_ALIKE = (
-    select(TEMPLATE.c.alike_id)
-    .where(TEMPLATE.c.id.in_(bindparam('kept', expanding=True)), TEMPLATE.c.alike_id.is_not(None))
-    .distinct()
-    .subquery()
-)
-PURGE_TEMPLATES = delete(TEMPLATE).where(
-    TEMPLATE.c.stack_id == bindparam('stack'),
-    TEMPLATE.c.id.not_in(bindparam('keep', expanding=True)),
-    TEMPLATE.c.id.not_in(select(_ALIKE.c.alike_id)),
-)
+
+
+def _purge_all_but(length: int) -> Delete:
+    # Rows may still name what a kept one is alike to. Without DISTINCT MySQL would not read the table it deletes from.
+    kept = among(TEMPLATE.c.id, 'keep', length)
+    alike = select(TEMPLATE.c.alike_id).where(kept, TEMPLATE.c.alike_id.is_not(None)).distinct().subquery()
+    return delete(TEMPLATE).where(
+        TEMPLATE.c.stack_id == bindparam('stack'), not_(kept), TEMPLATE.c.id.not_in(select(alike.c.alike_id))
+    )
+
+
+PURGE_TEMPLATES = HotList('keep', _purge_all_but)
 FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
 TELL = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
@@ -183,6 +183,8 @@ WAITING_FOR = Hot(
 INSERT_STACK = Hot(insert(STACK), (*_field_names(Stack), 'live_name'))
 INSERT_TEMPLATE = Hot(insert(TEMPLATE), _field_names(Template))
 INSERT_TRAVERSAL = Hot(insert(TRAVERSAL), _field_names(Traversal))
+INSERT_NODES = HotRows(SYNC_POINT, (*_field_names(Node), 'notified_at'))
+INSERT_ROWS = HotRows(RESOURCE, _field_names(Resource))
 # Whoever removes credentials locks their row first and looks for references afterwards.
 REFER_TO_CREDENTIALS = (
     update(CREDENTIALS)
@@ -242,7 +244,7 @@ def _insert_template(connection: Connection, effect: effects.InsertTemplate, rea
 
 
 def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, ready: Ready) -> None:
-    connection.execute(PURGE_TEMPLATES, {'stack': effect.stack_id, 'keep': effect.keep, 'kept': effect.keep})
+    PURGE_TEMPLATES.write(connection, {'stack': effect.stack_id, 'keep': effect.keep or ('',)})
 
 
 def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
@@ -254,7 +256,7 @@ def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, r
         return now if node.status is NodeStatus.READY and node.number not in behind else None
 
     for some in chunks(effect.nodes, 1000):
-        connection.execute(insert(SYNC_POINT), [{**_values(node), 'notified_at': notified_at(node)} for node in some])
+        INSERT_NODES.write(connection, [{**_values(node), 'notified_at': notified_at(node)} for node in some])
 
 
 def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
@@ -326,7 +328,7 @@ def _revoke_addresses(connection: Connection, effect: effects.RevokeAddresses, r
 
 def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:
     for some in chunks(effect.resources, 1000):
-        connection.execute(insert(RESOURCE), [_values(row) for row in some])
+        INSERT_ROWS.write(connection, [_values(row) for row in some])
 
 
 def _update_resource(connection: Connection, effect: effects.UpdateResource, ready: Ready) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Delete, Insert, Select, Update, bindparam, exc
+from sqlalchemy import ColumnElement, Delete, Insert, Select, Table, Update, bindparam, exc, insert
 from sqlalchemy.engine import Connection, Dialect
 
 Statement: TypeAlias = Select[Any] | Update | Delete | Insert
@@ -201,6 +201,40 @@ class HotList:
         # The last one stands for the places that are left: in a set it counts once.
         padded = (*members, *[members[-1]] * (length - len(members)))
         return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
+
+
+FEW = 16
+"""Rows that are stored by a statement of their own for each number of rows."""
+
+
+@dataclass(eq=False, slots=True)
+class HotRows:
+    """An INSERT of some rows, in one statement: there is one text for each number of few rows.
+
+    Of many rows each costs less than what SQLAlchemy needs to begin, and it cuts them into pieces.
+
+    :param names: the columns; others have the defaults that the server knows.
+    """
+
+    table: Table
+    names: tuple[str, ...]
+    _of_count: dict[int, Hot] = field(default_factory=dict)
+
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Carry it out; see `Hot.write`."""
+        if len(rows) > FEW:
+            connection.execute(insert(self.table), rows)
+        elif rows:
+            given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
+            self._hot(len(rows)).write(connection, given)
+
+    def _hot(self, count: int) -> Hot:
+        hot = self._of_count.get(count)
+        if hot is None:
+            kinds = [(name, self.table.c[name].type) for name in self.names]
+            rows = [{name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)]
+            hot = self._of_count[count] = Hot(insert(self.table).values(rows))
+        return hot
 
 
 def among(column: ColumnElement[Any], name: str, length: int) -> ColumnElement[bool]:

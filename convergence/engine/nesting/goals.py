@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from convergence import logs, template
+from convergence.core.model import Json
 from convergence.core.rows import Stack, Template
 from convergence.db.ports import ReaderPort
+from convergence.documents import Document
 from convergence.engine.operations.compiled_templates import LastUsed, made_from
 from convergence.engine.operations.goals import Goals, identity_of
 from convergence.engine.operations.permits import Permits
@@ -21,6 +25,7 @@ class NestedGoals:
         self._reader = reader
         self._goals = goals
         self._submitted: LastUsed[Submission] = LastUsed(SUBMITTED)
+        self._documents: LastUsed[Document] = LastUsed(SUBMITTED)
 
     def submitted(self, template_id: str) -> Submission | None:
         """What a stored template was made from; None where it is gone."""
@@ -32,6 +37,16 @@ class NestedGoals:
             kept = Submission.from_content(row.content)
             self._submitted.keep(template_id, kept)
         return kept
+
+    def document(self, source: str | Mapping[str, Json]) -> Document:
+        """A template as a map, to be read alone. Many stacks have the same text: it is read once."""
+        if not isinstance(source, str):
+            return self._goals.document(source)
+        document = self._documents.get(source)
+        if document is None:
+            document = self._goals.document(source)
+            self._documents.keep(source, document)
+        return document
 
     def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
         """As `Goals.compile` does, of those that are alike once."""

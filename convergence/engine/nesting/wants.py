@@ -185,7 +185,7 @@ class Wants:
         now = self.goals.submitted(present.template_id or '') if present is not None else None
         return NestingContext(
             files=parent.files,
-            present=self._goals.document(now.template) if now is not None else None,
+            present=self.goals.document(now.template) if now is not None else None,
             members=lambda: self._members(present),
             present_parameters=_parameters(now),
             update_policy=self._policy(definition),
