@@ -18,12 +18,18 @@ _MEMORY = '$memory'
 _GIVEN = '$given'
 """In the private data: what was kept since the object began to give way to the one that replaces it."""
 
+_TRIED = '$tried'
+"""In the private data: what updates wanted to change since the last one that succeeded."""
+
 REMEMBERED = ('_update_called', '_delete_called')
 """Attributes of instances that classes keep from a handler to its check: those of Octavia."""
 
 
 class Bridged:
-    """The methods of Heat's Resource that would go to its database, its events or its engine. See `bridged`."""
+    """The methods of Heat's Resource that would go to its database, its events or its engine. See `bridged`.
+
+    :ivar tried: what earlier attempts wanted to change since the last update that succeeded: given values by property.
+    """
 
     id: Any
     resource_id: str | None
@@ -43,6 +49,9 @@ class Bridged:
         self._names: Any = call.data.get(NAMES)
         self._given: Any = call.data.get(_GIVEN)
         self._gives = False
+        tried: Any = call.data.get(_TRIED)
+        self.tried: list[dict[str, Any]] = list(tried or ())
+        self._tries: list[dict[str, Any]] | None = tried
         self.action, self.status = action, 'IN_PROGRESS'
         memory: Any = call.data.get(_MEMORY) or {}
         for name in REMEMBERED:
@@ -57,6 +66,7 @@ class Bridged:
         data |= {_MEMORY: memory} if memory else {}
         data |= {NAMES: self._names} if self._names else {}
         data |= {_GIVEN: self._given} if self._given is not None else {}
+        data |= {_TRIED: self._tries} if self._tries is not None else {}
         plain: dict[str, Json] = json.loads(json.dumps(data))
         return plain if plain != self._stored else None
 
@@ -66,6 +76,20 @@ class Bridged:
         :param properties: as Heat has them, and `given` as the call has.
         """
         self._names = names_in(properties, named(given, given=True))
+
+    def begin_to_change(self, wanted: dict[str, Any]) -> None:
+        """Keep from now on what an update wants to change, until one has succeeded."""
+        if wanted and wanted not in self.tried:
+            self._tries = [*self.tried, wanted]
+            self.store_data()
+
+    def has_changed(self) -> None:
+        """An update has succeeded."""
+        if self._tries:
+            self._tries = []  # no data at all would not be stored
+
+    def found_again(self) -> None:
+        """Go on with the object that a creation which was cut off has made."""
 
     def keep_in_row(self, key: str) -> None:
         """Have a key in the stored private data from now on, until the action is done."""
@@ -146,6 +170,9 @@ class Bridged:
         return EngineCalls(self._call)
 
 
-def bridged(plugin: type[Any]) -> type[Any]:
-    """A class of Heat that works on rows of Convergence."""
-    return type(plugin.__name__, (Bridged, plugin), {'__module__': plugin.__module__, '__doc__': plugin.__doc__})
+def bridged(plugin: type[Any], before: type[Bridged] = Bridged) -> type[Any]:
+    """A class of Heat that works on rows of Convergence.
+
+    :param before: what is put before it.
+    """
+    return type(plugin.__name__, (before, plugin), {'__module__': plugin.__module__, '__doc__': plugin.__doc__})

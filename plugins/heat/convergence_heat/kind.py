@@ -23,11 +23,13 @@ from convergence.resources.contract import (
     PluginFailure,
     ResourceType,
 )
-from convergence_heat.bridged import bridged
+from convergence.resources.values import named
+from convergence_heat.bridged import Bridged, bridged
 from convergence_heat.carried import carried, restored
 from convergence_heat.describing import described
 from convergence_heat.errors import may_pass
 from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
+from convergence_heat.halfway import BY_DIFFERENCE, OF_CLASSES
 from convergence_heat.implied import AFTER
 from convergence_heat.labels import OF_TYPES, Place
 from convergence_heat.names import canonical
@@ -119,6 +121,7 @@ class HeatType(ResourceType[Any]):
             if step == 'take':
                 return self._taken(at_work, str(call.physical_id))
             if step == 'adopt':
+                at_work.one.found_again()
                 self._tidy(at_work, str(call.physical_id))
                 return self._checked(at_work, action, call.physical_id)
             if step == 'remake':
@@ -137,6 +140,8 @@ class HeatType(ResourceType[Any]):
         try:
             with self._at_work(call, Action.CHECK) as at_work:
                 if self.name in BY_KEY:
+                    if call.previous is not None and 'handle_update' in vars(self.plugin):
+                        return Observed()  # what is to be there is not there yet, and an update puts it there
                     there = BY_KEY[self.name](at_work.seeker(), at_work.one.properties)
                     if there is None:
                         raise ObjectNotFound(f'{self.name} {call.physical_id} is not there')
@@ -229,6 +234,8 @@ class HeatType(ResourceType[Any]):
                 raise
             complete = False
         if complete:
+            if action is Action.UPDATE:
+                one.has_changed()
             return Done(one.resource_id, one.changed_data())
         progress = {'step': _BEGUN, 'cookie': carried(cookie, f'what {self.name} carries'), 'looks': looks}
         return InProgress(progress, one.resource_id, one.changed_data(), pause_s)
@@ -358,7 +365,7 @@ _made: dict[type[Any], type[Any]] = {}
 def _bridged_once(plugin: type[Any]) -> type[Any]:
     with _lock:
         if plugin not in _made:
-            _made[plugin] = bridged(plugin)
+            _made[plugin] = bridged(plugin, OF_CLASSES.get(plugin.__name__, Bridged))
         return _made[plugin]
 
 
@@ -382,6 +389,15 @@ def _updated(at_work: Operation) -> Any:
     if differences and one.needs_replace_with_tmpl_diff(differences):
         raise UpdateReplace(one.name)
     changed = one.update_template_diff_properties(after_props, before_props)
+    # What an earlier attempt may have changed is to be as wanted, too, be that what it was before.
+    changed |= {name: after_props[name] for each in one.tried for name in each if name in after_props}
+    given = named(call.properties, given=True)
+    one.begin_to_change({name: given.get(name) for name in sorted(changed)})
+    if at_work.name in BY_DIFFERENCE:
+        for tried in one.tried:
+            one.properties = {**before_props, **tried}
+            one.handle_update(after, differences, dict(changed))
+        one.properties = before_props
     cookie = one.handle_update(after, differences, changed)
     one.keep_names(after_props, call.properties)
     return cookie

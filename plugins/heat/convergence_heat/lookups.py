@@ -48,6 +48,18 @@ class _Answer:
     at: float
 
 
+def made_up(url: str, status: int, body: Any) -> requests.Response:
+    """An answer that a service would have given.
+
+    :param body: None: the answer has none.
+    """
+    made = requests.Response()
+    made.status_code, made.url = status, url
+    made.headers['Content-Type'] = 'application/json'
+    made._content = b'' if body is None else json.dumps(body).encode()
+    return made
+
+
 class KeptAnswers:
     """The answers that a process keeps, by question.
 
@@ -117,11 +129,7 @@ class SeenObjects:
             at = self._seen.get((scope, service, plural, object_id))
         if at is None or self._now() - at > KEPT_S or wanted != {'fields': 'id'}:
             return None
-        made = requests.Response()
-        made.status_code, made.url = 200, url
-        made.headers['Content-Type'] = 'application/json'
-        made._content = json.dumps({plural: [{'id': object_id}]}).encode()
-        return made
+        return made_up(url, 200, {plural: [{'id': object_id}]})
 
 
 class Lookups:

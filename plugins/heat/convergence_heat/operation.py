@@ -78,7 +78,7 @@ def operation(
         if cfg.CONF.clients.endpoint_type != credentials.interface:
             cfg.CONF.set_override('endpoint_type', credentials.interface, group='clients')
         lookups = RECENT.of(call.token, scope) if looks else Lookups(KEPT, scope)
-        opened = CallSession(credentials.session(), call.token, call.cancelled, lookups)
+        opened = CallSession(credentials.session(), call.token, call.cancelled, lookups, action)
         call.on_cancel(opened.waiting.close)
         return opened, credentials.auth_url, credentials.region
 

@@ -16,9 +16,11 @@ from keystoneauth1 import exceptions
 from keystoneauth1.session import Session
 from typing_extensions import override
 
+from convergence.core.model import Action
 from convergence.resources.contract import TransientFailure
 from convergence_heat.labels import LABEL, Collection, Place, collection_of, described, uuid_of
-from convergence_heat.lookups import Lookups
+from convergence_heat.lookups import Lookups, made_up
+from convergence_heat.repeating import REFUSED, answer_of, is_gone
 from convergence_heat.waiting import Waiting, tell
 
 TIMEOUT_S = 60.0
@@ -67,10 +69,13 @@ class CallSession(Session):
     :param token: of the resource.
     :param cancelled: whether the call is no longer wanted; then nothing more is sent.
     :param lookups: answers to questions that others have asked.
+    :param action: of the resource, for which something is asked.
     :ivar waiting: for which answer it waits; whoever closes that in another thread lets the call end.
     """
 
-    def __init__(self, opened: Session, token: str, cancelled: Callable[[], bool], lookups: Lookups) -> None:
+    def __init__(
+        self, opened: Session, token: str, cancelled: Callable[[], bool], lookups: Lookups, action: Action
+    ) -> None:
         super().__init__(
             auth=opened.auth,
             session=opened.session,
@@ -81,6 +86,7 @@ class CallSession(Session):
         self._token = token
         self._cancelled = cancelled
         self.lookups = lookups
+        self._action = action
         self.doings = Doings()
         self.waiting = Waiting()
         tell(self.session)
@@ -130,18 +136,46 @@ class CallSession(Session):
                 answer = self._authorized(url, method, json, options)
         except exceptions.HttpError as error:
             self._answered(error.http_status, getattr(error.response, 'headers', None) or {})
-            raise
+            done = self._done_before(url, method, json, options, error.http_status)
+            if done is None:
+                raise
+            return done
         except exceptions.ConnectFailure as error:
             self.doings.in_vain = True
             if _never_connected(error):
                 self.doings.unsure = False
             raise
         self._answered(answer.status_code, answer.headers)
+        done = self._done_before(url, method, json, options, answer.status_code)
+        if done is not None:
+            return done
         if question is not None:
             self.lookups.keep(question, answer)
         elif method.upper() not in _READS:
             self.lookups.changed(url, method, options, answer)
         return answer
+
+    def _done_before(
+        self, url: str, method: str, json: Any, options: dict[str, Any], status: int
+    ) -> requests.Response | None:
+        """What the service would have answered to a request that it refuses because it has been sent before."""
+        if status not in REFUSED or method.upper() in _READS:
+            return None
+        if is_gone(self._action, method, status):
+            return made_up(url, 204, None)
+        body = json if json is not None else _parsed(options.get('data'))
+        kept = {name: value for name, value in options.items() if name != 'data'} | {'raise_exc': False}
+
+        def ask(there: str) -> Any:
+            found = self._sent(there, 'GET', None, kept)
+            if found.status_code == 404:
+                return None
+            if not found.ok:
+                raise TransientFailure(f'It cannot be told what there is at {there}: {found.status_code}')
+            return found.json()
+
+        answer = answer_of(self._action, method, url, body, ask)
+        return None if answer is None else made_up(url, 200, answer)
 
     def _authorized(self, url: str, method: str, json: Any, options: dict[str, Any]) -> requests.Response:
         """Ask once more where a token is not good any more: whoever refuses it has done nothing.

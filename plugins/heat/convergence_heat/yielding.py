@@ -36,8 +36,6 @@ class GivesWay(ResourceType[Any]):
             successor = self._bridged(call.name, at_work.definition(call.properties), at_work.stack)
             successor.begin(replace(call, physical_id=None, data={}), Action.UPDATE.value)
             at_work.stack.before = {call.name: at_work.one}
-            if hasattr(at_work.one, 'attach_ports'):
-                _leave_out_attached(at_work.one)
             successor.restore_prev_rsrc()
             at_work.one.has_taken_back()
             at_work.one.store_data()
@@ -50,10 +48,3 @@ class GivesWay(ResourceType[Any]):
                 yield at_work
             except (InterfaceAttachFailed, InterfaceDetachFailed) as error:
                 raise TransientFailure(f'{call.name}: {error}') from error
-
-
-def _leave_out_attached(one: Any) -> None:
-    """Let a server not be given a second time the ports that it has: that is refused."""
-    attached = {each.port_id for each in one.client().servers.get(one.resource_id).interface_list()}
-    kept = one._data_get_ports
-    one._data_get_ports = lambda *which: [each for each in kept(*which) if each['id'] not in attached]

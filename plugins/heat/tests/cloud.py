@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import uuid
 from collections import Counter
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,6 +15,8 @@ import requests
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 from requests.adapters import BaseAdapter
+
+from plugins.heat.tests.parts import Parts, new_id, refusal
 
 PORTS = {'network': 9696, 'compute': 8774, 'block-storage': 8776, 'image': 9292, 'identity': 5000}
 PATHS = {'network': '', 'compute': '/v2.1', 'block-storage': '/v3/project', 'image': '', 'identity': '/v3'}
@@ -31,7 +32,11 @@ KINDS = {
     'volumes': 'volume',
     'servers': 'server',
     'segments': 'segment',
+    'trunks': 'trunk',
+    'users': 'user',
+    'groups': 'group',
 }
+EXTENSIONS = ('router', 'security-group', 'trunk', 'extraroute-atomic')
 IMAGE = '2d3f4d4f-c91d-42a5-803a-8ae740dafa02'
 """The id of the only image."""
 
@@ -42,18 +47,16 @@ _SHOWN += ('domain_id', 'enabled', 'is_domain')
 DEFAULTS = {
     'network': {'status': 'ACTIVE', 'port_security_enabled': True, 'admin_state_up': True, 'subnets': [], 'mtu': 1450},
     'subnet': {'allocation_pools': [], 'enable_dhcp': True, 'gateway_ip': '10.0.0.1'},
-    'port': {'status': 'ACTIVE', 'fixed_ips': [], 'device_id': '', 'port_security_enabled': True, 'mac_address': 'fa'},
+    'port': {'status': 'ACTIVE', 'fixed_ips': [], 'device_id': '', 'port_security_enabled': True},
     'router': {'status': 'ACTIVE', 'external_gateway_info': None},
     'security_group': {'security_group_rules': []},
+    'trunk': {'status': 'ACTIVE', 'sub_ports': []},
     'volume': {'status': 'available', 'attachments': [], 'volume_type': 'plain', 'bootable': 'false', 'metadata': {}},
     'server': {'status': 'ACTIVE', 'addresses': {}, 'metadata': {}, 'accessIPv4': '', 'OS-EXT-STS:task_state': None},
 }
 
 
-FIXED = {'OS-EXT-IPS:type': 'fixed', 'OS-EXT-IPS-MAC:mac_addr': 'fa'}
-
-
-class Cloud(BaseAdapter):
+class Cloud(Parts, BaseAdapter):
     """The services. Each request is served by `handle`.
 
     :ivar things: all objects by sort and id.
@@ -68,7 +71,11 @@ class Cloud(BaseAdapter):
         super().__init__()
         self.things = {sort: {} for sort in (*KINDS, 'os-keypairs', 'images')}
         self.things['images'][IMAGE] = {'id': IMAGE, 'name': 'cirros', 'status': 'active', 'min_ram': 0, 'min_disk': 0}
-        self.flavor = {'id': '1', 'name': 'm1.tiny', 'ram': 64, 'disk': 1, 'vcpus': 1}
+        flavors = enumerate(('m1.tiny', 'm1.small'), start=1)
+        self.flavors = {
+            str(number): {'id': str(number), 'name': name, 'ram': 64, 'disk': 1, 'vcpus': 1} for number, name in flavors
+        }
+        self.members = {}
         self.requests = []
         self.refuses = []
         self.sent = 0
@@ -91,18 +98,21 @@ class Cloud(BaseAdapter):
         for sort in ('networks', 'routers', 'servers', 'volumes', 'domains'):
             key = f'kept-{sort}'
             kept = {'id': key, 'name': key, 'status': 'available', 'attachments': [], 'metadata': {}, 'description': ''}
+            kept |= {'routes': []} if sort == 'routers' else {}
             self.things[sort][key] = kept
         subnet = {'id': 'kept-subnets', 'name': 'kept-subnets', 'network_id': 'kept-networks'}
         self.things['subnets']['kept-subnets'] = subnet
         port = {
             **dict.fromkeys(_SHOWN),
             **DEFAULTS['port'],
+            'mac_address': 'fa',
             'id': 'kept-ports',
             'name': 'kept-ports',
             'description': '',
         }
         addresses = [{'subnet_id': 'kept-subnets', 'ip_address': '10.0.0.7'}]
         self.things['ports']['kept-ports'] = port | {'network_id': 'kept-networks', 'fixed_ips': addresses}
+        self.members.clear()
         self.requests.clear()
         self.refuses.clear()
         self.takes_s.clear()
@@ -150,7 +160,7 @@ class Cloud(BaseAdapter):
         self.requests.append((request.method, path))
         if request.method == 'POST' and self.refuses:
             status, headers, text = self.refuses.pop(0)
-            return status, headers, _refusal(service, status, text)
+            return status, headers, refusal(service, status, text)
         return self._served(service, request.method, path, query, body)
 
     def _served(self, service, method, path, query, body):
@@ -159,24 +169,22 @@ class Cloud(BaseAdapter):
             (self._extensions, r'/v2.0/extensions'),
             (self._limits, r'/limits'),
             (self._schema, r'/v2/schemas/image'),
-            (self._interface, r'/v2.0/routers/(?P<one>[^/]+)/(?P<what>\w+)_router_interface'),
-            (self._attached, r'/servers/(?P<server>[^/]+)/os-volume_attachments(?:/(?P<volume>[^/]+))?'),
-            (self._addresses, r'/servers/(?P<server>[^/]+)/os-interface(?:/(?P<port>[^/]+))?'),
-            (self._tags, r'/servers/[^/]+/tags'),
+            *((getattr(self, name), path) for name, path in Parts.PATHS),
             (self._things, r'(?:/v2.0|/v2)?/(?P<sort>[\w-]+)(?:/(?P<one>(?!detail)[^/]+))?(?:/detail)?'),
         ):
             fits = re.fullmatch(pattern, path)
             if fits:
                 return way(method, query, body, **fits.groupdict())
-        return 404, {}, _refusal(service, 404, f'no {path}')
+        return 404, {}, refusal(service, 404, f'no {path}')
 
     def _flavors(self, method, query, body, one):
         if one is None:
-            return 200, {}, {'flavors': [self.flavor]}
-        return (200, {}, {'flavor': self.flavor}) if one == '1' else (404, {}, _refusal('compute', 404, 'no flavor'))
+            return 200, {}, {'flavors': list(self.flavors.values())}
+        found = self.flavors.get(one)
+        return (200, {}, {'flavor': found}) if found else (404, {}, refusal('compute', 404, 'no flavor'))
 
     def _extensions(self, method, query, body):
-        return 200, {}, {'extensions': [{'alias': alias} for alias in ('router', 'security-group')]}
+        return 200, {}, {'extensions': [{'alias': alias} for alias in EXTENSIONS]}
 
     def _limits(self, method, query, body):
         return 200, {}, {'limits': {'rate': [], 'absolute': {}}}
@@ -184,57 +192,11 @@ class Cloud(BaseAdapter):
     def _schema(self, method, query, body):
         return 200, {}, {'name': 'image', 'properties': {}}
 
-    def _ports_of(self, server):
-        return [port for port in self.things['ports'].values() if port.get('device_id') == server]
-
-    def _addresses(self, method, query, body, server, port):
-        if method == 'GET':
-            shown = [{'port_id': each['id'], 'net_id': each['network_id']} for each in self._ports_of(server)]
-            return 200, {}, {'interfaceAttachments': shown}
-        one = self.things['ports'].get(port or body['interfaceAttachment']['port_id'])
-        if method == 'DELETE':
-            if one is None or one['device_id'] != server:
-                return 404, {}, _refusal('compute', 404, 'not attached')
-            one['device_id'] = ''
-            return 202, {}, None
-        if one is None or one['device_id']:
-            return 400, {}, _refusal('compute', 400, 'Port is in use')
-        one['device_id'] = server
-        return 200, {}, {'interfaceAttachment': {'port_id': one['id'], 'net_id': one['network_id']}}
-
     def _is_taken(self, given, own):
         """Whether an address that somebody asks for is that of another port."""
         wanted = {each.get('ip_address') for each in given.get('fixed_ips') or ()} - {None}
         others = [port for port in self.things['ports'].values() if port['id'] != own]
         return any(each.get('ip_address') in wanted for port in others for each in port['fixed_ips'])
-
-    def _tags(self, method, query, body):
-        return 200, {}, {'tags': []}
-
-    def _interface(self, method, query, body, one, what):
-        ports = self.things['ports']
-        mine = [port for port in ports.values() if port.get('device_id') == one]
-        if what == 'add':
-            if mine:
-                return 400, {}, _refusal('network', 400, 'Router already has a port on subnet')
-            port = {'id': _id(), 'device_id': one, 'fixed_ips': [{'subnet_id': body['subnet_id']}]}
-            ports[port['id']] = port
-            return 200, {}, {'id': one, 'subnet_id': body['subnet_id'], 'port_id': port['id']}
-        for port in mine:
-            del ports[port['id']]
-        return (200, {}, {'id': one}) if mine else (404, {}, _refusal('network', 404, 'no interface'))
-
-    def _attached(self, method, query, body, server, volume):
-        volume = volume or body['volumeAttachment']['volumeId']
-        thing = self.things['volumes'][volume]
-        if method == 'POST':
-            thing.update(attachments=[{'server_id': server, 'id': volume}], status='in-use')
-        elif method == 'DELETE' and thing['attachments']:
-            thing.update(attachments=[], status='available')
-            return 202, {}, None
-        if not thing['attachments']:
-            return 404, {}, _refusal('compute', 404, 'not attached')
-        return 200, {}, {'volumeAttachment': {'id': volume, 'volumeId': volume, 'serverId': server}}
 
     def _things(self, method, query, body, sort, one):
         things = self.things[sort]
@@ -249,17 +211,25 @@ class Cloud(BaseAdapter):
             page = [] if 'marker' in query else fitting
             return 200, {}, {sort.replace('-', '_'): page}
         if one not in things:
-            return 404, {}, _refusal('compute' if sort == 'servers' else '', 404, f'no {sort} {one}')
+            return 404, {}, refusal('compute' if sort == 'servers' else '', 404, f'no {sort} {one}')
         if method == 'DELETE':
             return self._remove(sort, one)
         if method in ('PUT', 'PATCH'):
             if kind == 'port' and self._is_taken(body[kind], one):
-                return 409, {}, _refusal('network', 409, 'IP address is already allocated')
+                return 409, {}, refusal('network', 409, 'IP address is already allocated')
             things[one].update(body[kind])
         shown = things[one]
         if kind == 'server':
-            addresses = [ip['ip_address'] for port in self._ports_of(one) for ip in port['fixed_ips']]
-            shown = shown | {'addresses': {'net': [{'addr': each, **FIXED} for each in addresses]} if addresses else {}}
+            addresses = [
+                {
+                    'addr': each['ip_address'],
+                    'OS-EXT-IPS:type': 'fixed',
+                    'OS-EXT-IPS-MAC:mac_addr': port['mac_address'],
+                }
+                for port in self.ports_of(one)
+                for each in port['fixed_ips']
+            ]
+            shown = shown | {'addresses': {'net': addresses} if addresses else {}}
         if shown.get('ready at', 0.0) > self.clock_s:
             shown = shown | {'status': 'creating' if sort == 'volumes' else 'BUILD'}
         return 200, {}, {kind: shown} if kind else shown
@@ -268,18 +238,32 @@ class Cloud(BaseAdapter):
         given = body[kind]
         names = [each.get('name') for each in self.things[sort].values()]
         if sort == 'projects' and given['name'] in names:
-            return 409, {}, _refusal('identity', 409, 'Conflict: a project of that name exists')
-        thing = {**dict.fromkeys(_SHOWN), 'id': _id(), 'description': '', 'name': '', **DEFAULTS.get(kind, {}), **given}
+            return 409, {}, refusal('identity', 409, 'Conflict: a project of that name exists')
+        if kind == 'server':
+            given = {**given, 'flavor': {'id': given.get('flavorRef', '1')}}
+        thing = {
+            **dict.fromkeys(_SHOWN),
+            'id': new_id(),
+            'description': '',
+            'name': '',
+            **DEFAULTS.get(kind, {}),
+            **given,
+        }
         if kind == 'port' and self._is_taken(given, ''):
-            return 409, {}, _refusal('network', 409, 'IP address is already allocated')
+            return 409, {}, refusal('network', 409, 'IP address is already allocated')
         taken = [self.things['ports'][each['port']] for each in given.get('networks') or () if 'port' in each]
         if kind == 'server' and any(port['device_id'] for port in taken):
-            return 409, {}, _refusal('compute', 409, 'Port is in use')
+            return 409, {}, refusal('compute', 409, 'Port is in use')
         for port in taken:
             port['device_id'] = thing['id']
+        if kind == 'port':
+            thing.setdefault('mac_address', f'fa {thing["id"]}')
         if kind == 'port' and not any(each.get('ip_address') for each in given.get('fixed_ips') or ()):
-            thing['fixed_ips'] = [{'subnet_id': 'subnet', 'ip_address': '10.0.0.9'}]
+            asked = (given.get('fixed_ips') or [{'subnet_id': 'subnet'}])[0]
+            thing['fixed_ips'] = [{**asked, 'ip_address': '10.0.0.9'}]
         self.things[sort][thing['id']] = thing
+        for network in (each['uuid'] for each in given.get('networks') or () if kind == 'server' and 'port' not in each):
+            self.attach(thing['id'], network)
         thing['ready at'] = self.clock_s + self.takes_s.get(sort, 0.0)
         return 202 if kind == 'server' else 201, {}, {kind: thing}
 
@@ -288,9 +272,9 @@ class Cloud(BaseAdapter):
             port for port in self.things['ports'].values() if one in (port.get('network_id'), port.get('device_id'))
         ]
         if used and sort in ('networks', 'routers'):
-            return 409, {}, _refusal('network', 409, 'There are ports in use')
-        for port in self._ports_of(one):
-            port['device_id'] = ''
+            return 409, {}, refusal('network', 409, 'There are ports in use')
+        for port in self.ports_of(one):
+            self.detach(port)
         del self.things[sort][one]
         return 204, {}, None
 
@@ -299,12 +283,12 @@ class Cloud(BaseAdapter):
         if method == 'POST':
             pair = body['keypair']
             if pair['name'] in pairs:
-                return 409, {}, _refusal('compute', 409, 'Key pair exists')
+                return 409, {}, refusal('compute', 409, 'Key pair exists')
             pairs[pair['name']] = {'public_key': 'ssh-rsa made', **pair}
             private = {} if pair.get('public_key') else {'private_key': 'secret key'}
             return 200, {}, {'keypair': pairs[pair['name']] | private}
         if one not in pairs:
-            return 404, {}, _refusal('compute', 404, 'no key pair')
+            return 404, {}, refusal('compute', 404, 'no key pair')
         return (200, {}, {'keypair': pairs[one]}) if method == 'GET' else (202, {}, pairs.pop(one) and None)
 
     def counted(self):
@@ -336,10 +320,6 @@ class User:
 CLOUD = Cloud()
 """The one of the tests: fixtures of the conformance kit are made when tests are collected."""
 USER = User(CLOUD)
-
-
-def _id():
-    return str(uuid.uuid4())
 
 
 def _token():
@@ -376,11 +356,3 @@ def _versions(service):
     if service == 'identity':
         return 200, {}, {'version': one | {'status': 'stable'}}
     return 200, {}, {'version': one, 'versions': [one]} if service == 'compute' else {'versions': [one]}
-
-
-def _refusal(service, status, text):
-    if service in ('compute', 'block-storage'):
-        return {'refused': {'code': status, 'message': text}}
-    if service == 'identity':
-        return {'error': {'code': status, 'message': text}}
-    return {'NeutronError': {'type': 'OverQuota' if 'uota' in text else 'Refused', 'message': text, 'detail': ''}}

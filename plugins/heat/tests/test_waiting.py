@@ -12,6 +12,8 @@ from convergence_heat.session import CallSession
 from keystoneauth1 import exceptions
 from keystoneauth1.session import Session
 
+from convergence.core.model import Action
+
 
 @contextmanager
 def service(serve):
@@ -31,7 +33,7 @@ def service(serve):
 
 
 def session(opened):
-    return CallSession(opened, 'token', lambda: False, Lookups(KeptAnswers(), 'scope'))
+    return CallSession(opened, 'token', lambda: False, Lookups(KeptAnswers(), 'scope'), Action.CREATE)
 
 
 def test_a_cancel_closes_the_connection_and_what_came_of_the_request_is_not_known():

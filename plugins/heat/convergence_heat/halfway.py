@@ -1,0 +1,253 @@
+"""What classes do about an object of which an update was done in part: by a worker that died, or by one that failed.
+
+What each attempt wants to change is kept in the row until one succeeds (`Bridged.tried`), so the next one, and a
+rollback, begins from where the object may be by now, and not only from where the last success left it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from heat.engine.clients.progress import ServerUpdateProgress, VolumeAttachProgress, VolumeDetachProgress
+from heat.engine.rsrc_defn import ResourceDefinition
+from typing_extensions import override
+
+from convergence_heat.bridged import Bridged
+from convergence_heat.labels import label
+
+BY_DIFFERENCE = frozenset(
+    {
+        'OS::Glance::Image',
+        'OS::Glance::WebImage',
+        'OS::Keystone::Group',
+        'OS::Keystone::GroupRoleAssignment',
+        'OS::Keystone::User',
+        'OS::Keystone::UserRoleAssignment',
+        'OS::Neutron::Trunk',
+    }
+)
+"""Types that add and remove what two versions of a list differ in. To do so from what was tried, too, undoes that."""
+
+_NICS = 'nics'
+"""In what is kept with a server: the ports that it is known to have, while its networks are being changed."""
+
+_PORTS = '$ports'
+"""In the private data: ports were about to be made for a server, and may be there although nobody knows their ids."""
+
+
+class MovedAttachment(Bridged):
+    """A volume at a server."""
+
+    properties: Any
+
+    def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> Any:
+        """Detach it wherever it is, and attach it; neither, where it is attached by now."""
+        moves: Any = super()
+        if not self.tried:
+            return moves.handle_update(json_snippet, tmpl_diff, prop_diff)
+        before = dict(self.properties)
+        wanted = {**before, **prop_diff}
+        places = [before, *({**before, **each} for each in self.tried)]
+        strays = [place for place in places if _place(place) != _place(wanted) and self._attached(place)]
+        attached = None if strays or wanted['mountpoint'] != before['mountpoint'] else self._attached(wanted)
+        if attached is not None:
+            left, reached = VolumeDetachProgress('', '', '', True), VolumeAttachProgress(*_place(wanted), None)
+            reached.called = attached
+            return left, reached
+        if strays:
+            self.properties, self.resource_id = strays[0], self._attached(strays[0])
+        return moves.handle_update(json_snippet, tmpl_diff, wanted)
+
+    def _attached(self, place: Mapping[str, Any]) -> str | None:
+        """The id of the attachment in a place."""
+        one: Any = self
+        with one.client_plugin('nova').ignore_not_found:
+            return str(one.client('nova').volumes.get_server_volume(*_place(place)).id)
+        return None
+
+
+class NetworkedServer(Bridged):
+    """A server with its interfaces, its size, and ports that the class makes for it."""
+
+    properties: Any
+
+    @override
+    def found_again(self) -> None:
+        """Know the ports that were made for it."""
+        if self._call.data.get(_PORTS):
+            for port in self._made_ports():
+                self._inner._data_update_ports(port['id'], 'add')
+
+    def handle_delete(self) -> Any:
+        """Remove its ports even where nothing else is left of it."""
+        if self.resource_id is None:
+            self.found_again()
+        deleting: Any = super()
+        progress = deleting.handle_delete()
+        if progress is None:
+            self._inner._delete_internal_ports()
+        return progress
+
+    def check_update_complete(self, updaters: Any) -> Any:
+        """Go on; what somebody has begun, and not stored, is not begun once more."""
+        goes_on: Any = super()
+        step = next((each for each in updaters if not each.complete), None)
+        if step is None or step.called:
+            return goes_on.check_update_complete(updaters)
+        if step.handler == 'verify_resize' and self._server().status == 'ACTIVE':
+            step.called = True
+            return False
+        if step.handler != 'interface_attach' or step.handler_kwargs.get('port_id'):
+            return goes_on.check_update_complete(updaters)
+        known = json.loads(self.data().get(_NICS) or '[]')
+        wanted = step.handler_kwargs.get('net_id')
+        new = [
+            each
+            for each in self._server().interface_list()
+            if each.port_id not in known and wanted in (None, each.net_id)
+        ]
+        if new:
+            step.called = True
+            self._secure(new[0].port_id, step.handler_kwargs.get('security_groups'))
+            known.append(new[0].port_id)
+        else:
+            goes_on.check_update_complete(updaters)
+            known = _ports(self._server().interface_list())
+        self.data_set(_NICS, json.dumps(known))
+        return False
+
+    def _update_networks(self, server: Any, after_props: Any) -> Any:
+        changes: Any = super()
+        interfaces = self._server().interface_list()
+        before = self.properties
+        if self.tried:
+            self.properties = {**before, 'networks': self._networks_there(interfaces)}
+        try:
+            updaters = changes._update_networks(server, after_props)
+        finally:
+            self.properties = before
+        if self.tried:
+            used = {each.handler_kwargs.get('port_id') for each in updaters} | set(_ports(interfaces))
+            for port in self._made_ports():
+                if port['id'] not in used:
+                    self._inner._delete_internal_port(port['id'])
+        self.data_set(_NICS, json.dumps(_ports(interfaces)))
+        return updaters
+
+    def _update_flavor(self, after_props: Any) -> Any:
+        changes: Any = super()
+        if self.tried:
+            server = self._server()
+            wanted = self._inner.client_plugin().find_flavor_by_name_or_id(after_props['flavor'])
+            same = server.flavor.get('id') == wanted
+            if server.status == 'ACTIVE' and same:
+                return []
+            if server.status == 'VERIFY_RESIZE' and not same:  # that size is settled first
+                settled = ServerUpdateProgress(self.resource_id, 'verify_resize')
+                return [settled, *changes._update_flavor(after_props)]
+        return changes._update_flavor(after_props)
+
+    def _create_internal_port(self, net_data: Any, net_number: int, security_groups: Any = None) -> Any:
+        known = {each['id'] for each in self._inner._data_get_ports()}
+        fitting = self._inner._prepare_internal_port_kwargs(net_data, security_groups)
+        for port in self._made_ports():
+            same_name = port['name'] == f'{self._inner.name}-port-{net_number}'
+            if port['id'] not in known and same_name and _fits(port, fitting):
+                self._inner._data_update_ports(port['id'], 'add')
+                return port['id']
+        if _PORTS not in self._stored:
+            self.keep_in_row(_PORTS)
+        makes: Any = super()
+        return makes._create_internal_port(net_data, net_number, security_groups)
+
+    # --- what is there --------------------------------------------------------------------------------------------
+
+    @property
+    def _inner(self) -> Any:
+        """Itself, with the methods of Heat's class."""
+        return self
+
+    def _server(self) -> Any:
+        return self._inner.client().servers.get(self.resource_id)
+
+    def _made_ports(self) -> list[Any]:
+        """The ports that were made for it, attached or not."""
+        ports: list[Any] = self._inner.client('neutron').list_ports(description=label(self._call.token))['ports']
+        return ports
+
+    def _secure(self, port_id: str, groups: Any) -> None:
+        """Put a port into security groups, as follows its making."""
+        if groups:
+            self._inner.client('neutron').update_port(port_id, {'port': {'security_groups': groups}})
+
+    def _networks_there(self, interfaces: Any) -> list[Any]:
+        """Of the networks that it had, or was to have, those that it is on."""
+        versions = [list(self.properties['networks'] or [])]
+        versions += [self._inner_networks(each['networks']) for each in self.tried if 'networks' in each]
+        if any(self._inner._str_network(each) for each in versions):
+            return versions[0]
+        all_of_them: list[Any] = []
+        for version in versions:
+            all_of_them += [copy.deepcopy(each) for each in version if each not in all_of_them]
+        originals = copy.deepcopy(all_of_them)
+        self._inner.update_networks_matching_iface_port(all_of_them, interfaces)
+        live = _ports(interfaces)
+        return [before for before, now in zip(originals, all_of_them, strict=True) if now['port'] in live]
+
+    def _inner_networks(self, given: Any) -> list[Any]:
+        one = self._inner
+        definition = ResourceDefinition(one.name, one.t.resource_type, {**one.t._properties, 'networks': given})
+        properties = definition.properties(one.properties_schema, one.context)
+        one.translate_properties(properties, ignore_resolve_error=True)
+        return list(properties['networks'] or [])
+
+
+class SetOfRoutes(Bridged):
+    """Routes that are added to those of a router."""
+
+    properties: Any
+
+    def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> Any:
+        """Add and remove what is not so yet; the class refuses to add what is there."""
+        updates: Any = super()
+        if self.tried:
+            one: Any = self
+            before = dict(self.properties)
+            shown = one.client().show_router(before['router'])
+            there = {_route(each) for each in (shown.get('router') or shown)['routes']}
+            versions = [before['routes'], *(each.get('routes') for each in self.tried)]
+            ours = {_route(each) for version in versions for each in version or ()}
+            kept = [{'destination': to, 'nexthop': by} for to, by in sorted(ours & there)]
+            self.properties = {**before, 'routes': kept}
+        return updates.handle_update(json_snippet, tmpl_diff, prop_diff)
+
+
+OF_CLASSES: Mapping[str, type[Bridged]] = {
+    'CinderVolumeAttachment': MovedAttachment,
+    'ExtraRouteSet': SetOfRoutes,
+    'Server': NetworkedServer,
+}
+"""By the names of Heat's classes."""
+
+
+def _place(properties: Mapping[str, Any]) -> tuple[str, str]:
+    return properties['instance_uuid'], properties['volume_id']
+
+
+def _ports(interfaces: Iterable[Any]) -> list[str]:
+    return [each.port_id for each in interfaces]
+
+
+def _route(given: Mapping[str, Any]) -> tuple[str, str]:
+    return str(given['destination']), str(given['nexthop'])
+
+
+def _fits(port: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a port is one that would be made so."""
+    if port['network_id'] != wanted['network_id']:
+        return False
+    there = [dict(each) for each in port['fixed_ips']]
+    return all(any(each.items() <= one.items() for one in there) for each in wanted.get('fixed_ips') or ())
