@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import random
+import signal
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -35,6 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Settle the order, so that it can be shown even if nothing runs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts what runs in its background so, and programs that are interrupted by tests would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = config.getoption('--order-seed')
     seed = random.randrange(1_000_000) if asked == 'random' else int(asked)
     config.stash[_order_seed] = seed
