@@ -62,10 +62,10 @@ class MovedAttachment(Bridged):
         return moves.handle_update(json_snippet, tmpl_diff, wanted)
 
     def _attached(self, place: Mapping[str, Any]) -> str | None:
-        """The id of the attachment in a place."""
+        """The id of the attachment in a place: that of the volume. Nova does not say so any more."""
         one: Any = self
         with one.client_plugin('nova').ignore_not_found:
-            return str(one.client('nova').volumes.get_server_volume(*_place(place)).id)
+            return str(one.client('nova').volumes.get_server_volume(*_place(place)).volumeId)
         return None
 
 
@@ -119,6 +119,12 @@ class NetworkedServer(Bridged):
         self.data_set(_NICS, json.dumps(known))
         return False
 
+    def _build_nics(self, networks: Any, security_groups: Any = None) -> Any:
+        """Say what an API before 2.37 took for granted where nothing was said: any network of the project."""
+        builds: Any = super()
+        nics = builds._build_nics(networks, security_groups)
+        return nics or ('auto' if self._inner.client_plugin().is_version_supported('2.37') else None)
+
     def _update_networks(self, server: Any, after_props: Any) -> Any:
         changes: Any = super()
         interfaces = self._server().interface_list()
@@ -141,8 +147,10 @@ class NetworkedServer(Bridged):
         changes: Any = super()
         if self.tried:
             server = self._server()
-            wanted = self._inner.client_plugin().find_flavor_by_name_or_id(after_props['flavor'])
-            same = server.flavor.get('id') == wanted
+            client = self._inner.client_plugin()
+            wanted = client.get_flavor(after_props['flavor'])
+            # What Nova tells of a flavor depends on the version of its API.
+            same = wanted.id == server.flavor.get('id') or wanted.name == server.flavor.get('original_name')
             if server.status == 'ACTIVE' and same:
                 return []
             if server.status == 'VERIFY_RESIZE' and not same:  # that size is settled first

@@ -15,6 +15,7 @@ from convergence.core.model import Action, Json, RetryPolicy
 from convergence.resources.contract import (
     Answer,
     Call,
+    Change,
     Done,
     FinalFailure,
     InProgress,
@@ -23,13 +24,13 @@ from convergence.resources.contract import (
     PluginFailure,
     ResourceType,
 )
-from convergence.resources.values import named
 from convergence_heat.bridged import Bridged, bridged
 from convergence_heat.carried import carried, restored
+from convergence_heat.changing import changes, updated
 from convergence_heat.describing import described
 from convergence_heat.errors import may_pass
 from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
-from convergence_heat.halfway import BY_DIFFERENCE, OF_CLASSES
+from convergence_heat.halfway import OF_CLASSES
 from convergence_heat.implied import AFTER
 from convergence_heat.labels import OF_TYPES, Place
 from convergence_heat.names import canonical
@@ -98,10 +99,20 @@ class HeatType(ResourceType[Any]):
             return self._made(at_work)
 
     @override
+    def plan(self, call: Call[Any]) -> Change | None:
+        """What Heat makes of the difference, before it does anything."""
+        with self._at_work(call, Action.UPDATE, call.previous) as at_work:
+            try:
+                *_, changed = changes(at_work)
+            except UpdateReplace:
+                return Change.REPLACE
+            return Change.IN_PLACE if changed else Change.NONE
+
+    @override
     def update(self, call: Call[Any]) -> Answer:
         """``handle_update`` with what Heat finds to have changed."""
         with self._at_work(call, Action.UPDATE, call.previous) as at_work:
-            return self._handled(at_work, Action.UPDATE, _updated)
+            return self._handled(at_work, Action.UPDATE, updated)
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
@@ -374,30 +385,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return sorted(value) if isinstance(value, (set, frozenset)) else str(value)
-
-
-def _updated(at_work: Operation) -> Any:
-    """What Heat does with two versions of a resource before it calls ``handle_update``."""
-    one, call = at_work.one, at_work.call
-    before, after = one.t, at_work.definition(call.properties)
-    after_props, before_props = one._prepare_update_props(after, before)
-    if one.needs_replace(after_props):
-        raise UpdateReplace(one.name)
-    after_props.validate()
-    one.properties = before_props
-    differences = one.update_template_diff(after.freeze(), before)
-    if differences and one.needs_replace_with_tmpl_diff(differences):
-        raise UpdateReplace(one.name)
-    changed = one.update_template_diff_properties(after_props, before_props)
-    # What an earlier attempt may have changed is to be as wanted, too, be that what it was before.
-    changed |= {name: after_props[name] for each in one.tried for name in each if name in after_props}
-    given = named(call.properties, given=True)
-    one.begin_to_change({name: given.get(name) for name in sorted(changed)})
-    if at_work.name in BY_DIFFERENCE:
-        for tried in one.tried:
-            one.properties = {**before_props, **tried}
-            one.handle_update(after, differences, dict(changed))
-        one.properties = before_props
-    cookie = one.handle_update(after, differences, changed)
-    one.keep_names(after_props, call.properties)
-    return cookie

@@ -52,6 +52,15 @@ def _below(key: Callable[[Any], Any]) -> Look:
     return look
 
 
+def _attachment(ask: Ask, url: str, body: Any) -> Any:
+    there = ask(f'{url}/{body["volumeAttachment"]["volumeId"]}')
+    if there is None:
+        return None
+    # In the answer to this request it has an id, which is that of the volume; shown, it has none from 2.89 on.
+    attachment = there['volumeAttachment']
+    return {'volumeAttachment': {'id': attachment['volumeId'], **attachment}}
+
+
 def _server(ask: Ask, url: str, body: Any) -> Any:
     server = (ask(url.removesuffix('/action')) or {}).get('server')
     if server is None:
@@ -103,11 +112,7 @@ def _parts_of_trunk(ask: Ask, url: str, body: Any) -> Any:
 
 
 _LOOKS: tuple[tuple[str, re.Pattern[str], Look], ...] = (
-    (
-        'POST',
-        re.compile(r'/servers/[^/]+/os-volume_attachments$'),
-        _below(lambda body: body['volumeAttachment']['volumeId']),
-    ),
+    ('POST', re.compile(r'/servers/[^/]+/os-volume_attachments$'), _attachment),
     (
         'POST',
         re.compile(r'/servers/[^/]+/os-interface$'),

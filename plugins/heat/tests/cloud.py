@@ -76,6 +76,7 @@ class Cloud(Parts, BaseAdapter):
             str(number): {'id': str(number), 'name': name, 'ram': 64, 'disk': 1, 'vcpus': 1} for number, name in flavors
         }
         self.members = {}
+        self.is_new = False
         self.requests = []
         self.refuses = []
         self.sent = 0
@@ -158,6 +159,7 @@ class Cloud(Parts, BaseAdapter):
         if not path or re.fullmatch(r'/v[\d.]+', path):
             return _versions(service)
         self.requests.append((request.method, path))
+        self.is_new = 'X-OpenStack-Nova-API-Version' in request.headers
         if request.method == 'POST' and self.refuses:
             status, headers, text = self.refuses.pop(0)
             return status, headers, refusal(service, status, text)
@@ -229,6 +231,10 @@ class Cloud(Parts, BaseAdapter):
                 for port in self.ports_of(one)
                 for each in port['fixed_ips']
             ]
+            if self.is_new:
+                shown = shown | {
+                    'flavor': {'original_name': self.flavors[shown.get('flavor', {'id': '1'})['id']]['name']}
+                }
             shown = shown | {'addresses': {'net': addresses} if addresses else {}}
         if shown.get('ready at', 0.0) > self.clock_s:
             shown = shown | {'status': 'creating' if sort == 'volumes' else 'BUILD'}
@@ -251,7 +257,8 @@ class Cloud(Parts, BaseAdapter):
         }
         if kind == 'port' and self._is_taken(given, ''):
             return 409, {}, refusal('network', 409, 'IP address is already allocated')
-        taken = [self.things['ports'][each['port']] for each in given.get('networks') or () if 'port' in each]
+        networks = [each for each in given.get('networks') or () if isinstance(each, dict)]
+        taken = [self.things['ports'][each['port']] for each in networks if 'port' in each]
         if kind == 'server' and any(port['device_id'] for port in taken):
             return 409, {}, refusal('compute', 409, 'Port is in use')
         for port in taken:
@@ -262,7 +269,7 @@ class Cloud(Parts, BaseAdapter):
             asked = (given.get('fixed_ips') or [{'subnet_id': 'subnet'}])[0]
             thing['fixed_ips'] = [{**asked, 'ip_address': '10.0.0.9'}]
         self.things[sort][thing['id']] = thing
-        for network in (each['uuid'] for each in given.get('networks') or () if kind == 'server' and 'port' not in each):
+        for network in (each['uuid'] for each in networks if kind == 'server' and 'port' not in each):
             self.attach(thing['id'], network)
         thing['ready at'] = self.clock_s + self.takes_s.get(sort, 0.0)
         return 202 if kind == 'server' else 201, {}, {kind: thing}

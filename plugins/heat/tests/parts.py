@@ -24,6 +24,7 @@ class Parts:
 
     :ivar things: all objects by sort and id.
     :ivar members: users by group.
+    :ivar is_new: whether a request wants the newest form of answers.
     """
 
     PATHS = (
@@ -69,7 +70,10 @@ class Parts:
         elif method == 'DELETE':
             thing.update(attachments=[], status='available')
             return 202, {}, None
-        return 200, {}, {'volumeAttachment': {'id': volume, 'volumeId': volume, 'serverId': server}}
+        shown = {'volumeId': volume, 'serverId': server}
+        if method == 'POST' or not self.is_new:
+            shown['id'] = volume
+        return 200, {}, {'volumeAttachment': shown}
 
     def interfaces(self, method, query, body, server, port):
         shown = {

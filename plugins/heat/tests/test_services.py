@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from convergence.core.model import Action
 from convergence.resources.comparison import changed_properties
 from convergence.resources.contract import (
+    Change,
     Done,
     FinalFailure,
     InProgress,
@@ -159,6 +161,24 @@ def test_a_change_that_heat_cannot_make_in_place_needs_a_new_object(cloud):
         thing.update(size=2, availability_zone='elsewhere')
 
 
+@pytest.mark.parametrize(
+    ('properties', 'change'),
+    [
+        ({}, Change.NONE),
+        ({'image': IMAGE}, Change.NONE),
+        ({'flavor': 'm1.small'}, Change.IN_PLACE),
+        ({'flavor': 'm1.small', 'flavor_update_policy': 'REPLACE'}, Change.REPLACE),
+    ],
+)
+def test_what_an_update_will_do_is_told_before(cloud, properties, change):
+    before = {'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW', 'networks': [{'port': 'kept-ports'}]}
+    thing = Thing('OS::Nova::Server', **before).do(Action.CREATE)
+    cloud.requests.clear()
+    call = replace(thing.call, previous=thing.call.properties, properties=thing.read({**before, **properties}))
+    assert thing.kind.plan(call) is change
+    assert {method for method, _ in cloud.requests} <= {'GET'}
+
+
 def test_to_write_an_id_in_place_of_its_name_is_no_change(cloud):
     network = Thing('OS::Neutron::Net', name='private').of('network').do(Action.CREATE).call.physical_id
     before = {'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW', 'networks': [{'network': 'private'}]}
@@ -254,6 +274,24 @@ def test_a_server_takes_few_requests(cloud):
     # Heat asks for the ports, their networks and subnets, and floating IPs.
     assert len(cloud.requests) <= 13, cloud.counted()
     assert thing.call.physical_id != second.call.physical_id
+
+
+def test_a_server_for_which_nothing_is_said_is_on_any_network_of_its_project(cloud):
+    sent = []
+
+    def handle(request: Any) -> Any:
+        if request.method == 'POST' and request.url.endswith('/servers'):
+            sent.append(json.loads(request.body)['server']['networks'])
+        return Cloud.handle(cloud, request)
+
+    cloud.handle = handle
+    server = {'image': 'cirros', 'flavor': 'm1.tiny', 'user_data_format': 'RAW'}
+    try:
+        Thing('OS::Nova::Server', **server).do(Action.CREATE)
+        Thing('OS::Nova::Server', **server, networks=[{'allocate_network': 'none'}]).do(Action.CREATE)
+    finally:
+        del cloud.handle
+    assert sent == ['auto', 'none']
 
 
 def test_a_worker_that_runs_imports_the_classes():
