@@ -20,7 +20,7 @@ from typing_extensions import override
 from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Json, Path, RetryPolicy
 from convergence.core.nesting import nested_snapshot
-from convergence.resources.attributes import AnyAttribute
+from convergence.resources.attributes import SHOW, AnyAttribute
 from convergence.resources.contract import (
     Answer,
     Call,
@@ -328,6 +328,13 @@ class ProviderType(NestedType[ProviderProperties]):
             raise FinalFailure(f'The template {type_name} is not among the files of the stack')
         given = {name: value for name, value in call.properties.parameters.items() if value is not None}
         return StackWanted(context.files[type_name], given)
+
+    @override
+    def attribute(self, call: Call[ProviderProperties], name: str) -> Json:
+        """As of every nested stack; no service describes it, unless an output is called so."""
+        if name == SHOW and name not in (*call.nested.values().outputs, *call.nested.values().errors):
+            return None
+        return super().attribute(call, name)
 
     @override
     def present_attributes(self, call: Call[ProviderProperties]) -> tuple[str, ...]:

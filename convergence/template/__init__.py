@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from convergence.template.assignment import Require
 from convergence.template.compiler import Compiled, analyse, compile
-from convergence.template.evaluation import UNKNOWN, Previewed, preview, references, resolve
+from convergence.template.evaluation import UNKNOWN, Previewed, has_unknown, preview, references, resolve
 from convergence.template.functions.base import EvaluationFailed, UnresolvedReference
 from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Limits
@@ -30,6 +30,7 @@ __all__ = [
     'UnresolvedReference',
     'analyse',
     'compile',
+    'has_unknown',
     'preview',
     'references',
     'resolve',

@@ -179,7 +179,7 @@ def _preview(encoded: Json, scope: Evaluating) -> Previewed:
     if found:
         code, argument = found
         known = _preview(argument, scope)
-        if _has_unknown(known):
+        if has_unknown(known):
             return UNKNOWN
         try:
             return _evaluated(code, known, scope)
@@ -192,9 +192,10 @@ def _preview(encoded: Json, scope: Evaluating) -> Previewed:
     return encoded
 
 
-def _has_unknown(value: Any) -> bool:
+def has_unknown(value: Any) -> bool:
+    """Whether anything in a value is not known yet."""
     if isinstance(value, dict):
-        return any(_has_unknown(inner) for inner in value.values())
+        return any(has_unknown(inner) for inner in value.values())
     if isinstance(value, list):
-        return any(_has_unknown(inner) for inner in value)
+        return any(has_unknown(inner) for inner in value)
     return value is UNKNOWN

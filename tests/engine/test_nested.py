@@ -95,6 +95,22 @@ def test_a_template_is_a_resource_and_its_outputs_are_attributes(harness):
     assert harness.state(stack_id) == 'DELETE_COMPLETE'
 
 
+def test_a_nested_stack_has_the_attribute_that_every_resource_has(harness):
+    """It was accepted, and whoever asked for it failed."""
+    stack_id = create(
+        harness,
+        {
+            'child': {'type': CHILD, 'value': 'hello'},
+            'own': {'type': 'own.yaml'},
+            'reader': {'link': {'child': {'get_attr': ['child', 'show']}, 'own': {'get_attr': ['own', 'show']}}},
+        },
+        {CHILD: nested(), 'own.yaml': hot({'a': 'x'}, outputs={'show': {'value': 'me'}})},
+    )
+    harness.run()
+    assert states(harness, harness.stack(stack_id)) == 'CREATE_COMPLETE: Stack CREATE completed successfully'
+    assert harness.row(stack_id, 'reader').properties['link'] == {'child': None, 'own': 'me'}
+
+
 def test_nobody_asks_for_the_outputs_of_a_template_that_has_none(harness, monkeypatch):
     asked: list[str] = []
     read = harness.read_nested_stack

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from convergence import errors, signing
 from convergence.core.model import Action
@@ -260,6 +261,76 @@ def test_a_policy_without_its_group_says_so(harness):
     stack_id = created(harness, resources)
     with pytest.raises(errors.EntityNotFound, match='Alarm up could not find scaling group named "nobody"'):
         signal(harness, stack_id)
+
+
+@pytest.mark.parametrize(
+    ('empty', 'told'),
+    [
+        (group(0), {'outputs_list': [], 'outputs': {}}),
+        (
+            {'type': 'OS::Heat::ResourceGroup', 'count': 0, 'resource_def': MEMBER},
+            {'attributes': {}, 'value': []},
+        ),
+        (
+            {'type': 'OS::Heat::ResourceChain', 'resources': [], 'resource_properties': {'value': 'x'}},
+            {'attributes': {}, 'value': []},
+        ),
+    ],
+)
+def test_a_group_without_members_tells_empty_lists_and_maps(harness, empty, told):
+    """It told null, which whoever wants a list refuses."""
+    asked = {name: {'get_attr': ['web', name, *([] if name == 'value' else ['value'])]} for name in told}
+    stack_id = created(harness, {'web': empty, 'reader': {'link': asked}}, **asked)
+    assert harness.row(stack_id, 'reader').properties['link'] == told
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    assert {each['output_key']: each['output_value'] for each in shown['outputs']} == told
+
+
+def test_keys_behind_an_attribute_go_into_what_each_member_tells(harness):
+    member = {'type': 'OS::Heat::Value', 'properties': {'value': {'net': ['a', 'b']}}}
+    asked = {name: {'get_attr': ['web', name, 'value', 'net', 1]} for name in ('outputs_list', 'outputs')}
+    stack_id = created(harness, {'web': group(2, resource=member), 'reader': {'link': asked}})
+    link = harness.row(stack_id, 'reader').properties['link']
+    assert link['outputs_list'] == ['b', 'b']
+    assert list(link['outputs'].values()) == ['b', 'b']
+
+
+REFERRING = {'resource': {'type': 'Test::Thing', 'properties': {'value': {'get_resource': 'other'}}}}
+SERVERS = {
+    'type': 'AWS::AutoScaling::AutoScalingGroup',
+    'AvailabilityZones': ['nova'],
+    'LaunchConfigurationName': {'get_resource': 'other'},
+    'MinSize': 1,
+    'MaxSize': 2,
+}
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'message'),
+    [
+        (group(9, **REFERRING), 'DesiredCapacity must be between MinSize and MaxSize'),
+        (
+            group(1, resource={'type': 'Test::Thing', 'properties': {'vale': {'get_resource': 'other'}}}),
+            'Unknown Property vale. Did you mean value',
+        ),
+        ({**SERVERS, 'DesiredCapacity': 9}, 'DesiredCapacity must be between MinSize and MaxSize'),
+        ({**SERVERS, 'MinSize': 3}, 'MinSize can not be greater than MaxSize'),
+        ({**SERVERS, 'update_policy': {'AutoScalingRollingUpdate': {'PauseTime': '1m'}}}, '1m is not a duration'),
+        (
+            {**SERVERS, 'update_policy': {'AutoScalingRollingUpdate': {'PauseTime': 'PT2H'}}},
+            'Maximum PauseTime is 1 hour',
+        ),
+        ({**SERVERS, 'update_policy': {'RollingUpdate': {}}}, 'Unknown Property RollingUpdate'),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once_though_a_part_is_not_known_yet(harness, wrong, message):
+    """Members are nearly always made of references to other resources."""
+    policy = wrong.pop('update_policy', None)
+    document = yaml.safe_load(hot({'web': wrong, 'other': 'x'}))
+    if policy is not None:
+        document['resources']['web']['update_policy'] = policy
+    with pytest.raises(errors.StackValidationFailed, match=message):
+        harness.stacks.create_stack(harness.context, 's', document)
 
 
 @pytest.mark.parametrize(

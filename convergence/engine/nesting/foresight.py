@@ -280,7 +280,7 @@ class Foresight:
         assert isinstance(kind, NestedType)
         if isinstance(kind, ProviderType):
             return _of_provider(definition, known, submission)
-        if has_unknown(known):
+        if template.has_unknown(known):
             return None, frozenset()
         subject = Subject(definition.name, '', '', project_id, '', '', type_name=definition.type)
         try:
@@ -304,22 +304,13 @@ def defaults_of(submission: Submission) -> Mapping[str, Json]:
     return defaults if isinstance(defaults, dict) else {}
 
 
-def has_unknown(value: Any) -> bool:
-    """Whether a previewed value is not wholly known."""
-    if isinstance(value, dict):
-        return any(has_unknown(inner) for inner in value.values())
-    if isinstance(value, list):
-        return any(has_unknown(inner) for inner in value)
-    return value is template.UNKNOWN
-
-
 def _of_provider(
     definition: Definition, known: Any, submission: Submission
 ) -> tuple[StackWanted | None, frozenset[str]]:
     text = submission.files.get(definition.type)
     if text is None or not isinstance(known, dict):
         return None, frozenset()
-    open_ones = frozenset(name for name, value in known.items() if has_unknown(value))
+    open_ones = frozenset(name for name, value in known.items() if template.has_unknown(value))
     given = {name: value for name, value in known.items() if name not in open_ones and value is not None}
     return StackWanted(text, given), open_ones
 

@@ -15,7 +15,7 @@ from convergence.core.model import Action, Change, Definition, Restriction, Stat
 from convergence.core.rows import Resource, Stack
 from convergence.engine.asking import UNASKED, QuestionsPort
 from convergence.engine.caller import Caller
-from convergence.engine.preview.planned_changes import Certainty, PlannedChange, PreviewedAction, has_unknown
+from convergence.engine.preview.planned_changes import Certainty, PlannedChange, PreviewedAction
 from convergence.errors import ConvergenceError, Problem
 from convergence.expressions import evaluator
 from convergence.resources.contract import ResourceType
@@ -125,7 +125,7 @@ def doubts(
             wanted = template.preview(definition.properties, {}, evaluator(), hidden)
         except ConvergenceError:
             continue
-        if has_unknown(wanted) or not isinstance(wanted, dict):
+        if template.has_unknown(wanted) or not isinstance(wanted, dict):
             continue
         reply = inquiry.can_be_made(identity, definition, wanted, compiled.secrets)
         if reply.refusal or not reply.is_known:
@@ -160,7 +160,7 @@ class TypesAsked:
         return planned, ''
 
     def _made(self, inquiry: Inquiry, planned: PlannedChange, definition: Definition) -> tuple[PlannedChange, str]:
-        if has_unknown(planned.wanted):
+        if template.has_unknown(planned.wanted):
             return planned, ''
         reply = inquiry.can_be_made(self._stack, definition, planned.wanted, self._secrets)
         if not reply.is_known:
@@ -172,7 +172,7 @@ class TypesAsked:
     def _updated(
         self, inquiry: Inquiry, planned: PlannedChange, definition: Definition, row: Resource
     ) -> tuple[PlannedChange, str]:
-        if has_unknown(planned.wanted):
+        if template.has_unknown(planned.wanted):
             return replace(_but(planned, 'whether in place is not known yet'), certainty=Certainty.POSSIBLE), ''
         reply = inquiry.update_of(row, self._stack, definition, planned.wanted, self._secrets)
         if not reply.is_known:
@@ -210,4 +210,4 @@ def _but(planned: PlannedChange, more: str) -> PlannedChange:
 def _metadata(definition: Definition) -> Any:
     """The metadata, where they are known without what other resources tell."""
     metadata = template.preview(definition.metadata, {}, evaluator(), within(definition.concealed, METADATA))
-    return {} if has_unknown(metadata) else metadata
+    return {} if template.has_unknown(metadata) else metadata

@@ -232,7 +232,7 @@ class PlannedChanges:
             return _NOTHING
         before, previous = last_applied(row)
         known: dict[str, Any] = wanted if isinstance(wanted, dict) else dict.fromkeys(previous, template.UNKNOWN)
-        unknown = {name for name, value in known.items() if has_unknown(value)}
+        unknown = {name for name, value in known.items() if template.has_unknown(value)}
         # What is not known yet is taken to be as before, to see what the rest alone leads to.
         desired = {name: previous.get(name) if name in unknown else value for name, value in known.items()}
         settled = self._change(kind, row, previous, desired, complete=not unknown)
@@ -387,12 +387,3 @@ def _part(definition: Definition, name: str) -> Json:
     if isinstance(encoded, dict) and not any(key.startswith('$') for key in encoded):
         return encoded.get(name)
     return encoded
-
-
-def has_unknown(value: Any) -> bool:
-    """Whether anything in a value is not known yet."""
-    if isinstance(value, dict):
-        return any(has_unknown(inner) for inner in value.values())
-    if isinstance(value, list):
-        return any(has_unknown(inner) for inner in value)
-    return value is template.UNKNOWN

@@ -232,6 +232,8 @@ def _selected(value: Json, path: list[Json], before_members: int | None) -> Json
 
     :param before_members: see `Output.each`.
     """
+    if before_members and path and not value and isinstance(value, dict | list):
+        return value  # there are no members: nothing that any of them tells
     if before_members is None or len(path) <= before_members:
         return select(value, path, missing=None)
     members, further = select(value, path[:before_members], missing=None), path[before_members:]

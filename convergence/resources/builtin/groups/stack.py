@@ -16,7 +16,7 @@ from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import prop
-from convergence.template import UNKNOWN
+from convergence.template import has_unknown
 
 P = TypeVar('P')
 
@@ -175,16 +175,10 @@ def _file(url: str, files: Mapping[str, str]) -> str:
 def _foreseen(path: Path, text: str, parameters: Any, key: str, concealed: Sequence[Path]) -> ForeseenTemplate:
     known = parameters if isinstance(parameters, dict) else {}
     # Each value is checked against the declaration, and so it has to be known as a whole.
-    given = {name: value for name, value in known.items() if not _has_unknown(value)}
+    given = {name: value for name, value in known.items() if not has_unknown(value)}
     return ForeseenTemplate(path, (), StackWanted(text, given, hidden=_hidden(given, key, concealed)))
 
 
 def _hidden(parameters: Mapping[str, Json], key: str, concealed: Iterable[Path]) -> frozenset[str]:
     below = [path[1:] for path in concealed if path and path[0] == key]
     return frozenset(parameters) if () in below else frozenset(str(path[0]) for path in below)
-
-
-def _has_unknown(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_unknown(each) for each in value.values())
-    return any(_has_unknown(each) for each in value) if isinstance(value, list) else value is UNKNOWN

@@ -3,7 +3,7 @@
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,16 +12,19 @@ from typing_extensions import override
 from convergence.core.model import Json, Path
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.groups.batches import BatchPolicy
-from convergence.resources.builtin.groups.members import GroupMember
+from convergence.resources.builtin.groups.members import GroupMember, nested_template
 from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
 from convergence.resources.constraints import Range
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import OF_ONE, asked_of_one, by_attribute, of_member
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import prop
+from convergence.template import has_unknown
 
 RESOURCE = 'resource'
+SAMPLE = 'member'
+"""What a member is called in a template that is only looked at."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,17 @@ class RollingUpdates:
     )
     max_batch_size: int = prop(1, constraints=[Range(minimum=1)], description='How many are changed at once, at most.')
     pause_time: float = prop(0, constraints=[Range(minimum=0)], description='Seconds between two batches.')
+
+
+def wrong_sizes(least: Any, most: Any, desired: Any) -> list[str]:
+    """What `require_sizes` says of sizes as far as they are known, whatever else is not."""
+    if not isinstance(least, int) or not isinstance(most, int):
+        return []
+    try:
+        require_sizes(least, most, desired if isinstance(desired, int) else None)
+    except ValueError as error:
+        return [str(error)]
+    return []
 
 
 def require_sizes(least: int, most: int, desired: int | None) -> None:
@@ -139,6 +153,33 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         return stack_of(context, Membership(call.token, member, size, desired=desired), cooldowns)
 
     @override
+    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+        """Sizes that do not fit together: what the members are made from is hardly ever known as a whole."""
+        return wrong_sizes(*(properties.get(name) for name in ('min_size', 'max_size', 'desired_capacity')))
+
+    @override
+    def foreseen(
+        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+    ) -> Iterable[ForeseenTemplate]:
+        """A member, if there may be any."""
+        definition = properties.get(RESOURCE)
+        if properties.get('max_size') == 0 or not isinstance(definition, dict):
+            return
+        known = {
+            key: value
+            for key, value in definition.items()
+            if key in ('properties', 'metadata') or not has_unknown(value)
+        }
+        if isinstance(known.get('type'), str):
+            made = nested_template({SAMPLE: member_of(known, concealed)})
+            yield ForeseenTemplate((RESOURCE,), ('resources', SAMPLE), made)
+
+    @override
+    def keys_before_members(self, name: str) -> int | None:
+        """Keys behind the name of an attribute go into what each member tells."""
+        return 1 if name in ('outputs', 'outputs_list') else None
+
+    @override
     def is_told_by_members(self, name: str) -> bool:
         """All but its size and the references."""
         return name not in ('current_size', 'refs', 'refs_map')
@@ -167,6 +208,8 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
             told = by_attribute(members)
             if name == 'outputs':
                 return {**told}
+            if not members:
+                return []
             return {key: [*values.values()] for key, values in told.items()}
         return one_of(call, list(members), name.removeprefix(OF_ONE))
 

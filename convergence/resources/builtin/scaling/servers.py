@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,14 +14,14 @@ from convergence.core.model import Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.groups.batches import BatchPolicy
 from convergence.resources.builtin.groups.members import GroupMember, member
-from convergence.resources.builtin.scaling.groups import asked_of_any, one_of, require_sizes, serving
+from convergence.resources.builtin.scaling.groups import asked_of_any, one_of, require_sizes, serving, wrong_sizes
 from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import OF_ONE, NestedType
 from convergence.resources.nesting import NestingContext, StackWanted
 from convergence.resources.scaling import Bounds, ScaledType
-from convergence.resources.schema import prop
+from convergence.resources.schema import PropertySchema, prop
 
 SCALED, INSTANCE = 'OS::Heat::ScaledResource', 'AWS::EC2::Instance'
 """What members are called in the template of a group, and what that is unless the environment says otherwise."""
@@ -65,34 +65,60 @@ class InstanceGroupAttributes:
     )
 
 
-def pause_s(text: Json) -> float:
+def pause_s(text: str) -> float:
     """Seconds of a duration as ISO 8601 writes it: hours, minutes and seconds, such as ``PT1M30S``.
 
-    :raises FinalFailure: it is none, or longer than an hour.
+    :raises ValueError: it is none, or longer than an hour.
     """
-    found = _DURATION.fullmatch(str(text))
+    found = _DURATION.fullmatch(text)
     if found is None:
-        raise FinalFailure(f'PauseTime: {text} is not a duration such as PT1M30S')
+        raise ValueError(f'PauseTime: {text} is not a duration such as PT1M30S')
     hours, minutes, seconds = (float(part or 0) for part in found.groups())
     whole_s = 3600 * hours + 60 * minutes + seconds
     if whole_s > LONGEST_PAUSE_S:
-        raise FinalFailure('Maximum PauseTime is 1 hour.')
+        raise ValueError('Maximum PauseTime is 1 hour.')
     return whole_s
 
 
-def rolling_of(context: NestingContext, section: str) -> BatchPolicy | None:
-    """How servers are made anew, as a section of the update policy says; None: they stay what they are.
+@dataclass(frozen=True)
+class ServerRolling:
+    """How servers are made anew."""
 
-    :raises FinalFailure: the policy makes no sense.
-    """
-    policy = context.update_policy.get(section)
-    if not isinstance(policy, dict):
-        return None
-    try:
-        least, most = int(str(policy.get('MinInstancesInService', 0))), int(str(policy.get('MaxBatchSize', 1)))
-    except ValueError:
-        raise FinalFailure(f'{section}: MinInstancesInService and MaxBatchSize must be numbers') from None
-    return BatchPolicy(max(most, 1), max(least, 0), pause_s(policy.get('PauseTime', 'PT0S')))
+    least: int = prop(0, name='MinInstancesInService', description='How many are left alone meanwhile, at least.')
+    most: int = prop(1, name='MaxBatchSize', description='How many are changed at once, at most.')
+    pause: str = prop('PT0S', name='PauseTime', description='How long to wait between two batches, such as PT1M30S.')
+
+    def __post_init__(self) -> None:
+        pause_s(self.pause)
+
+    def batches(self) -> BatchPolicy:
+        """The same as batches."""
+        return BatchPolicy(max(self.most, 1), max(self.least, 0), pause_s(self.pause))
+
+
+_ROLLING = 'How servers are made anew when their launch configuration has changed; else they stay what they are.'
+
+
+@dataclass(frozen=True)
+class InstanceGroupPolicy:
+    """The update policy of a group of servers."""
+
+    rolling: ServerRolling | None = prop(None, name='RollingUpdate', description=_ROLLING)
+
+
+@dataclass(frozen=True)
+class AwsAutoScalingGroupPolicy:
+    """The update policy of a group of servers that is scaled."""
+
+    rolling: ServerRolling | None = prop(None, name='AutoScalingRollingUpdate', description=_ROLLING)
+
+
+def rolling_of(
+    context: NestingContext, kind: type[InstanceGroupPolicy | AwsAutoScalingGroupPolicy]
+) -> BatchPolicy | None:
+    """How servers are made anew, as the update policy says; None: they stay what they are."""
+    policy: InstanceGroupPolicy | AwsAutoScalingGroupPolicy = PropertySchema.of(kind).parse(context.update_policy)
+    return None if policy.rolling is None else policy.rolling.batches()
 
 
 def server_of(
@@ -124,12 +150,13 @@ class InstanceGroup(NestedType[Any]):
 
     Properties: ClassVar[type[Any]] = InstanceGroupProperties
     Attributes: ClassVar[type[Any] | None] = InstanceGroupAttributes
+    UpdatePolicy: ClassVar[type[Any] | None] = InstanceGroupPolicy
 
     @override
     def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
         """So many servers. Those that are there change only as the update policy says."""
         server = server_of(call, context, {}, {'metering.groupname': call.token})
-        size, rolling = max(call.properties.size, 0), rolling_of(context, 'RollingUpdate')
+        size, rolling = max(call.properties.size, 0), rolling_of(context, InstanceGroupPolicy)
         return stack_of(context, Membership(call.token, server, size, rolling, types={SCALED: INSTANCE}))
 
     @override
@@ -211,6 +238,12 @@ class AwsAutoScalingGroup(ScaledType[Any]):
 
     Properties: ClassVar[type[Any]] = AwsAutoScalingGroupProperties
     Attributes: ClassVar[type[Any] | None] = InstanceGroupAttributes
+    UpdatePolicy: ClassVar[type[Any] | None] = AwsAutoScalingGroupPolicy
+
+    @override
+    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+        """Sizes that do not fit together: the launch configuration is known only once it is there."""
+        return wrong_sizes(*(properties.get(name) for name in ('MinSize', 'MaxSize', 'DesiredCapacity')))
 
     @override
     def bounds(self, call: Call[Any]) -> Bounds:
@@ -221,7 +254,7 @@ class AwsAutoScalingGroup(ScaledType[Any]):
     def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
         """As many servers as there are, or as are wanted now. They change only as the update policy says."""
         size = next_size(context, call.properties.desired_capacity, call.properties.min_size)
-        rolling = rolling_of(context, 'AutoScalingRollingUpdate')
+        rolling = rolling_of(context, AwsAutoScalingGroupPolicy)
         return stack_of(context, self._membership(call, context, self.bounds(call).within(size), rolling))
 
     @override
