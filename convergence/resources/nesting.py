@@ -99,6 +99,8 @@ class NestingContext:
         no such resource.
     :param adopted: the names of the resources that are there before the nested stack, which is to be made of just
         these; None: it is made from nothing, or is there itself.
+    :param at_once: whether only the end is asked for of what is done a few members at a time: nothing is done, somebody
+        wants to know what would be.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class NestingContext:
     concealed: tuple[Path, ...] = ()
     required: Callable[[str], RequiredResource | None] = nothing_required
     adopted: tuple[str, ...] | None = None
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from convergence.engine.preview.preview import Previews
 from tests.engine.test_nested import CHILD, create, nested, tree, update
 from tests.harness import Harness, hot
@@ -82,3 +84,47 @@ def test_what_a_creation_makes_is_shown_with_a_list_for_each_nested_stack(harnes
     assert previewed()[0][0][0]['properties'] == {'value': 'a', 'key': '', 'link': None}
     paths = [each['path'] for each in previewed(show_nested=True)]
     assert paths == ['below', 'below/below', 'below/below/thing0', 'beside']
+
+
+def scaled(value: str, size: int) -> dict[str, Any]:
+    """A group whose members are changed one by one."""
+    member = {'type': CHILD, 'properties': {'value': value}}
+    rolling = {'min_in_service': 2, 'pause_time': 1}
+    sizes = {'min_size': 0, 'max_size': 9, 'desired_capacity': size}
+    return {'group': {'type': 'OS::Heat::AutoScalingGroup', 'resource': member, 'rolling_updates': rolling, **sizes}}
+
+
+def counted(value: str, count: int, *removed: str) -> dict[str, Any]:
+    """A group whose members have numbers."""
+    member = {'type': CHILD, 'properties': {'value': value}}
+    policies = [{'resource_list': [*removed]}]
+    properties = {'count': count, 'resource_def': member, 'removal_policies': policies}
+    return {'group': {'type': 'OS::Heat::ResourceGroup', **properties}}
+
+
+@pytest.mark.parametrize(
+    'goals',
+    [
+        [scaled('a', 3), scaled('b', 3), scaled('b', 4), scaled('c', 2), scaled('d', 0)],
+        [counted('a', 4), counted('a', 3, '1'), counted('a', 4), counted('b', 5), counted('b', 2)],
+    ],
+)
+def test_the_members_that_a_group_has_are_those_that_are_said_to_change(harness, goals):
+    """They were said to be replaced, all of them, by others whose names nobody will ever have."""
+    files = {CHILD: nested()}
+    stack_id = create(harness, goals[0], files)
+    harness.run()
+    for goal in goals[1:]:
+        told = foreseen(harness, stack_id, goal, files)
+        group = harness.row(stack_id, 'group').physical_id or ''
+        values = {row.name: row.properties['value'] for row in harness.rows(group)}
+        update(harness, stack_id, goal, files)
+        harness.recover()
+        after = {row.name: row.properties['value'] for row in harness.rows(group)}
+        changed = {
+            'updated': {name for name in after if name in values and after[name] != values[name]},
+            'added': set(after) - set(values),
+            'deleted': set(values) - set(after),
+        }
+        said = {fate: {name for above, name, _ in told.get(fate, ()) if above == 'group'} for fate in changed}
+        assert said == changed

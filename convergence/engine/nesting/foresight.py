@@ -157,16 +157,23 @@ class Foresight:
         return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), _Way()).stacks
 
     def of(
-        self, definition: Definition, known: Any, submission: Submission, identity: template.StackIdentity
+        self,
+        definition: Definition,
+        known: Any,
+        submission: Submission,
+        identity: template.StackIdentity,
+        context: NestingContext | None = None,
     ) -> ForeseenStack | None:
         """The nested stack that a resource will be; None where that cannot be known, or it will be none.
 
         :param known: its properties, as far as they are known.
         :param identity: of the nested stack.
+        :param context: what the resource's type may look at, where there is a nested stack already.
         """
         if not self._registry.nests(definition.type) or definition.external_id is not None:
             return None
-        wanted, undetermined = self._wants(definition, known, submission, identity.project_id)
+        subject = _subject(definition, identity.project_id, identity.stack_id if context is not None else '')
+        wanted, undetermined = self._wants(definition, known, submission, subject, context or _nothing(submission))
         if wanted is None:
             return None
         inner = self._inner(definition, submission, wanted)
@@ -270,10 +277,15 @@ class Foresight:
             known = template.preview(definition.properties, {}, evaluator(), hidden)
         except errors.ConvergenceError:
             return None, frozenset()
-        return self._wants(definition, known, submission, project_id)
+        return self._wants(definition, known, submission, _subject(definition, project_id), _nothing(submission))
 
     def _wants(
-        self, definition: Definition, known: Any, submission: Submission, project_id: str
+        self,
+        definition: Definition,
+        known: Any,
+        submission: Submission,
+        subject: Subject,
+        context: NestingContext,
     ) -> tuple[StackWanted | None, frozenset[str]]:
         """What stack a resource will want, and which parameters of it nobody knows yet; None where that is open."""
         kind = self._registry.get(definition.type)
@@ -282,11 +294,23 @@ class Foresight:
             return _of_provider(definition, known, submission)
         if template.has_unknown(known):
             return None, frozenset()
-        subject = Subject(definition.name, '', '', project_id, '', '', type_name=definition.type)
         try:
-            return kind.wanted(build_call(kind, subject, known), NestingContext(submission.files)), frozenset()
+            return kind.wanted(build_call(kind, subject, known), context), frozenset()
         except Exception:  # noqa: BLE001 - a type's own code was asked; what it minds is told when it acts
             return None, frozenset()
+
+
+def _subject(definition: Definition, project_id: str, token: str = '') -> Subject:
+    """A resource of which there need not be a row.
+
+    :param token: id of its nested stack, where that is there.
+    """
+    return Subject(definition.name, '', '', project_id, '', token, type_name=definition.type)
+
+
+def _nothing(submission: Submission) -> NestingContext:
+    """What a type may look at whose nested stack is not there."""
+    return NestingContext(submission.files)
 
 
 def _facade(definition: Definition, submission: Submission) -> Mapping[str, Json]:

@@ -13,6 +13,7 @@ from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
 from convergence.documents import Document
+from convergence.engine.nesting.wants import Wants
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.submission import Submission
 from convergence.engine.preview.concealment import Concealment
@@ -26,6 +27,7 @@ from convergence.engine.preview.planned_changes import (
 )
 from convergence.engine.reads import formats
 from convergence.engine.reads.members import ShownMember
+from convergence.resources.nesting import NestingContext
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.secrecy import MASK
@@ -58,6 +60,7 @@ class Foretelling:
         self._registry = registry
         self._stacks = stacks
         self._inquiry = inquiry
+        self._wants = Wants(reader, stacks.goals, registry)
 
     def update(self, goal: StackGoal, *, observes: bool = False) -> dict[str, list[Document]]:
         """The resources of a stack by what an update to its goal would do to them.
@@ -125,12 +128,21 @@ class Foretelling:
         nested = child or replace(goal.stack, id=NO_ID, name=f'{goal.stack.name}-{name}', template_id=None)
         identity = StackIdentity(nested.id, nested.name, nested.project_id)
         definition = goal.compiled.goal.definitions[name]
-        foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity)
+        context = self._present(goal, definition, child) if child is not None else None
+        foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity, context)
         if foreseen is None:
             return None
         compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
         rows = self._reader.resources(child.id) if child is not None else []
         return StackGoal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
+
+    def _present(self, goal: StackGoal, definition: Definition, child: Stack) -> NestingContext | None:
+        """What the type of a resource may look at whose object is there: a group keeps the members that it has."""
+        try:
+            context = self._wants.context(goal.stack, goal.submission, definition, child)
+        except errors.ConvergenceError:
+            return None
+        return replace(context, action=Action.UPDATE, at_once=True)
 
     def add_nested(self, lists: dict[str, list[Document]], goal: StackGoal) -> None:
         """Add what would become of the resources of nested stacks, each to the list of its own fate."""

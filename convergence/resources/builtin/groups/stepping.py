@@ -51,7 +51,7 @@ def is_repeated(context: NestingContext) -> bool:
 def next_stack(context: NestingContext, wanted: Callable[[], MembersWanted]) -> StackWanted:
     """The stack of the present step."""
     goal = wanted()
-    if context.adopted is not None:
+    if context.adopted is not None or context.at_once:
         goal = replace(goal, policy=None)
     present = {name: each for name, each in present_members(context).items() if name not in goal.removed}
     if is_repeated(context):

@@ -62,6 +62,9 @@ def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str
     fresh = names(wanted.token, present)
     if wanted.rolling is None or current.issuperset(order):
         return _stack(context, wanted, _resized(present, order, wanted, fresh), {}, cooldowns)
+    if context.at_once:
+        members = dict.fromkeys(_resized(present, order, wanted, fresh), wanted.member)
+        return _stack(context, wanted, members, {}, cooldowns)
     failed = {member.name for member in context.members() if member.failed}
     leaving = order[: max(len(order) - wanted.size, 0)]
     batch = next_batch(order, current, wanted.size, wanted.rolling, fresh, failed=failed, leaving=leaving)
