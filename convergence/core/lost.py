@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convergence.core import nesting, states
+from convergence.core import nesting, states, yielding
 from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim
-from convergence.core.effects import Decision, Effect, InsertResources, UpdateResource
+from convergence.core.effects import Decision, InsertResources, UpdateResource
 from convergence.core.leftover import Tracking, keep_track
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
@@ -74,11 +74,15 @@ def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = F
         return Decision(Tracking.KNOWN)
     if row.owner is not None or row.status is Status.IN_PROGRESS:
         return Decision(Tracking.HELD)
-    if row.status is Status.FAILED or row.action is Action.INIT or (is_certain and row.action is failed):
-        return Decision(Tracking.KNOWN)  # the next update looks at it, or makes it, or somebody has done so since
+    marked = yielding.lost(view.resources, row, claim)
+    slept = failed is Action.SUSPEND and row.action not in (Action.INIT, Action.CREATE, Action.SUSPEND, Action.DELETE)
+    is_looked_at = row.status is Status.FAILED and not slept
+    if is_looked_at or row.action is Action.INIT or (is_certain and row.action is failed):
+        # The next update looks at it, or makes it, or somebody has done so since. It does not see what sleeps.
+        return Decision(Tracking.KNOWN, marked)
     changes: ResourceChange = {**states.resource_state(row, failed, Status.FAILED, reason), 'updated_at': view.now}
-    effects: list[Effect] = [UpdateResource(row.id, None, row.fence, changes), *nesting.doubted(stack)]
-    return Decision(Tracking.KNOWN, tuple(effects))
+    write = UpdateResource(row.id, None, row.fence, changes)
+    return Decision(Tracking.KNOWN, (write, *marked, *nesting.doubted(stack)))
 
 
 def _is_before(view: PlanView, row: Resource, claim: Claim) -> bool:

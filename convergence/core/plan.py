@@ -42,7 +42,7 @@ from convergence.core.model import (
 from convergence.core.request import Planner, Request
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.core.views import PlanView
-from convergence.core.yielding import deprived
+from convergence.core.yielding import contested, deprived
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,9 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     left_rows = _left_rows(view, request)
     view, request, left = _without_what_is_left(view, request, planner)
     chosen = choose(stack, view.resources, request)
+    lacking = contested(view.resources, chosen, planner.gives_way) if not request.performs else ()
+    returning = {row.name: replace(row, yielding=Yielding.RETURNING) for row in chosen.values() if row.id in lacking}
+    chosen = {**chosen, **returning}
     made = {
         name: _new_row(stack, view.now, definition, request, planner)
         for name, definition in request.goal.definitions.items()
@@ -84,6 +87,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     effects = [
         *_stack_effects(view, stack, traversal, request),
         *_resource_effects(view, chosen, made, finished, request),
+        *((UpdateResources(lacking, {'yielding': Yielding.RETURNING}),) if lacking else ()),
         *_traversal_effects(view, traversal, nodes),
         InsertEvents((_started(stack, view.now, traversal, request, planner),)),
         *left,

@@ -94,8 +94,7 @@ RESOURCE: dict[State, frozenset[State]] = {
     (Action.UPDATE, Status.IN_PROGRESS): _in_progress(Action.UPDATE) | {INIT},
     (Action.UPDATE, Status.COMPLETE): _after_success(),
     (Action.UPDATE, Status.FAILED): frozenset(
-        {(Action.UPDATE, Status.IN_PROGRESS), (Action.UPDATE, Status.FAILED), (Action.CHECK, Status.FAILED)}
-        | _DELETE_BEGINS
+        {(Action.UPDATE, Status.IN_PROGRESS), (Action.CHECK, Status.FAILED)} | _IN_DOUBT | _DELETE_BEGINS
     ),
     (Action.DELETE, Status.IN_PROGRESS): frozenset({(Action.DELETE, Status.FAILED)}),
     (Action.DELETE, Status.FAILED): _DELETE_BEGINS,

@@ -9,7 +9,7 @@ until after the last: whoever goes on after a crash makes the same calls again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from convergence.core import states
@@ -17,7 +17,7 @@ from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Claim, Step, StepDecision, Worker
 from convergence.core.creation import Made, made
-from convergence.core.effects import Decision, UpdateResource
+from convergence.core.effects import Decision, Effect, UpdateResource, UpdateResources
 from convergence.core.model import Action, Status, Yielding
 from convergence.core.rows import Resource
 from convergence.core.verdicts import claim_row, leave_to_others, refuse_lethal
@@ -131,6 +131,51 @@ def deprived(rows: Collection[Resource], chosen: Mapping[str, Resource]) -> tupl
             if row.name in returning and row.id != returning[row.name] and row.action is not Action.DELETE
         )
     )
+
+
+def lost(rows: Collection[Resource], resource: Resource, claim: Claim) -> tuple[Effect, ...]:
+    """What becomes true when it is forgotten that a row gave way, or took back: nobody knows any more who has what.
+
+    :param rows: all of the stack.
+    :param resource: the row as it is now.
+    :param claim: under which that was done.
+    """
+    if claim.step not in DONE or resource.action is Action.INIT:
+        return ()
+    had = {rival.id for rival in claim.rivals}
+    others = tuple(sorted(row.id for row in rows if row.id in had and row.action is not Action.DELETE))
+    effects: list[Effect] = []
+    if resource.yielding is not Yielding.DEPRIVED:
+        effects.append(UpdateResources((resource.id,), {'yielding': Yielding.RETURNING}))
+    if others:
+        effects.append(UpdateResources(others, {'yielding': Yielding.DEPRIVED}))
+    return tuple(effects)
+
+
+def contested(
+    rows: Collection[Resource], chosen: Mapping[str, Resource], gives_way: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Keys of the chosen rows that may lack what another row of their name has: that one never gave way to them.
+
+    It is a leftover of somebody who had lost his row, or of a time that the database has forgotten.
+
+    :param gives_way: whether the objects of a type hold what there can be only once of a name.
+    """
+    return tuple(
+        sorted(
+            {
+                chosen[row.name].id
+                for row in rows
+                if row.name in chosen and row.id != chosen[row.name].id and _holds(row, gives_way)
+                if chosen[row.name].yielding is None and not is_adopted(chosen[row.name])
+            }
+        )
+    )
+
+
+def _holds(row: Resource, gives_way: Callable[[str], bool]) -> bool:
+    given = row.yielding is Yielding.GIVEN or row.action is Action.DELETE or is_adopted(row)
+    return not given and gives_way(row.type) and made(row) is not Made.NOTHING
 
 
 def _is(mark: Yielding, view: NodeView, resource: Resource) -> bool:

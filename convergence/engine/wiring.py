@@ -98,9 +98,8 @@ def wire_engine(
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    planner = Planner(
-        new_id, options.window, options.visit_unchanged, types.is_exclusive, options.nesting.max_resources
-    )
+    most, visits = options.nesting.max_resources, options.visit_unchanged
+    planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)
     traversals = Traversals(store, reader, goals, dispatcher, planner)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)

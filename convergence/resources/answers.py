@@ -35,7 +35,8 @@ class FinalFailure(PluginFailure):
 class ForeignObject(FinalFailure):
     """There is such an object, and somebody else has made it: it is neither taken over nor ever deleted.
 
-    Raised by `find`, or by `create` where the service refuses a second object of the same name. The text names it.
+    Raised by `find`, or by `create` where the service refuses a second object of the same name. The text names it. A
+    second creation under the same token that raises it says that the first one has made nothing.
     """
 
     def __init__(self, message: str) -> None:

@@ -100,6 +100,10 @@ class Registry:
         """Whether there can be one object only of a name; not, where there is no such type here."""
         return name in self._types and self._types[name].removed_first
 
+    def gives_way(self, name: str) -> bool:
+        """Whether an object gives something up for another one of its name; not, where there is no such type here."""
+        return name in self._types and self._types[name].gives_way()
+
     def time_limit(self, name: str, action: Action) -> float | None:
         """Seconds that an action of a type may take; None: no limit of its own, or no such type here."""
         kind = self._types.get(name)

@@ -86,7 +86,7 @@ class InvariantChecker:
         self.changed: dict[str, Traversal] = {}
         self.repairs: set[str] = set()
         self._memory = Memory()
-        self._claims: weakref.WeakKeyDictionary[Fiber, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self._claims: weakref.WeakKeyDictionary[Fiber, Resource] = weakref.WeakKeyDictionary()
         self._invariants = tuple(kind(world) for kind in INVARIANTS)
         self._on_commit = [each for each in self._invariants if type(each).committed is not Invariant.committed]
         self._on_change = [each for each in self._invariants if type(each).happened is not Invariant.happened]
@@ -97,7 +97,7 @@ class InvariantChecker:
         self._learn(step)
         verdict, fiber = decision.verdict, world.kernel.current
         if isinstance(verdict, StepDecision) and verdict.claim is not None and fiber is not None:
-            self._claims[fiber] = (verdict.claim.resource.id, verdict.claim.resource.fence)
+            self._claims[fiber] = verdict.claim.resource
         for invariant in self._on_commit:
             for text in invariant.committed(step):
                 self.note(invariant.rule, text)
@@ -124,9 +124,9 @@ class InvariantChecker:
         fiber = self.world.kernel.current
         if fiber is None or fiber not in self._claims:
             return False
-        key, fence = self._claims[fiber]
-        row = self.world.store.tables.resource.get(key)
-        return row is None or row.owner is None or row.fence != fence
+        held = self._claims[fiber]
+        row = self.world.store.tables.resource.get(held.id)
+        return row is None or row.owner is None or (row.owner, row.fence) != (held.owner, held.fence)
 
     def went_back(self) -> None:
         """The last commits are lost: from now on what counts is what the rows say."""
@@ -342,9 +342,9 @@ def _take_up_again(world: World, row: Resource) -> None:
             thing.stack_id = row.stack_id
 
 
-def _is_left(world: World, claim: tuple[str, int] | None) -> bool:
-    """Whether somebody has asked to leave what a claim is for: then its row is taken away from a living worker."""
-    return claim is not None and any(claim[0] in each.left_rows for each in world.store.tables.traversal.values())
+def _is_left(world: World, held: Resource | None) -> bool:
+    """Whether somebody has asked to leave what a row is held for: then it is taken away from a living worker."""
+    return held is not None and any(held.id in each.left_rows for each in world.store.tables.traversal.values())
 
 
 def _behind(attended: Iterable[int], nodes: Mapping[int, Node]) -> set[int]:

@@ -219,7 +219,7 @@ class FinalComparison:
             if row.yielding is not None and stack.status is Status.COMPLETE:
                 raise Violation('end state', f'{row.name} of {stack.name} is up, but is {row.yielding}')
             thing = objects.get(row.physical_id or '')
-            if thing is not None and not thing.has_address and not self.world.reality.late:
+            if thing is not None and not thing.has_address:
                 raise Violation(
                     'end state', f'{thing.id} is what is wanted for {row.name}, but has given up its address'
                 )

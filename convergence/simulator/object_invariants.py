@@ -14,7 +14,7 @@ from convergence.core.claim import Step, StepDecision
 from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
-from convergence.simulator.reality import NOBODY, PhysicalObject, Question, is_of
+from convergence.simulator.reality import NOBODY, PhysicalObject, Question, is_of, may_find
 from convergence.simulator.sorts import ENFORCED, NEVER_FOUND, Exclusive, Keeper
 from convergence.simulator.transition import Transition
 
@@ -315,7 +315,7 @@ class WithCause(Invariant):
             return []
         if (row.name, Question.FIND) in reality.answers:
             return []
-        things = [thing for thing in reality.objects.values() if thing.token == row.token]
+        things = [thing for thing in reality.objects.values() if may_find(row, thing)]
         unknown = NEVER_FOUND | ENFORCED
         return [each for each in things if each.kind not in unknown and each.id not in reality.late]
 

@@ -299,3 +299,8 @@ class Reality:
 def is_of(row: Resource, thing: PhysicalObject) -> bool:
     """Whether a row is that of an object: made under its token, or named by it."""
     return row.token == thing.token if row.token is not None else row.physical_id == thing.id
+
+
+def may_find(row: Resource, thing: PhysicalObject) -> bool:
+    """Whether what a row knows leads to an object: its token, and the key that was chosen for it, if there is one."""
+    return is_of(row, thing) and thing.key in ('', row.data.get('key'))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from convergence.core.adoption import is_offered
 from convergence.core.model import Action
 from convergence.db.queries.witness import LostCommits
-from convergence.simulator.reality import NOBODY, PhysicalObject, is_of
+from convergence.simulator.reality import NOBODY, PhysicalObject, is_of, may_find
 
 if TYPE_CHECKING:
     from convergence.simulator.passing import Passing
@@ -54,7 +54,7 @@ def _take_stock(world: World) -> None:
         elif thing.stack_id not in tables.stack:
             thing.stack_id = NOBODY  # with its stack nobody is left but a person who asks for orphans
             reality.late[thing.id] = Action.CREATE
-        elif not any(row.physical_id == thing.id or is_of(row, thing) for row in tables.resource.values()):
+        elif not any(row.physical_id == thing.id or may_find(row, thing) for row in tables.resource.values()):
             reality.late[thing.id] = Action.CREATE
 
 

@@ -304,8 +304,8 @@ class Run:
             case 'vanishes':
                 world.reality.vanish(call.arguments[0])
                 self._rested = rested
-            case 'says' if self.world.trouble.drifts:
-                self.checks.left_out += 1  # what somebody else has done may have led to anything
+            case 'says' if self.world.trouble.drifts or (self.world.losses and self._plan.mode is not Mode.ORDER):
+                self.checks.left_out += 1  # what somebody else has done, or was forgotten, may have led to anything
             case 'says':
                 self.user.is_told(*call.arguments)
                 self._rested = rested

@@ -242,6 +242,7 @@ class Addressed(Thing):
     """Only one object of a name can have the address, and is of no use without: the one before gives it up first."""
 
     type_name = 'Convergence::Simulated::Addressed'
+    _taken: type[Exception] = TransientFailure
 
     @override
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
@@ -281,14 +282,18 @@ class Addressed(Thing):
         for other in self._reality.objects.values():
             is_named = (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id)
             if is_named and other.has_address and other.id != own_id:
-                raise TransientFailure(f'{other.id} has the address')
+                raise self._taken(f'{other.id} has the address')
 
 
 class EnforcedAddressed(Addressed):
-    """The same, and nobody can ask for it: only a second creation under its token tells what was made."""
+    """The same, and nobody can ask for it: only a second creation under its token tells what was made.
+
+    Where another one has the address, that says that there is nothing under the token.
+    """
 
     type_name = 'Convergence::Simulated::EnforcedAddressed'
     token_enforced = True
+    _taken = ForeignObject
 
     @override
     def can_find(self) -> bool:

@@ -211,6 +211,10 @@ class User:
             self.ids[name] = identity['stack_id']
         except errors.StackExists:
             existing = self.world.reader.stack_named(PROJECT, name)
+            if existing is not None and self.world.losses:
+                self.ids[name] = existing.id  # that it was deleted is forgotten
+                self._update(engine, name, wanted)
+                return
             if existing is None or existing.id == self.ids.get(name):
                 raise
             self.ids[name] = existing.id
@@ -242,10 +246,16 @@ class User:
         engine.parts.rollbacks.stack_rollback(Context(), self.identity(name))
 
     def _delete(self, engine: SimulatedEngine, name: str, leave: Sequence[str], *, again: bool) -> None:
-        """Where the engine died after it had accepted the delete, what was to be left is left."""
+        """What was to be left is left where the engine died after it had accepted that, or is not known any more."""
         still = {row.name for row in self.world.store.tables.resources_of(self.ids[name])}
-        leaves = [each for each in leave if not again or each in still]
-        engine.parts.stacks.delete_stack(Context(), self.identity(name), leave=leaves)
+        may_be_gone = again or self.world.losses
+        leaves = [each for each in leave if not may_be_gone or each in still]
+        try:
+            engine.parts.stacks.delete_stack(Context(), self.identity(name), leave=leaves)
+        except errors.Invalid:
+            if not self.world.losses:
+                raise
+            self.turned_away = True  # their rows were lost while it was asked for
 
     def _cancel(self, engine: SimulatedEngine, name: str, *, roll_back: bool, now: bool = True) -> None:
         engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back, now)

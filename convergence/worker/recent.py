@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
@@ -17,7 +17,7 @@ from convergence.core.claim import Claim
 from convergence.core.effects import Decision, InsertEvents
 from convergence.core.leftover import Tracking
 from convergence.core.model import BEGINNINGS, Action
-from convergence.core.rows import Event, Resource
+from convergence.core.rows import Event, Resource, Traversal
 from convergence.core.views import PlanView
 from convergence.db.queries.witness import LostCommits
 from convergence.db.scopes import StackAlone, WholeStack
@@ -97,10 +97,19 @@ def _reason(loss: LostCommits, done: FinishedAction) -> str:
     return f'the database has lost what was committed {loss}; {done} may be part of it'
 
 
+def _rivals(done: FinishedAction) -> list[FinishedAction]:
+    """Creations of others whose objects were touched by the way: who has carried them out may have died since."""
+    return [
+        FinishedAction(replace(done.claim, action=Action.CREATE, resource=rival, rivals=()), rival.physical_id, True)
+        for rival in done.claim.rivals
+    ]
+
+
 class Recent:
     """Remembers results. Names those that the database may have lost, in the log and as events, and mends their rows.
 
     :param row: the row of a resource, by its id; None where it is not there.
+    :param traversal: that of a traversal, likewise.
     :param clock: seconds on the clock of this process, from any moment on.
     """
 
@@ -110,12 +119,14 @@ class Recent:
         dispatcher: Dispatcher,
         new_id: Callable[[], str],
         row: Callable[[str], Resource | None],
+        traversal: Callable[[str], Traversal | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
         self._new_id = new_id
         self._row = row
+        self._traversal = traversal
         self._clock = clock
         self._done: deque[FinishedAction] = deque(maxlen=MOST_ACTIONS)
         self._lost: deque[LostAction] = deque()
@@ -131,6 +142,7 @@ class Recent:
         for done in [done for done in list(self._done) if _from(loss) <= done.at <= loss.until]:
             LOG.warning('Stack %s: %s may be lost in the database, %s', done.stack_id, done, loss)
             self._lost.append(LostAction(done, _reason(loss, done), is_certain=done.is_dropped))
+            self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))
         self._losses.append(loss)
 
     def dropped(self, claim: Claim, is_certain: bool) -> None:
@@ -144,7 +156,9 @@ class Recent:
         done = FinishedAction(claim, claim.resource.physical_id, is_dropped=True)
         loss = next((each for each in self._losses if _from(each) <= done.at <= each.until), None)
         if is_certain or loss is not None:
-            self._lost.append(LostAction(done, _reason(loss, done) if loss else LOST, is_told=True, is_certain=True))
+            reason = _reason(loss, done) if loss else LOST
+            self._lost.append(LostAction(done, reason, is_told=True, is_certain=True))
+            self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))
         else:
             self._done.append(done)
 
@@ -197,6 +211,8 @@ class Recent:
 
     def _mend(self, lost_action: LostAction) -> bool:
         done = lost_action.done
+        if self._traversal(done.claim.traversal.id) is None:
+            lost_action.is_certain = True  # with the operation all is lost that was done for it
         committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, lost_action=lost_action))
         if committed is None or committed.verdict is Tracking.LOST:
             if done.claim.action is not Action.DELETE and done.physical_id is not None:

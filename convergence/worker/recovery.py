@@ -106,7 +106,7 @@ class CreationRecovery:
         row, kind = attempt.claim.resource, attempt.kind
         begun = _creation_in(attempt.progress)
         if begun is not None:
-            return self._create(attempt, lambda: kind.poll(attempt.call, Action.CREATE, begun))
+            return self._learn(attempt, lambda: kind.poll(attempt.call, Action.CREATE, begun))
         known = made(row)
         if attempt.physical_id is not None or known is Made.OBJECT:
             return None
@@ -120,7 +120,7 @@ class CreationRecovery:
             return Parked(None, min(left_s, SEARCH_EVERY_S))
         unknowable = known is not Made.NOTHING and not kind.can_find()
         if unknowable and kind.token_enforced:
-            return self._create(attempt, lambda: kind.create(attempt.call))
+            return self._learn(attempt, lambda: kind.create(attempt.call))
         note = _unknowable(attempt) if unknowable else ''
         # Where its creation has told of something, and got no further, the type knows what to remove.
         told = attempt.data and known is not Made.NOTHING
@@ -145,10 +145,20 @@ class CreationRecovery:
             raise Later('what its creation has made is not known yet', attempt.attempts, parked.after_s)
         return True
 
+    def _learn(self, attempt: Attempt, call: Callable[[], Answer]) -> Succeeded | Parked | None:
+        """Create again in order to delete. Where somebody else has what there is only once, nothing is there."""
+        try:
+            return self._create(attempt, call)
+        except ForeignObject as error:
+            LOG.info('%s has made nothing: %s', attempt.claim.resource.name, text_of(error))
+            attempt.progress = None
+            return None if attempt.data else Succeeded(None)
+
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.
 
         :raises TooLate: the process is about to end, or nobody wants the deletion any more.
+        :raises ForeignObject: what it would make is there, made by somebody else.
         """
         if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
             raise TooLate
@@ -156,7 +166,7 @@ class CreationRecovery:
             answer = self.patiently(attempt, call, False)
             attempt.learn(answer)
         except Exception as error:
-            if isinstance(error, Later):
+            if isinstance(error, Later | ForeignObject):
                 raise
             known = storable_id(getattr(error, 'physical_id', None))
             if known is None:

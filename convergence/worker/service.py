@@ -155,7 +155,7 @@ class WorkerService:
         self._in_a_row = InARow(
             self._checks.check, dispatcher, options.in_a_row, self._groups.is_crowded, self._take_if_room
         )
-        self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, timing.clock)
+        self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
         self._checks.stored = self.recent.add
         steps.dropped = self.recent.dropped
         settings = MaintenanceSettings(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from convergence.core.rows import Resource
 from convergence.errors import EntityNotFound
 from convergence.resources.contract import Answer, FinalFailure, ForeignObject, ObjectNotFound, ReplacementNeeded
 from convergence.resources.storable import text_of
-from convergence.worker.attempt import Attempt
+from convergence.worker.attempt import Attempt, Later
 
 LOG = logging.getLogger(__name__)
 
@@ -39,15 +39,12 @@ class GivingWay:
 
     def give_way(self, attempt: Attempt) -> Result:
         """Have every object of the name give way. What is not there, or cannot be known, has nothing to give."""
-        self._free(attempt)
-        if self._is_there(attempt):
-            self._store(attempt)
-            self._give_way(attempt)
+        self._free([*self._rivals(attempt), attempt])
         return Succeeded(None, attempt.physical_id, attempt.data)
 
     def take_back(self, attempt: Attempt) -> Result:
         """Have every other object of the name give way, then the object of the row take back what it had."""
-        self._free(attempt)
+        self._free(self._rivals(attempt))
         if not self._is_there(attempt):
             return Succeeded(None, attempt.physical_id, attempt.data)
         self._store(attempt)
@@ -57,12 +54,29 @@ class GivingWay:
             return NeedsReplacement('it does not exist any more', attempt.physical_id, attempt.data)
         return Succeeded(None, attempt.physical_id, attempt.data)
 
-    def _free(self, attempt: Attempt) -> None:
-        """Have every object of another row give way."""
-        for rival in attempt.claim.rivals:
-            other = self._rival(attempt, rival)
-            if other is not None and self._is_there(other):
-                self._give_way(other)
+    def _free(self, attempts: Sequence[Attempt]) -> None:
+        """Have objects give way, those that are known first.
+
+        Where only a second creation tells of an object, and that is gone, the service may refuse to make another one
+        until what it needs is free. Such a one has its turn again when others have given way.
+
+        :raises Later: of those that are left nothing is known yet.
+        """
+        left = sorted(attempts, key=lambda each: made(each.claim.resource) is Made.PERHAPS)
+        while left:
+            refused: list[tuple[Attempt, Later]] = []
+            for each in left:
+                try:
+                    is_there = self._is_there(each)
+                except Later as later:
+                    refused.append((each, later))
+                else:
+                    if is_there:
+                        self._store(each)
+                        self._give_way(each)
+            if len(refused) == len(left):
+                raise refused[0][1]
+            left = [each for each, _ in refused]
 
     def _give_way(self, attempt: Attempt) -> None:
         try:
@@ -77,13 +91,20 @@ class GivingWay:
             raise FinalFailure(f'{method}() asks for a replacement, which it cannot: {text_of(error)}') from error
 
     def _store(self, attempt: Attempt) -> None:
-        if attempt.physical_id != attempt.claim.resource.physical_id:  # it was found just now
+        """Store the id of an object that was found just now, unless it belongs to a row that is not held."""
+        resource = attempt.claim.resource
+        if resource.owner is not None and attempt.physical_id != resource.physical_id:
             self.learned(attempt)
+
+    def _rivals(self, attempt: Attempt) -> list[Attempt]:
+        others = [self._rival(attempt, rival) for rival in attempt.claim.rivals]
+        return [other for other in others if other is not None]
 
     def _rival(self, attempt: Attempt, rival: Resource) -> Attempt | None:
         """An attempt with another row; None where its type has nothing to give, or is not there any more."""
         claim = attempt.claim
-        row = replace(rival, deadline=claim.resource.deadline, began_at=claim.resource.began_at)
+        own = claim.resource  # the step as a whole is tried so often, and may take so long
+        row = replace(rival, deadline=own.deadline, began_at=own.began_at, retry=own.retry)
         try:
             other = self.begin(replace(claim, resource=row, pending=None), attempt.task)
         except EntityNotFound as error:

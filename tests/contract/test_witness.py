@@ -171,7 +171,9 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     stack = harness.stack(harness.created({'a': 'x'}))
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
-    kept = Recent(harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource)
+    kept = Recent(
+        harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal
+    )
     row = Resource('R', 'gone', 'n', 'Test::Thing', Action.CREATE, Status.IN_PROGRESS, 0.0, token='T')
     node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
     lost_stack = replace(stack, id='gone')
@@ -191,7 +193,14 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     traversal = harness.reader.traversal(stored.traversal_id or '')
     assert traversal is not None
     watch = Watch()
-    kept = Recent(harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource, watch)
+    kept = Recent(
+        harness.store,
+        harness.workers[0]._dispatcher,
+        harness.new_id,
+        harness.reader.resource,
+        harness.reader.traversal,
+        watch,
+    )
     node = Node(traversal.id, 0, Phase.UPDATE, NodeStatus.DONE, 'a', row.id)
     claimed = replace(row, action=Action.UPDATE, owner='W', fence=row.fence + 1)
     kept.add(Claim(Step.UPDATE, Action.UPDATE, claimed, node, stored, traversal, at=5.0), row.physical_id, False)

@@ -10,6 +10,7 @@ from convergence.core.check import begin
 from convergence.core.claim import MAX_CRASHES, Creation, Step
 from convergence.core.effects import FinishNode, InsertResources, InsertTraversal, UpdateResource, UpdateResources
 from convergence.core.finish import finish
+from convergence.core.lost import put_in_doubt
 from convergence.core.model import Action, Change, Status, TraversalStatus, Yielding
 from convergence.core.plan import plan
 from convergence.core.replace import replacement
@@ -152,3 +153,53 @@ def test_who_comes_back_is_visited_and_all_others_of_the_name_may_lose_what_they
     assert (('A2',), {'yielding': Yielding.DEPRIVED}) in written
     (inserted,) = of_kind(decision, InsertTraversal)
     assert 'A' in {node.resource_id for node in inserted.nodes}
+
+
+def lasting(**changes):
+    return row('A2', 'a', **changes)
+
+
+@pytest.mark.parametrize('wanted', [row('A'), row('A', status=Status.FAILED), replace(FRESH, id='A', name='a')])
+def test_who_never_gave_way_to_the_chosen_row_does_so_before_anything_else(wanted):
+    """A leftover of somebody who had lost his row, or of a time that the database has forgotten."""
+    late = lasting(status=Status.FAILED, created_at=0.0)
+    wanted = replace(wanted, template_id='T1')
+    exclusive = replace(planner(), gives_way=lambda name: True)
+    decision = plan(plan_view(wanted, late), STACK, request(definitions(a='')), exclusive)
+    written = [(each.resource_ids, each.changes) for each in of_kind(decision, UpdateResources)]
+    assert (('A',), {'yielding': Yielding.RETURNING}) in written
+    assert (('A2',), {'yielding': Yielding.DEPRIVED}) in written
+    (inserted,) = of_kind(decision, InsertTraversal)
+    assert 'A' in {node.resource_id for node in inserted.nodes}, 'it is visited, whatever it was made from'
+
+
+@pytest.mark.parametrize(
+    ('other', 'gives_way'),
+    [
+        (lasting(status=Status.FAILED), False),
+        (lasting(yielding=Yielding.GIVEN), True),
+        (lasting(action=Action.DELETE), True),
+        (lasting(token=None, physical_id=None, output=None), True),
+        (replace(lasting(), definition=replace(DEFINITION, external_id='theirs')), True),
+    ],
+    ids=['its type has nothing to give', 'given', 'going', 'never made', 'of others'],
+)
+def test_what_has_nothing_that_the_chosen_row_needs_is_left_alone(other, gives_way):
+    wanted = row('A', template_id='T1')
+    exclusive = replace(planner(), gives_way=lambda name: gives_way)
+    decision = plan(plan_view(wanted, other), STACK, request(definitions(a='')), exclusive)
+    assert not [each for each in of_kind(decision, UpdateResources) if 'yielding' in each.changes]
+
+
+@pytest.mark.parametrize('doing', [Step.GIVE_WAY, Step.TAKE_BACK])
+@pytest.mark.parametrize('status', [Status.COMPLETE, Status.FAILED])
+def test_of_what_the_database_has_lost_nobody_knows_who_has_it(doing, status):
+    done = claim(doing, Action.UPDATE, held(LEFT), rivals=(RIVAL, row('R3', 'r')))
+    now = plan_view(replace(LEFT, status=status), RIVAL, row('B'))
+    decision = put_in_doubt(now, done, 'lost')
+    written = [(each.resource_ids, each.changes) for each in of_kind(decision, UpdateResources)]
+    assert written == [
+        (('R',), {'yielding': Yielding.RETURNING}),
+        (('R2',), {'yielding': Yielding.DEPRIVED}),
+    ]
+    assert not of_kind(put_in_doubt(now, claim(Step.UPDATE, Action.UPDATE, held(LEFT)), 'lost'), UpdateResources)

@@ -936,7 +936,7 @@ MUTANTS = (
     ),
     Mutant(
         'the objects that replaced another one keep what it is to take back',
-        (Edit('convergence.worker.yielding:GivingWay._free', 'self._give_way(other)', 'pass'),),
+        (Edit('convergence.worker.yielding:GivingWay.take_back', 'self._free(self._rivals(attempt))', 'pass'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
@@ -949,6 +949,35 @@ MUTANTS = (
             ),
         ),
         ('address_goes_back_and_forth',),
+    ),
+    Mutant(
+        'what was made in a time that is forgotten keeps what there can be only once',
+        (
+            Edit(
+                'convergence.core.plan:plan',
+                'lacking = contested(view.resources, chosen, planner.gives_way) if not request.performs else ()',
+                'lacking = ()',
+            ),
+        ),
+        ('address_goes_back_and_forth',),
+        Faults(back=0.003),
+    ),
+    Mutant(
+        'what somebody has found to have an address is forgotten with its maker',
+        (
+            Edit(
+                'convergence.worker.recent:Recent.dropped',
+                'self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))',
+                'pass',
+            ),
+            Edit(
+                'convergence.worker.recent:Recent.tell',
+                'self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))',
+                'pass',
+            ),
+        ),
+        ('address_is_wanted_while_another_one_gets_it',),
+        Faults(back=0.01),
     ),
     Mutant(
         'what is taken by somebody who is still at work is taken back at once',

@@ -53,7 +53,7 @@ def run(scenario: Scenario, plan: RunPlan, seed: int) -> Run:
         error.add_note(
             f'repeat: convergence-simulate --seed {seed} --drop {faults.drop} --double {faults.double} '
             f'--crash {faults.crash} --freeze {faults.freeze} --no-answer {faults.database} --outage {faults.outage} '
-            f'--lag {faults.lag} --drift {faults.drift} '
+            f'--lag {faults.lag} --drift {faults.drift} --lose-commits {faults.back} '
             f'tests/scenarios/{scenario.name}.py'
         )
         raise

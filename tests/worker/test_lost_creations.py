@@ -15,7 +15,14 @@ import pytest
 from convergence.core.effects import Decision, UpdateResource
 from convergence.core.model import Action, Status
 from convergence.db.scopes import StackAlone
-from convergence.resources.contract import Done, FinalFailure, InProgress, OutcomeUnknown, TransientFailure
+from convergence.resources.contract import (
+    Done,
+    FinalFailure,
+    ForeignObject,
+    InProgress,
+    OutcomeUnknown,
+    TransientFailure,
+)
 from tests.harness import Crash, Harness, emptied
 from tests.reality import fails, makes_then
 
@@ -279,6 +286,17 @@ def test_where_it_fails_the_deletion_says_so_unless_the_object_is_named(harness:
     assert 'with the same token fails: ' in harness.stack(stack_id).status_reason
     assert 'r' in harness.reality.names()
     harness.reality.always.clear()
+    harness.delete(stack_id)
+    harness.recover()
+    harness.assert_converged(stack_id, {}, 'DELETE_COMPLETE')
+
+
+def test_where_somebody_else_has_what_there_is_only_once_there_is_nothing_to_delete(harness: Harness) -> None:
+    """Somebody has removed the object that only a second creation tells of, and another one has its address."""
+    stack_id = lose(harness, TOKEN, 'answer_lost')
+    (lost,) = (key for key, entry in harness.reality.objects.items() if entry['name'] == 'r')
+    del harness.reality.objects[lost]
+    harness.reality.always['create', 'r'] = fails(ForeignObject('x-1 has the address'))
     harness.delete(stack_id)
     harness.recover()
     harness.assert_converged(stack_id, {}, 'DELETE_COMPLETE')
