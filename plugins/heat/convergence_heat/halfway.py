@@ -69,7 +69,17 @@ class MovedAttachment(Bridged):
         return None
 
 
-class NetworkedServer(Bridged):
+class AnyNetwork(Bridged):
+    """A server, or an instance: on any network of its project, where nothing is said."""
+
+    def _build_nics(self, *arguments: Any, **options: Any) -> Any:
+        """Say what an API before 2.37 took for granted; Nova's client wants to be told."""
+        builds: Any = super()
+        nics = builds._build_nics(*arguments, **options)
+        return nics or ('auto' if builds.client_plugin().is_version_supported('2.37') else None)
+
+
+class NetworkedServer(AnyNetwork):
     """A server with its interfaces, its size, and ports that the class makes for it."""
 
     properties: Any
@@ -118,12 +128,6 @@ class NetworkedServer(Bridged):
             known = _ports(self._server().interface_list())
         self.data_set(_NICS, json.dumps(known))
         return False
-
-    def _build_nics(self, networks: Any, security_groups: Any = None) -> Any:
-        """Say what an API before 2.37 took for granted where nothing was said: any network of the project."""
-        builds: Any = super()
-        nics = builds._build_nics(networks, security_groups)
-        return nics or ('auto' if self._inner.client_plugin().is_version_supported('2.37') else None)
 
     def _update_networks(self, server: Any, after_props: Any) -> Any:
         changes: Any = super()
@@ -236,6 +240,7 @@ class SetOfRoutes(Bridged):
 OF_CLASSES: Mapping[str, type[Bridged]] = {
     'CinderVolumeAttachment': MovedAttachment,
     'ExtraRouteSet': SetOfRoutes,
+    'Instance': AnyNetwork,
     'Server': NetworkedServer,
 }
 """By the names of Heat's classes."""

@@ -289,9 +289,11 @@ def test_a_server_for_which_nothing_is_said_is_on_any_network_of_its_project(clo
     try:
         Thing('OS::Nova::Server', **server).do(Action.CREATE)
         Thing('OS::Nova::Server', **server, networks=[{'allocate_network': 'none'}]).do(Action.CREATE)
+        instance = Thing('AWS::EC2::Instance', ImageId='cirros', InstanceType='m1.tiny')
+        instance.kind.create(instance.call)
     finally:
         del cloud.handle
-    assert sent == ['auto', 'none']
+    assert sent == ['auto', 'none', 'auto']
 
 
 def test_a_worker_that_runs_imports_the_classes():
