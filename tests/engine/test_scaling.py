@@ -112,6 +112,19 @@ def test_what_a_group_tells_is_true_after_scaling_and_reaches_who_asks(harness):
     assert len(members(harness, stack_id)) == 3
 
 
+def test_keys_behind_an_attribute_of_all_members_go_into_what_each_tells(harness):
+    told = {
+        'first': {'get_attr': ['web', 'outputs_list', 'value', 0]},
+        'by_name': {'get_attr': ['web', 'outputs', 'value', 0]},
+        'whole': {'get_attr': ['web', 'outputs_list', 'value']},
+    }
+    stack_id = created(harness, {'web': group(2)}, **told)
+    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    outputs = {each['output_key']: each['output_value'] for each in shown['outputs']}
+    assert outputs['first'] == outputs['whole'] == ['x', 'x']
+    assert list(outputs['by_name'].values()) == ['x', 'x']
+
+
 def test_two_signals_at_the_same_moment_do_not_count_from_the_same_size(harness):
     """F128: the second one finds that the group is being scaled, whenever it comes."""
     stack_id = created(harness, {'web': group(1), 'up': policy(1), 'other': policy(2)})
