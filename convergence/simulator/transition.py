@@ -41,6 +41,12 @@ class Transition:
     events: tuple[Event, ...] = ()
     templates: tuple[Template, ...] = ()
     beside: set[str] = field(default_factory=set)
+    _kinds: dict[type, list[Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kinds = {}
+        for effect in self.decision.effects:
+            self._kinds.setdefault(type(effect), []).append(effect)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -48,8 +54,8 @@ class Transition:
         return self.decision.effects
 
     def of_kind(self, kind: type[RowT]) -> list[RowT]:
-        """The effects of one kind."""
-        return [effect for effect in self.decision.effects if isinstance(effect, kind)]
+        """The effects of one kind. Every invariant asks for some, at each commit: they are sorted once."""
+        return self._kinds.get(kind, [])
 
     def let_go_above(self) -> list[Resource]:
         """The rows that are let go of because the stacks that are their objects have begun something in this commit.

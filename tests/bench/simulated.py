@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from convergence.errors import ConvergenceError
-from convergence.simulator.batch import execute, load
+from convergence.simulator.batch import CHUNK, Chunk, execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan
@@ -50,11 +50,10 @@ def simulate(runs: int) -> dict[str, float]:
 
 
 def _rate(path: Path, plan: RunPlan, runs: int) -> float:
-    scenario = load(path)
-    execute(scenario, plan, Choices())  # the templates are compiled once
+    execute(load(path), plan, Choices())  # the templates are compiled once
     begun = time.process_time()  # of this one core, whatever else the machine does
-    for seed in range(runs):
-        verdict, _ = execute(scenario, plan, Choices(seed), seed=seed)
-        if verdict.error:
-            raise ConvergenceError(f'the simulated run of seed {seed} has failed: {verdict.error}')
+    for first in range(0, runs, CHUNK):  # as convergence-simulate does it
+        tally = Chunk(path, plan, range(first, min(first + CHUNK, runs))).run()
+        if tally.failures:
+            raise ConvergenceError(f'a simulated run has failed: {tally.failures[0]}')
     return runs / (time.process_time() - begun)
