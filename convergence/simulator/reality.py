@@ -48,6 +48,8 @@ class PhysicalObject:
     :ivar before: what whoever changed it last said that it had been before, where that is not so.
     :ivar was: what it really was then.
     :ivar has_address: whether it is reached under its name; of some types only one object of a name is.
+    :ivar denied: whether the creation that made it has promised that nothing was made. Then whoever asks for it is told
+        of it, however new it is: a type may be wrong about one of the two, not about both.
     """
 
     id: str
@@ -63,6 +65,7 @@ class PhysicalObject:
     key: str = ''
     has_address: bool = True
     ill: bool = False
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class Thing(AtRest):
             # Only who can be asked may get this wrong: the engine asks once. Others must say that they do not know.
             tells = self.can_find() and (call.name, Question.FIND) not in reality.answers
             error = FinalFailure if tells else OutcomeUnknown
+            thing.denied = tells
             raise error(f'{call.name} fails, and does not say whether it was made')
         return self._end(call, mishap, thing.id)
 
@@ -153,7 +154,8 @@ class Thing(AtRest):
         """The object that was made under the token."""
         unknown_s = self._reality.ask(call.name, Question.FIND)
         for thing in self._reality.objects.values():
-            if self._is_made_for(call, thing) and self._reality.now() - thing.made_at >= unknown_s:
+            is_known = thing.denied or self._reality.now() - thing.made_at >= unknown_s
+            if is_known and self._is_made_for(call, thing):
                 return Done(thing.id)
         return None
 
