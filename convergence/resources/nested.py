@@ -246,8 +246,8 @@ def begun_of(progress: Mapping[str, Json]) -> NestedStep | None:
 def asked_of_one(path: str, members: Collection[str]) -> dict[str, str]:
     """What `of_member` will ask, of which resource."""
     name = next((path[:end] for end in _ends(path) if path[:end] in members), None)
-    attribute = '' if name is None else path[len(name) + 1 :].partition('.')[0]
-    return {name: attribute} if name is not None and attribute else {}
+    attribute = _keys(path[len(name) + 1 :])[:1] if name is not None else []
+    return {name: attribute[0]} if name is not None and attribute else {}
 
 
 def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:
@@ -261,10 +261,15 @@ def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:
     if name is None:
         raise FinalFailure(f'The nested stack has no resource {path.partition(".")[0]}')
     member = resources[name]
-    rest = [*(part for part in path[len(name) + 1 :].split('.') if part), *further]
+    rest = [*_keys(path[len(name) + 1 :]), *further]
     if not rest:
         return member.get('reference')
     return _told(member, name, rest)
+
+
+def _keys(path: str) -> list[str]:
+    """An attribute and the keys behind it. What asks a stack one level further down is the name of one attribute."""
+    return [path] if path.startswith(OF_ONE) else [part for part in path.split('.') if part]
 
 
 def _ends(path: str) -> list[int]:

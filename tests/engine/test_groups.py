@@ -269,6 +269,24 @@ def test_members_may_be_templates_and_groups_and_mapped_types(harness):
     assert harness.reality.objects == {}
 
 
+def test_what_is_several_levels_down_is_asked_by_its_way(harness):
+    """It led to an attribute ``resource``, which nothing has."""
+    thing = {'type': 'OS::Heat::RandomString', 'properties': {'length': 7}}
+    inner = {'type': GROUP, 'properties': {'count': 2, 'index_var': '@at@', 'resource_def': thing}}
+    asked = {
+        'value': {'get_attr': ['group', 'resource.1.resource.0.value']},
+        'reference': {'get_attr': ['group', 'resource.1.resource.0']},
+    }
+    outputs = {name: {'value': value} for name, value in asked.items()}
+    stack_id = made(harness, {'group': resource(GROUP, count=2, resource_def=inner)}, outputs=outputs)
+    lowest = child_of(harness, child_of(harness, stack_id, 'group').id, '1')
+    row = harness.row(lowest.id, '0')
+    seen = told(harness, stack_id)
+    assert seen['value'] == row.output.attributes['value']
+    assert len(seen['value']) == 7
+    assert seen['reference'] == row.output.reference
+
+
 def test_hidden_values_do_not_stand_in_the_template_of_the_members(harness):
     source = written(
         {'group': group(2, {'get_param': 'secret'})},
