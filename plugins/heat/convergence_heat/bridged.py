@@ -91,9 +91,9 @@ class Bridged:
     def found_again(self) -> None:
         """Go on with the object that a creation which was cut off has made."""
 
-    def keep_in_row(self, key: str) -> None:
+    def keep_in_row(self, key: str, value: bool = True) -> None:
         """Have a key in the stored private data from now on, until the action is done."""
-        self._stored[key] = True
+        self._stored[key] = value
         self._call.record(None, self._stored)
 
     def begin_giving_way(self) -> None:

@@ -96,7 +96,13 @@ class HeatType(ResourceType[Any]):
                 if there is not None:
                     return self._taken(at_work, there)
                 at_work.one.keep_in_row(_LOOKED)
-            return self._made(at_work)
+            try:
+                return self._made(at_work)
+            except Exception:
+                if self.name in BY_KEY and not (at_work.doings.made or at_work.doings.unsure):
+                    # What will be there is none of ours: it was refused to us.
+                    at_work.one.keep_in_row(_LOOKED, False)
+                raise
 
     @override
     def plan(self, call: Call[Any]) -> Change | None:
@@ -116,8 +122,10 @@ class HeatType(ResourceType[Any]):
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
-        """``handle_delete``."""
+        """``handle_delete``. What was made under a key of its own, and told by nobody, is looked for."""
         with self._at_work(call, Action.DELETE) as at_work:
+            if call.physical_id is None and call.data.get(_LOOKED):
+                at_work.one.resource_id = BY_KEY[self.name](at_work.seeker(), at_work.one.properties)
             return self._handled(at_work, Action.DELETE, lambda work: work.one.handle_delete())
 
     @override
@@ -257,8 +265,14 @@ class HeatType(ResourceType[Any]):
         with self._at_work(call, Action.CREATE) as at_work:
             given = at_work.one.properties
             if self.name in BY_KEY:
-                there = BY_KEY[self.name](at_work.seeker(), given) if call.data.get(_LOOKED) else None
-                return InProgress({'step': 'take'}, there, poll_after_s=0.0) if there is not None else None
+                if not call.data.get(_LOOKED):
+                    return None
+                there = BY_KEY[self.name](at_work.seeker(), given)
+                if there is None and self.name in NAMED:
+                    return None
+                # Made once more it is the same: nobody can tell its object from that of another row.
+                step = 'again' if there is None else 'take'
+                return InProgress({'step': step}, there, poll_after_s=0.0)
             there = call.physical_id or found(at_work.seeker(), self.name, call, given)
             if there is None:
                 return None

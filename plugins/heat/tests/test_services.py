@@ -74,6 +74,59 @@ def test_what_exists_and_was_not_made_here_is_not_taken_over(cloud):
     assert thing.kind.find(thing.call) is None
 
 
+@pytest.mark.parametrize(
+    ('name', 'properties'),
+    [
+        ('OS::Neutron::RouterInterface', {'router': 'kept-routers', 'subnet': 'kept-subnets'}),
+        ('OS::Cinder::VolumeAttachment', {'instance_uuid': 'kept-servers', 'volume_id': 'kept-volumes'}),
+    ],
+)
+def test_what_has_only_a_key_is_made_by_the_row_that_was_about_to_make_it(cloud, name, properties):
+    """Another row would make the same object, and this one would find and remove it."""
+    thing = Thing(name, **properties)
+
+    def handle(request: Any) -> Any:
+        if request.method in ('POST', 'PUT') and 'tokens' not in request.url:
+            raise KeyboardInterrupt
+        return Cloud.handle(cloud, request)
+
+    cloud.handle = handle
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            thing.kind.create(thing.call)
+    finally:
+        del cloud.handle
+    gone = replace(thing.call)
+    answer = thing.take(thing.kind.find(thing.call))
+    assert isinstance(answer, InProgress) and answer.physical_id is None
+    while isinstance(answer, InProgress):
+        answer = thing.take(thing.kind.poll(thing.call, Action.CREATE, answer.progress))
+    assert thing.call.physical_id is not None and len(cloud.made()) == 1
+    thing.call = gone  # the last worker died, too, and the stack is deleted
+    thing.do(Action.DELETE)
+    assert cloud.made() == []
+    thing.do(Action.DELETE)
+
+
+def test_what_was_refused_finds_nothing_of_others(cloud):
+    thing = Thing('OS::Neutron::RouterInterface', router='kept-routers', subnet='kept-subnets')
+    refused = Cloud.handle
+    cloud.handle = lambda request: (
+        (403, {}, {'NeutronError': {'type': 'No', 'message': 'no', 'detail': ''}})
+        if 'add_router' in request.url
+        else refused(cloud, request)
+    )
+    try:
+        with pytest.raises(FinalFailure):
+            thing.kind.create(thing.call)
+    finally:
+        del cloud.handle
+    Thing('OS::Neutron::RouterInterface', router='kept-routers', subnet='kept-subnets').do(Action.CREATE)
+    assert thing.kind.find(thing.call) is None
+    thing.do(Action.DELETE)
+    assert len(cloud.made()) == 1
+
+
 def test_a_key_whose_private_half_was_lost_is_made_anew(cloud):
     thing = Thing('OS::Nova::KeyPair', name='k', save_private_key=True)
     thing.kind.create(thing.call)  # and the worker dies: only what was recorded is stored
