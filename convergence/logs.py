@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from copy import copy
 from types import MappingProxyType
 from typing import Any
 
@@ -116,7 +115,9 @@ def bound() -> Mapping[str, str]:
 
 def mask(text: str) -> str:
     """`text` without passwords: neither `password = …` in any notation, nor those inside URLs."""
-    return strutils.mask_password(_URL_PASSWORD.sub(r'\g<before>***', text))
+    if '://' in text:
+        text = _URL_PASSWORD.sub(r'\g<before>***', text)
+    return strutils.mask_password(text)
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -189,7 +190,11 @@ class SafeFormatter(logging.Formatter):
         record.extra = {**getattr(record, 'extra', {}), **fields}  # where oslo.log's JSON looks
         # What is said stays one line, whoever chose its words. A secret is found only before its characters change.
         message = escaped(concealed(mask(record.getMessage())))
-        said = copy(record)
-        said.msg, said.args, said.message = message, (), message
+        unsaid = record.msg, record.args, record.exc_text
+        record.msg, record.args = message, ()  # not in a copy: that costs as much as the line
+        try:
+            line = self.inner.format(record)
+        finally:
+            record.msg, record.args, record.exc_text = unsaid
         # The line breaks that are left are those of a traceback, of which each line is marked as one.
-        return escaped(concealed(mask(self.inner.format(said))), keep='\n')
+        return escaped(concealed(mask(line)), keep='\n')

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from typing_extensions import override
 
@@ -77,6 +78,7 @@ class Repetitions(logging.Filter):
         return True
 
 
+@cache
 def _is_of(name: str, loggers: tuple[str, ...]) -> bool:
     return any(name == each or name.startswith(f'{each}.') for each in loggers)
 

@@ -221,7 +221,7 @@ class NodeChecks:
             if self._draining() or task.is_unwanted:  # perhaps only since the row was claimed
                 self._let_go(claim)
                 return None
-            LOG.info('%s %s', claim.step, claim.resource.type)
+            LOG.debug('%s %s', claim.step, claim.resource.type)
             try:
                 result = self._runner.run(claim, task)
             except Fenced as fenced:
@@ -232,7 +232,7 @@ class NodeChecks:
                 self._parked(claim, result)
                 return None
             end = self._finish(claim, result, claim.at + self._clock() - begun, attend)
-            LOG.info('%s %s: %s', claim.step, type(result).__name__.lower(), end)
+            LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
             self._keep_track(claim, result.physical_id, may_have_made(claim, result))
