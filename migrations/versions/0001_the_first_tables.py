@@ -210,9 +210,15 @@ def upgrade() -> None:
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
-    op.create_index('ix_sync_point_status_notified_at', 'sync_point', ['status', 'notified_at'], unique=False)
     op.create_index(
-        'ix_sync_point_traversal_id_resource_id', 'sync_point', ['traversal_id', 'resource_id'], unique=False
+        'ix_sync_point_status_notified_at',
+        'sync_point',
+        ['status', 'notified_at'],
+        unique=False,
+        postgresql_where=sa.text("status = 'READY'"),
+    )
+    op.create_index(
+        'ix_sync_point_resource_id_traversal_id', 'sync_point', ['resource_id', 'traversal_id'], unique=False
     )
     op.create_table(
         'template',
@@ -505,7 +511,7 @@ def downgrade() -> None:
     op.drop_table('traversal')
     op.drop_index(op.f('ix_template_stack_id'), table_name='template')
     op.drop_table('template')
-    op.drop_index('ix_sync_point_traversal_id_resource_id', table_name='sync_point')
+    op.drop_index('ix_sync_point_resource_id_traversal_id', table_name='sync_point')
     op.drop_index('ix_sync_point_status_notified_at', table_name='sync_point')
     op.drop_table('sync_point')
     op.drop_index('ix_stack_project_id_created_at', table_name='stack')

@@ -13,6 +13,7 @@ from pymysql.constants.COMMAND import COM_QUERY
 from sqlalchemy import event
 
 from tests.bench.copies import copy_stack
+from tests.bench.shapes import layers
 from tests.harness import Context, Harness, database
 from tests.services import service
 
@@ -113,3 +114,43 @@ def test_no_statement_of_an_operation_reads_a_whole_table(engine: Any) -> None:
     found = {statement: tables for statement in sent.values() if (tables := whole_tables(engine, statement))}
     found |= {plan: tables for plan in explained.values() if (tables := scanned(plan))}
     assert found == {}
+
+
+RESOURCES = 150
+READ_EACH = 60
+"""Rows of these tables that PostgreSQL may read for each resource that is created and deleted; it is about 42."""
+
+
+def read_by(engine: Any) -> int:
+    """How many rows of nodes and resources PostgreSQL has read so far, by indexes and otherwise, in this database."""
+    engine.dispose()  # a connection that ends tells what it has counted
+    clients = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
+    )
+    indexes = 'SELECT sum(idx_tup_read) FROM pg_stat_user_indexes'
+    tables = 'SELECT sum(seq_tup_read) FROM pg_stat_user_tables'
+    of_both = "WHERE relname IN ('sync_point', 'resource')"
+    while True:
+        with engine.connect() as connection:
+            if connection.exec_driver_sql(clients).scalar_one() == 1:  # this one
+                asked = (connection.exec_driver_sql(f'{each} {of_both}').scalar_one() for each in (indexes, tables))
+                return sum(int(found or 0) for found in asked)
+
+
+def test_a_new_database_is_not_read_through_for_each_resource() -> None:
+    """Nobody has looked at its tables yet, so PostgreSQL takes every condition for one that few rows meet."""
+    server = service('postgresql')
+    url = server.create()
+    engine = database(url)
+    every = {
+        f'r{number}': {'after': [f'r{other}' for other in layers(number, RESOURCES)]} for number in range(RESOURCES)
+    }
+    harness = Harness(engine)
+    harness.delete(harness.created(dict(list(every.items())[:20])))  # plans are made while the tables are small
+    harness.run()
+    before = read_by(engine)
+    harness.delete(harness.created(every))
+    harness.run(limit=20 * RESOURCES)
+    assert read_by(engine) - before < READ_EACH * RESOURCES
+    engine.dispose()
+    server.drop(url.partition('?')[0].rpartition('/')[2])

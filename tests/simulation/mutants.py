@@ -1131,7 +1131,7 @@ MUTANTS = (
         (
             Edit(
                 f'{CHANGING}:change_row',
-                'statement = change_of(frozenset(effect.changes), effect.owner is None, told is not None)',
+                'statement = change_of(frozenset(effect.changes), told is not None)',
                 'statement = Hot(update_by_id(RESOURCE, frozenset(effect.changes)))',
             ),
             Edit(f'{CHANGING}:change_row', '**_guard(effect)', "'key': effect.resource_id"),
@@ -1146,7 +1146,7 @@ MUTANTS = (
         (
             Edit(
                 f'{CHANGING}:remove_row',
-                'DELETE_RESOURCE.write(connection, guard)',
+                'DELETE_RESOURCE.write(connection, _guard(effect))',
                 'connection.execute(delete(RESOURCE).where(RESOURCE.c.id == effect.resource_id)).rowcount',
             ),
             UNFENCED,

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    text,
+)
 
 from convergence.core.model import (
     Action,
@@ -162,8 +174,10 @@ SYNC_POINT = Table(
     Column('next_in_backlog', Integer),
     Column('notified_at', Double),  # when somebody was last told that the node is ready
     Column('finished_at', Double),
-    Index('ix_sync_point_traversal_id_resource_id', 'traversal_id', 'resource_id'),
-    Index('ix_sync_point_status_notified_at', 'status', 'notified_at'),
+    # In this order it leads to the nodes of a resource, and never seems to be a way to all nodes of a traversal.
+    Index('ix_sync_point_resource_id_traversal_id', 'resource_id', 'traversal_id'),
+    # PostgreSQL keeps the nodes there that are looked for, and does not come by it to a node whose key it is given.
+    Index('ix_sync_point_status_notified_at', 'status', 'notified_at', postgresql_where=text("status = 'READY'")),
     **OPTIONS,
 )
 

@@ -22,7 +22,7 @@ from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values, expect_one
-from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.load import CHUNK, chunks
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import LAST, Ready
@@ -32,14 +32,16 @@ _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POIN
 _AS_ASSUMED = (
     SYNC_POINT.c.required_by == bindparam('successors', type_=SYNC_POINT.c.required_by.type),
     SYNC_POINT.c.next_in_backlog.is_not_distinct_from(bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
-    select(literal(1))
-    .select_from(TRAVERSAL.join(STACK, STACK.c.id == TRAVERSAL.c.stack_id))
+    # From the traversal to its stack, by keys: from a stack to its traversal there is no way but through all stacks.
+    select(STACK.c.traversal_id)
     .where(
-        TRAVERSAL.c.id == bindparam('traversal'),
-        TRAVERSAL.c.status == TraversalStatus.RUNNING,
-        STACK.c.traversal_id == TRAVERSAL.c.id,
+        STACK.c.id
+        == select(TRAVERSAL.c.stack_id)
+        .where(TRAVERSAL.c.id == bindparam('traversal'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
+        .scalar_subquery()
     )
-    .exists(),
+    .scalar_subquery()
+    == bindparam('traversal'),
 )
 
 
@@ -78,6 +80,7 @@ _NOTIFIED_AT = (
 _ARRIVED = update(SYNC_POINT).ordered_values(
     _STATUS, _NOTIFIED_AT, (SYNC_POINT.c.waiting, case((SYNC_POINT.c.waiting > 0, _LEFT), else_=0))
 )
+_KEY = (SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
 _ANSWER = (SYNC_POINT.c.number, SYNC_POINT.c.phase, SYNC_POINT.c.waiting)
 
 
@@ -90,14 +93,15 @@ def arriving(length: int, *if_so: ColumnElement[bool]) -> ReturningUpdate[Any]:
 
 
 def arriving_in_order(length: int, *if_so: ColumnElement[bool]) -> ReturningUpdate[Any]:
-    """The same for PostgreSQL: an UPDATE alone locks its rows in any order."""
-    in_order = (
-        select(SYNC_POINT.c.number).where(_are_told(length), *if_so).order_by(SYNC_POINT.c.number).with_for_update()
-    )
-    locked = in_order.cte('in_order')
-    return _ARRIVED.where(
-        SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == locked.c.number
-    ).returning(*_ANSWER)
+    """The same for PostgreSQL: an UPDATE alone locks its rows in any order, and reads all nodes of the traversal."""
+    wanted = each_of(SYNC_POINT.c.number, 'numbers', length)
+    of_traversal = SYNC_POINT.c.traversal_id == bindparam('traversal')
+    one = select(*_KEY).where(of_traversal, SYNC_POINT.c.number == wanted.c.number, _NEXT, *if_so)
+    locked = one.with_for_update().lateral()
+    # That is so of all of them, and PostgreSQL believes it of one: joined with several it would read the whole table.
+    seems_rare = wanted.c.number.between(bindparam('numbers_0'), bindparam(f'numbers_{length - 1}'))
+    in_order = select(*locked.c).select_from(wanted.join(locked, true())).where(seems_rare).cte('in_order')
+    return _ARRIVED.where(*(mine == found for mine, found in zip(_KEY, in_order.c, strict=True))).returning(*_ANSWER)
 
 
 ARRIVE = HotList('numbers', arriving)

@@ -23,17 +23,14 @@ from convergence.db.statements.hot import Hot
 from convergence.db.statements.locking import by_key
 from convergence.errors import Conflict
 
-_HELD_BY = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner == bindparam('holder'))
-_FREE = and_(RESOURCE.c.fence == bindparam('held_fence'), RESOURCE.c.owner.is_(None))
 NOBODY = '-'
-# A DELETE takes no hint. In this form no index serves the owner: that one would lead by all rows of a worker.
-DELETE_RESOURCE = Hot(
-    delete(RESOURCE).where(
-        RESOURCE.c.id == bindparam('key'),
-        RESOURCE.c.fence == bindparam('held_fence'),
-        func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder'),
-    )
+# In this form no index serves the owner. PostgreSQL takes no hint, MariaDB none for a DELETE; while a table is new, or
+# where nearly all rows are free, an index on owners may seem to lead to one row as its key does, and leads to all of
+# those that are free, or that the worker has had.
+_HELD_BY = and_(
+    RESOURCE.c.fence == bindparam('held_fence'), func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder')
 )
+DELETE_RESOURCE = Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'), _HELD_BY))
 FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
 _OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
 TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
@@ -72,7 +69,7 @@ def change_row(connection: Connection, effect: UpdateResource, told: Event | Non
     :param told: an event that is stored by the same statement: only where `takes_more_at_once`.
     :raises Conflict: somebody else holds it, or it is gone.
     """
-    statement = change_of(frozenset(effect.changes), effect.owner is None, told is not None)
+    statement = change_of(frozenset(effect.changes), told is not None)
     values = {**new(effect.changes), **_guard(effect)}
     if told is not None:
         values |= event_values(told)
@@ -84,8 +81,7 @@ def remove_row(connection: Connection, effect: DeleteResource) -> None:
 
     :raises Conflict: see `change_row`.
     """
-    guard = {**_guard(effect), 'holder': NOBODY if effect.owner is None else effect.owner}
-    expect_one(DELETE_RESOURCE.write(connection, guard), f'resource {effect.resource_id}')
+    expect_one(DELETE_RESOURCE.write(connection, _guard(effect)), f'resource {effect.resource_id}')
     if effect.signalled:
         connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
 
@@ -96,14 +92,14 @@ def takes_more_at_once(connection: Connection) -> bool:
 
 
 def _guard(effect: UpdateResource | DeleteResource) -> dict[str, Any]:
-    guard = {'key': effect.resource_id, 'held_fence': effect.fence}
-    return guard if effect.owner is None else {**guard, 'holder': effect.owner}
+    holder = NOBODY if effect.owner is None else effect.owner
+    return {'key': effect.resource_id, 'held_fence': effect.fence, 'holder': holder}
 
 
 @cache
-def change_of(names: frozenset[str], is_free: bool, tells: bool) -> Hot:
+def change_of(names: frozenset[str], tells: bool) -> Hot:
     """The statement that changes some columns; built once for each set of them."""
-    statement = update_by_id(RESOURCE, names).where(_FREE if is_free else _HELD_BY)
+    statement = update_by_id(RESOURCE, names).where(_HELD_BY)
     if 'digest' in names:
         # Whoever stores one may not have looked at the row: what was doubted meanwhile stays so.
         statement = statement.values(digest=case((RESOURCE.c.digest == DOUBTED, None), else_=bindparam('new_digest')))

@@ -17,7 +17,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Delete, Insert, Select, Table, Update, bindparam, exc, insert
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Insert,
+    Integer,
+    Select,
+    Subquery,
+    Table,
+    Update,
+    bindparam,
+    cast,
+    exc,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.engine import Connection, Dialect
 
 Statement: TypeAlias = Select[Any] | Update | Delete | Insert
@@ -240,6 +256,18 @@ class HotRows:
 def among(column: ColumnElement[Any], name: str, length: int) -> ColumnElement[bool]:
     """That the value of a column is a member of the list `name`."""
     return column.in_([bindparam(f'{name}_{place}', type_=column.type) for place in range(length)])
+
+
+def each_of(column: ColumnElement[Any], name: str, length: int) -> Subquery:
+    """The members of the list `name` for PostgreSQL, as rows with a column `number`, in the order of the list.
+
+    What is joined with them laterally, and cannot be joined otherwise, is come to by its whole key. While PostgreSQL
+    takes a table for a small one, it would hold the members of a list against all rows that meet the other conditions.
+
+    :param column: of integers, whose values are meant.
+    """
+    members = [bindparam(f'{name}_{place}', type_=column.type) for place in range(length)]
+    return select(func.unnest(cast(array(members), ARRAY(Integer))).label('number')).subquery()
 
 
 def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> _Form:

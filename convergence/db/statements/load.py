@@ -7,7 +7,21 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Integer, Table, and_, bindparam, case, func, literal, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
@@ -31,7 +45,7 @@ from convergence.db.scopes import (
     WholeStack,
 )
 from convergence.db.statements.connection import GALERA
-from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
@@ -136,13 +150,14 @@ LOCK_RESOURCE_OF_NODE = Hot(
 )
 READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 _OTHER = SYNC_POINT.alias()
-# Only of a cleanup node: whether a node of the goal works on the same row.
+# Only of a cleanup node: whether a node of the goal works on the same row. PostgreSQL has to come to that by the row:
+# an equation would let it come by the traversal, and read all of its nodes.
 _IS_CHOSEN = case(
     (
         SYNC_POINT.c.phase == Phase.CLEANUP,
         select(literal(1))
         .where(
-            _OTHER.c.traversal_id == SYNC_POINT.c.traversal_id,
+            _OTHER.c.traversal_id.is_not_distinct_from(SYNC_POINT.c.traversal_id),
             _OTHER.c.resource_id == SYNC_POINT.c.resource_id,
             _OTHER.c.phase == Phase.UPDATE,
         )
@@ -189,18 +204,33 @@ READ_HELD = Hot(
     )
     .where(STACK.c.id == bindparam('stack'))
 )
-_INPUT_BYTES = func.coalesce(func.sum(func.length(SYNC_POINT.c.output, type_=Integer)).over(), 0)
-# What is more than a thread can hold does not leave the database.
-READ_INPUTS = HotList(
-    'numbers',
-    lambda length: select(
-        SYNC_POINT.c.name, case((bindparam('most') >= _INPUT_BYTES, SYNC_POINT.c.output)), _INPUT_BYTES
-    ).where(
-        SYNC_POINT.c.traversal_id == bindparam('traversal'),
-        among(SYNC_POINT.c.number, 'numbers', length),
-        SYNC_POINT.c.status == NodeStatus.DONE,
-    ),
-)
+
+
+def _inputs_of(output: ColumnElement[Any], name: ColumnElement[Any]) -> Select[Any]:
+    """What is more than a thread can hold does not leave the database."""
+    total = func.coalesce(func.sum(func.length(output, type_=Integer)).over(), 0)
+    return select(name, case((bindparam('most') >= total, output)), total)
+
+
+_IS_INPUT = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.status == NodeStatus.DONE)
+
+
+def _read_inputs(length: int) -> Select[Any]:
+    return _inputs_of(SYNC_POINT.c.output, SYNC_POINT.c.name).where(
+        _IS_INPUT, among(SYNC_POINT.c.number, 'numbers', length)
+    )
+
+
+def _read_inputs_by_key(length: int) -> Select[Any]:
+    wanted = each_of(SYNC_POINT.c.number, 'numbers', length)
+    each = select(wanted.c.number).distinct().subquery()  # one may stand for several places: see `HotList`
+    one = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(_IS_INPUT, SYNC_POINT.c.number == each.c.number)
+    found = one.limit(1).lateral()
+    return _inputs_of(found.c.output, found.c.name).select_from(each.join(found, true()))
+
+
+READ_INPUTS = HotList('numbers', _read_inputs)
+READ_INPUTS_BY_KEY = HotList('numbers', _read_inputs_by_key)
 _WORKS_ON = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.resource_id == bindparam('resource'),
@@ -317,10 +347,11 @@ def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[
     inputs: dict[str, Output] = {}
     unread: list[str] = []
     total = 0
+    by_key_alone = connection.dialect.name == 'postgresql' and len(node.requires) > 1
     for numbers in chunks(node.requires):
         left = _NO_LIMIT if most is None else most - total
         asked = {'traversal': node.traversal_id, 'numbers': list(numbers), 'most': left}
-        found = READ_INPUTS.all(connection, asked)
+        found = (READ_INPUTS_BY_KEY if by_key_alone else READ_INPUTS).all(connection, asked)
         for name, output, _ in found:
             if output is UNREADABLE:
                 unread.append(name)
