@@ -55,14 +55,15 @@ def may_pass(error: Exception, client: Any) -> bool:
         # Heat says that a type or a value is not valid where it could not be asked about.
         before = error.__cause__ or error.__context__
         return isinstance(before, Exception) and may_pass(before, client)
-    return client.is_over_limit(error) or _status(error) in BUSY or _says_quota(error)
+    return client.is_over_limit(error) or status_of(error) in BUSY or _says_quota(error)
 
 
 def _says_quota(error: Exception) -> bool:
-    return _status(error) in (403, 409, 413) and 'quota' in f'{type(error).__name__} {error}'.lower()
+    return status_of(error) in (403, 409, 413) and 'quota' in f'{type(error).__name__} {error}'.lower()
 
 
-def _status(error: Exception) -> int | None:
+def status_of(error: Exception) -> int | None:
+    """What a service has answered; None: nothing, as far as the error tells."""
     for name in ('http_status', 'status_code', 'code'):
         value = getattr(error, name, None)
         if isinstance(value, int) and value:

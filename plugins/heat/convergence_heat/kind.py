@@ -28,7 +28,7 @@ from convergence_heat.bridged import Bridged, bridged
 from convergence_heat.carried import carried, restored
 from convergence_heat.changing import changes, updated
 from convergence_heat.describing import described
-from convergence_heat.errors import may_pass
+from convergence_heat.errors import may_pass, status_of
 from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
 from convergence_heat.halfway import OF_CLASSES
 from convergence_heat.implied import AFTER
@@ -98,8 +98,8 @@ class HeatType(ResourceType[Any]):
                 at_work.one.keep_in_row(_LOOKED)
             try:
                 return self._made(at_work)
-            except Exception:
-                if self.name in BY_KEY and not (at_work.doings.made or at_work.doings.unsure):
+            except Exception as error:
+                if self.name in BY_KEY and not at_work.doings.made and 400 <= (status_of(error) or 0) < 500:
                     # What will be there is none of ours: it was refused to us.
                     at_work.one.keep_in_row(_LOOKED, False)
                 raise
