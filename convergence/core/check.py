@@ -114,23 +114,29 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
         return nothing_to_do(view, worker, [gone, InsertEvents((event,))])
     if _ends_first(resource) and not worker.nests(resource.type):
         return _stop(view, worker, resource, resource.pending)
-    resuming = resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS
-    if resuming and resource.crash_count >= MAX_CRASHES:
-        return refuse_lethal(view, worker, resource)
-    paused = None if resuming else pause_before(view, worker, resource, Action.DELETE)
+    if resource.action is Action.DELETE and resource.status is Status.IN_PROGRESS:
+        return _go_on_deleting(view, worker, resource)
+    paused = pause_before(view, worker, resource, Action.DELETE)
     if paused is not None:
         return paused
-    changes: ResourceChange = (
-        {}
-        if resuming
-        else {
-            **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
-            'progress': None,
-            'nothing_made': made(resource) is Made.NOTHING,
-        }
-    )
-    step = Step.RESUME if resuming else Step.DELETE
-    return claim_row(view, worker, step, Action.DELETE, changes)
+    changes: ResourceChange = {
+        **states.resource_state(resource, Action.DELETE, Status.IN_PROGRESS, 'state changed'),
+        'progress': None,
+        'nothing_made': made(resource) is Made.NOTHING,
+    }
+    return claim_row(view, worker, Step.DELETE, Action.DELETE, changes)
+
+
+def _go_on_deleting(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    """Bring a deletion to its end that has begun; that of a nested stack is begun again in each traversal.
+
+    What its stack does for another one may be late, be cancelled any moment, or have failed long ago.
+    """
+    if resource.crash_count >= MAX_CRASHES:
+        return refuse_lethal(view, worker, resource)
+    if worker.nests(resource.type) and resource.traversal_id != view.traversal.id:
+        return claim_row(view, worker, Step.DELETE, Action.DELETE, {'progress': None})
+    return claim_row(view, worker, Step.RESUME, Action.DELETE, {})
 
 
 def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
@@ -235,7 +241,7 @@ def _carry_out(
     if disposition is Disposition.REPLACE:
         return _replace(view, resource)
     if disposition is Disposition.UPDATE:
-        return _change_in_place(view, worker, resource, pending)
+        return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource, 'looking at it')
     # What it may refer to from now on has to outlive it in whatever is planned meanwhile.
@@ -319,10 +325,6 @@ def _beginning(resource: Resource, pending: Pending, action: Action) -> Resource
         'digest': None,
         'nothing_made': False,
     }
-
-
-def _change_in_place(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
-    return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
 
 
 def updating(resource: Resource, pending: Pending) -> ResourceChange:

@@ -6,7 +6,7 @@ asked of a database, and stands in no port.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -245,8 +245,11 @@ class ObservationsPort(Protocol):
         :param pauses: seconds after the end of the first in a row, of the second, and so on; after more none is due.
         """
 
-    def repair_begun(self, pauses: Mapping[str, float]) -> None:
-        """A repair of some objects was begun; for each the seconds until another one may begin."""
+    def repair_begun(self, stack_ids: Collection[str], pauses: Mapping[str, float]) -> None:
+        """A repair of some objects of some stacks was begun; for each the seconds until another one may begin.
+
+        It may be over by now: then it counts for what has taken their places.
+        """
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""

@@ -379,7 +379,7 @@ def test_after_a_repair_the_next_waits_until_it_is_given_up_or_tried_again(rows)
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
     see(rows)
-    rows.observations.repair_begun({'R': 1000.0, 'R2': 0.0})
+    rows.observations.repair_begun({'S'}, {'R': 1000.0, 'R2': 0.0})
     assert to_repair(rows) == [('S', 'r2')]
     assert {key: each.repairs for key, each in known(rows).items()} == {'R': 1, 'R2': 1}
     give_up(rows, 'R2')
@@ -426,7 +426,7 @@ def test_a_deleted_stack_is_neither_enrolled_nor_repaired_again(backend):
 def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
-    rows.observations.repair_begun({'R': 0.0})
+    rows.observations.repair_begun({'S'}, {'R': 0.0})
     give_up(rows, 'R')
     told = []
     for _ in range(4):
@@ -438,10 +438,13 @@ def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
 def test_an_object_that_is_made_again_keeps_the_count_of_repairs(rows):
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
-    rows.observations.repair_begun({'R': 0.0})
+    rows.observations.repair_begun({'S'}, {'R': 0.0})
     rows.write(DeleteResource('R', None, FREE.fence), InsertResources((replace(FREE, id='R3', replaces='R'),)))
+    see(rows)  # an observer may come first
     rows.observations.enrol(Unenrolled('S', 'V'), SOON, REPAIR, 10)
     assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 1}
+    rows.observations.repair_begun({'S'}, {'R': 0.0})  # the engine comes late: the repair is over
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 2}
 
 
 def test_what_could_not_be_begun_comes_after_the_others_and_what_has_a_new_policy_waits_for_it(rows):

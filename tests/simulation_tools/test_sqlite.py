@@ -17,7 +17,14 @@ SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 
 
 @pytest.mark.parametrize(
-    'name', ['basic_create', 'update_replace', 'update_replace_rollback', 'update_interrupt_create']
+    'name',
+    [
+        'basic_create',
+        'update_replace',
+        'update_replace_rollback',
+        'update_interrupt_create',
+        'drift_removes_again_and_again',
+    ],
 )
 def test_a_scenario_holds_on_the_sql_store(name):
     wanted = load(SCENARIOS / f'{name}.py')

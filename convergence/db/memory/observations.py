@@ -5,7 +5,7 @@ As `convergence.db.queries.observations.Observations` and `convergence.db.querie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -177,14 +177,16 @@ class MemoryObservations:
             self._memory.pause('read')
         return [stack_id for _, stack_id in sorted(due)[:limit]]
 
-    def repair_begun(self, pauses: Mapping[str, float]) -> None:
-        """A repair of some objects was begun."""
-        with self._writing():
+    def repair_begun(self, stack_ids: Collection[str], pauses: Mapping[str, float]) -> None:
+        """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places."""
+        with self._writing() as tables:
+            heirs = {row.replaces: row.id for row in tables.resource.values() if row.stack_id in stack_ids}
             for key, pause_s in pauses.items():
-                known = self._rows.get(key)
+                at = key if key in self._rows else heirs.get(key, key)
+                known = self._rows.get(at)
                 if known is not None:
                     later = self._memory.clock() + pause_s
-                    self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
+                    self._rows[at] = replace(known, repairs=known.repairs + 1, repair_at=later)
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""

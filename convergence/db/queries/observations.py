@@ -66,6 +66,7 @@ _AT_STACK = [column.name for column in _COLUMNS].index('stack_id')
 _FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
 _NEW: dict[str, Any] = {**_FRESH, 'told': None}
 _PAST = select(OBSERVATION.c.resource_id, *(OBSERVATION.c[name] for name in _NEW))
+_SEEN_ROWS = select(OBSERVATION.c.resource_id).where(OBSERVATION.c.resource_id.in_(bindparam('keys', expanding=True)))
 _WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
 _IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.looked_at.is_not(None))
 _DRIFT = tuple(each for each in ObservedState if each.is_drift)
@@ -287,17 +288,22 @@ class Observations:
         with self._store.reading() as connection:
             return list(connection.execute(statement).scalars())
 
-    def repair_begun(self, pauses: Mapping[str, float]) -> None:
-        """A repair of some objects was begun.
+    def repair_begun(self, stack_ids: Collection[str], pauses: Mapping[str, float]) -> None:
+        """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places.
 
+        :param stack_ids: the stacks that they belong to.
         :param pauses: seconds until another one of the same object may begin, by the keys of the rows.
         """
 
         def write(connection: Connection) -> None:
-            for pause_s in sorted(set(pauses.values())):
-                mine = OBSERVATION.c.resource_id.in_([key for key, each in pauses.items() if each == pause_s])
-                values = {'repairs': OBSERVATION.c.repairs + 1, 'repair_at': database_now() + pause_s}
-                connection.execute(update(OBSERVATION).where(mine).values(**values))
+            if _count_repairs(connection, pauses) == len(pauses):
+                return
+            seen = set(connection.execute(_SEEN_ROWS, {'keys': sorted(pauses)}).scalars())
+            gone = sorted(pauses.keys() - seen)
+            heirs = select(RESOURCE.c.id, RESOURCE.c.replaces).where(
+                RESOURCE.c.stack_id.in_(sorted(stack_ids)), RESOURCE.c.replaces.in_(gone)
+            )
+            _count_repairs(connection, {row.id: pauses[row.replaces] for row in connection.execute(heirs)})
 
         self._store.write(write, self.repair_begun)
 
@@ -345,10 +351,12 @@ class Observations:
             _LEASE.write(connection, {'keys': keys, 'lessee': holder, 'for_s': for_s})
             found = _READ_LEASED.all(connection, {'keys': keys})
             stacks = _stacks_of(connection, {row[_AT_STACK] for row in found})
-            gone = [row[0] for row in found if row[_AT_ROW] is None or _is_over(stacks.get(row[_AT_STACK]))]
-            if gone:
-                connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(gone)))
-            return [_leased(row, stacks[row[_AT_STACK]]) for row in found if row[0] not in gone]
+            over = [row[0] for row in found if _is_over(stacks.get(row[_AT_STACK]))]
+            if over:
+                connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(over)))
+            # What is known of a row that is gone waits for what took its place (`enrol`): how often it was repaired.
+            there = [row for row in found if row[_AT_ROW] is not None and row[0] not in over]
+            return [_leased(row, stacks[row[_AT_STACK]]) for row in there]
 
         leased = self._store.write(take, self.lease)
         return [each for each in leased if is_observable(each.stack, each.row)]
@@ -540,6 +548,16 @@ def _unseen(resource_id: str, stack_id: str, fence: int, now: float) -> dict[str
         'alike': 0,
         'source': LookSource.POLL,
     }
+
+
+def _count_repairs(connection: Connection, pauses: Mapping[str, float]) -> int:
+    """Note that repairs were begun; of how many objects it is noted."""
+    counted = 0
+    for pause_s in sorted(set(pauses.values())):
+        mine = OBSERVATION.c.resource_id.in_(sorted(key for key, each in pauses.items() if each == pause_s))
+        values = {'repairs': OBSERVATION.c.repairs + 1, 'repair_at': database_now() + pause_s}
+        counted += connection.execute(update(OBSERVATION).where(mine).values(**values)).rowcount
+    return counted
 
 
 def _giving_up(resource_id: str) -> Update:

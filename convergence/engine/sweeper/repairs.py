@@ -84,7 +84,7 @@ class DriftRepairs:
         self._traversals.start(stack, self._request(stack, mendable))
         first_s = self._options.first_pause_s
         pauses = {each.known.row.id: repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable}
-        self._rows.repair_begun(pauses)
+        self._rows.repair_begun({each.known.row.stack_id for each in mendable}, pauses)
         return True
 
     def _request(self, stack: Stack, drifted: Sequence[Drifted]) -> Request:
