@@ -11,6 +11,7 @@ from convergence import errors, signing
 from convergence.core.model import Action
 from convergence.core.rows import Stack
 from convergence.db.scopes import WholeStack
+from convergence.engine.nesting.goals import NestedGoals
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure, InProgress
 from tests.harness import API, Crash, Harness, hot
@@ -67,6 +68,26 @@ def nested(harness: Harness, stack_id: str, name: str = 'web') -> Stack:
 def members(harness: Harness, stack_id: str) -> list[str]:
     """The names of the things that there are."""
     return sorted(harness.reality.values())
+
+
+def test_a_group_keeps_its_members_where_a_database_does_not_show_yet_what_they_are_made_from(harness, monkeypatch):
+    """An update that does not say how many: a node that lags had it taken for a new group, and all were removed."""
+    stack_id = created(harness, {'web': group(2), 'up': policy(1)})
+    signal(harness, stack_id)
+    harness.run()
+    unseen, shown, asked = nested(harness, stack_id).template_id, NestedGoals.submitted, []
+
+    def lagging(self: NestedGoals, template_id: str) -> Any:
+        asked.append(template_id)
+        return None if asked.count(unseen) == 1 and template_id == unseen else shown(self, template_id)
+
+    monkeypatch.setattr(NestedGoals, 'submitted', lagging)
+    update(harness, stack_id, {'web': group(None, most=4), 'up': policy(1)})
+    harness.run()
+    harness.recover()
+    assert unseen in asked
+    assert len(members(harness, stack_id)) == 3
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
 
 
 def test_a_signal_adds_a_member_and_another_one_removes_the_oldest(harness):

@@ -181,8 +181,14 @@ class Wants:
         :param stack: the one that the resource is in, and `parent` what that is made from.
         :param present: the nested stack.
         :raises EvaluationFailed: the update policy of the resource makes no sense.
+        :raises Overtaken: what the nested stack is made from is not to be seen, as a database that lags may not show it
+            yet: a group of which it were taken that it has nothing would get the size of a new one.
         """
-        now = self.goals.submitted(present.template_id or '') if present is not None else None
+        now = None
+        if present is not None and present.template_id is not None:
+            now = self.goals.submitted(present.template_id)
+            if now is None:
+                raise Overtaken(f'stack {present.name} has got another goal, or a database does not show it yet')
         return NestingContext(
             files=parent.files,
             present=self.goals.document(now.template) if now is not None else None,
