@@ -52,7 +52,7 @@ def _kinds(figures: Figures) -> str:
         'kinds',
         lambda each: (
             each['cases'],
-            each['deaths'].get('worker', 0),
+            sum(times for who, times in each['deaths'].items() if who.startswith('worker')),  # each with its exit code
             each['doubles'],
             each['orphans'],
             each['told'],

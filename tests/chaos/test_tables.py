@@ -10,7 +10,10 @@ from tests.chaos import cancelling, clusters, kinds, loss, outages, storm, table
 
 CRASHES = {'trials': 230, 'run': 48, 'killed': 44, 'same_end': 44, 'median_delay_s': 2.7, 'longest_delay_s': 7.6}
 FIGURES = {
-    'kinds mariadb': {**vars(kinds.Found(cases=35, told=12, longest_s=5.04, deaths=Counter(worker=20))), 'of': 168},
+    'kinds mariadb': {
+        **vars(kinds.Found(cases=35, told=12, longest_s=5.04, deaths=Counter({'worker -9': 20}))),
+        'of': 168,
+    },
     'outages postgresql': asdict(outages.Found([outages.Outage('the broker is away', 0.01, [])])),
     'outages mariadb': asdict(outages.Found([outages.Outage('all workers frozen', 1.0, [])])),
     'clusters mariadb, galera': asdict(clusters.Found('Galera', 9, {'a server killed': 15.0})),
