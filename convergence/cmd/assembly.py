@@ -302,12 +302,15 @@ class EngineProcess:
 
     def stop(self) -> bool:
         """Take no more requests, finish those that were taken; whether all of them ended in time."""
+        # First all are told, then all are waited for: no request is taken while a slow receiver is told of something.
         if self._credential_removal is not None:
             self._credential_removal.stop()
-            self._credential_removal.wait(LAST_S)
         self._telling.stop()
         self._server.stop()
         finished = self._server.wait(self._stop_s)
+        if self._credential_removal is not None:
+            self._credential_removal.wait(LAST_S)
+        self._telling.close(LAST_S)
         self.service.stop()
         return finished
 

@@ -23,7 +23,6 @@ from convergence.engine.notifications.sending import HttpSender
 from convergence.engine.operations.sinks import EventSinks
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
-from convergence.heartbeat import LAST_S
 from convergence.rpc.notifier import NotificationBus, is_configured
 
 
@@ -71,8 +70,11 @@ class ToldOutside:
         self._relay.start()
 
     def stop(self) -> None:
-        """Tell no more, once what is being told has been."""
+        """Begin to tell nothing more. Returns at once."""
         self._relay.stop()
-        self._relay.wait(LAST_S)
+
+    def close(self, timeout_s: float) -> None:
+        """After `stop`: let what is being told come to its end, at most for so long, and leave the notification bus."""
+        self._relay.wait(timeout_s)
         if self._bus is not None:
             self._bus.close()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from convergence.engine.nesting.goals import NestedGoals
 from convergence.engine.preview.preview import Previews
 from tests.engine.test_nested import CHILD, create, nested, tree, update
 from tests.harness import Harness, hot
@@ -128,3 +129,25 @@ def test_the_members_that_a_group_has_are_those_that_are_said_to_change(harness,
         }
         said = {fate: {name for above, name, _ in told.get(fate, ()) if above == 'group'} for fate in changed}
         assert said == changed
+
+
+def test_nothing_is_said_of_members_where_a_database_does_not_show_what_they_are_made_from(harness, monkeypatch):
+    """A group whose size the update leaves open was said to get the size of a new one, at the cost of its members."""
+    files = {CHILD: nested()}
+    stack_id = create(harness, scaled('a', 3), files)
+    harness.run()
+    wanted = scaled('b', 3)
+    del wanted['group']['desired_capacity']
+    group = harness.row(stack_id, 'group').physical_id or ''
+    made_from, shown = harness.stack(group).template_id, NestedGoals.submitted
+
+    def lagging(self: NestedGoals, template_id: str) -> Any:
+        return None if template_id == made_from else shown(self, template_id)
+
+    monkeypatch.setattr(NestedGoals, 'submitted', lagging)
+    told = foreseen(harness, stack_id, wanted, files)
+    assert [each[:2] for each in told['updated']] == [(None, 'group')]
+    assert set(told) == {'updated'}
+    monkeypatch.undo()
+    told = foreseen(harness, stack_id, wanted, files)
+    assert len([above for above, _, _ in told['updated'] if above == 'group']) == 3

@@ -128,7 +128,13 @@ class Foretelling:
         nested = child or replace(goal.stack, id=NO_ID, name=f'{goal.stack.name}-{name}', template_id=None)
         identity = StackIdentity(nested.id, nested.name, nested.project_id)
         definition = goal.compiled.goal.definitions[name]
-        context = self._present(goal, definition, child) if child is not None else None
+        context = None
+        if child is not None:
+            try:
+                context = self._present(goal, definition, child)
+            except errors.ConvergenceError:
+                # A group whose members are not seen is no new group: what it becomes cannot be known now.
+                return None
         foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity, context)
         if foreseen is None:
             return None
@@ -136,12 +142,9 @@ class Foretelling:
         rows = self._reader.resources(child.id) if child is not None else []
         return StackGoal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
 
-    def _present(self, goal: StackGoal, definition: Definition, child: Stack) -> NestingContext | None:
+    def _present(self, goal: StackGoal, definition: Definition, child: Stack) -> NestingContext:
         """What the type of a resource may look at whose object is there: a group keeps the members that it has."""
-        try:
-            context = self._wants.context(goal.stack, goal.submission, definition, child)
-        except errors.ConvergenceError:
-            return None
+        context = self._wants.context(goal.stack, goal.submission, definition, child)
         return replace(context, action=Action.UPDATE, at_once=True)
 
     def add_nested(self, lists: dict[str, list[Document]], goal: StackGoal) -> None:
