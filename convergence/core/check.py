@@ -6,8 +6,6 @@ The store calls `begin` with the node's row locked and everything else read afte
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from convergence.core import states
 from convergence.core.adoption import is_adopted, is_offered
 from convergence.core.changes import ResourceChange
@@ -42,6 +40,7 @@ from convergence.core.verdicts import (
 )
 from convergence.core.views import NodeView
 from convergence.core.yielding import go_on_giving_way, take_back
+from convergence.values import replace
 
 
 def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[StepDecision]:

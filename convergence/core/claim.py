@@ -9,6 +9,7 @@ from enum import StrEnum
 from convergence.core.model import DISPATCH_WINDOW, Action, Change, Json
 from convergence.core.rows import Acceptance, Node, Pending, Resource, Stack, Traversal
 from convergence.core.views import NodeView
+from convergence.values import quickly_made
 
 
 class Step(StrEnum):
@@ -70,6 +71,7 @@ def keeps_none(type_name: str) -> bool:
     return False
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Creation:
     """What is known of the creations of a type, for the case that the end of one is not known.
@@ -152,6 +154,7 @@ class Undesirable:
     reason: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A row held by a worker, and what it is held for.
@@ -194,6 +197,7 @@ class Claim:
         return max(0.0, self.at - began_at) if began_at is not None else 0.0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StepDecision:
     """The verdict on a node.

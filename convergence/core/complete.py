@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from convergence.core import failure, nesting, states
 from convergence.core.changes import StackChange
@@ -21,6 +21,7 @@ from convergence.core.failure import listed
 from convergence.core.model import BEGINNINGS, PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Stack, Traversal
 from convergence.core.views import NodeView
+from convergence.values import replace
 
 
 def conclude(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:

@@ -19,6 +19,7 @@ from convergence.core.leaving import object_of
 from convergence.core.model import Action, Change, Definition, Restriction, Status
 from convergence.core.nesting import is_doubted
 from convergence.core.rows import Resource
+from convergence.values import quickly_made
 
 
 class Disposition(StrEnum):
@@ -56,6 +57,7 @@ class Ruling:
     reason: str = ''
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ResourceGoal:
     """What an operation wants of a resource, as far as the decision depends on it.

@@ -25,6 +25,7 @@ from convergence.core.rows import (
     Traversal,
 )
 from convergence.core.scaling import Scaling
+from convergence.values import quickly_made
 
 V = TypeVar('V')
 
@@ -244,6 +245,7 @@ class DeleteResource:
     signalled: bool = True
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FinishNode:
     """`READY` to `DONE`, exactly once; else `Conflict`. Each node in `required_by` waits for one predecessor less;

@@ -6,8 +6,6 @@ node's successors, through their counters; in a superseded one, the current trav
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from convergence.core import failure, hooks, states
 from convergence.core.changes import ResourceChange
 from convergence.core.check import applied
@@ -34,6 +32,7 @@ from convergence.core.results import (
 from convergence.core.rows import Resource, Retry
 from convergence.core.views import FinishView
 from convergence.core.yielding import DONE, failed_to_yield, gone, yielded
+from convergence.values import replace
 
 
 def as_claimed(claim: Claim, result: Result, now: float) -> FinishView | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from convergence.core.changes import ResourceChange
 from convergence.core.check import updating
@@ -14,6 +13,7 @@ from convergence.core.perform import item_of
 from convergence.core.results import End, Failed, Parked, Postponed, Succeeded
 from convergence.core.rows import Event, Resource
 from convergence.core.views import FinishView
+from convergence.values import replace
 
 
 def held_row(view: FinishView, claim: Claim) -> Resource | None:

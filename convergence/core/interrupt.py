@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, Worker
@@ -12,6 +10,7 @@ from convergence.core.effects import Decision, InsertEvents, UpdateResource
 from convergence.core.model import Action, NodeStatus, Phase, Status
 from convergence.core.rows import Event, Node
 from convergence.core.views import FinishView
+from convergence.values import replace
 
 NO_NODE = -1
 """Stands for the node of a row whose action belongs to none any more."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 
 from convergence.core import leaving, nesting
@@ -14,6 +13,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Traversal
 from convergence.core.views import PlanView
+from convergence.values import replace
 
 LATE = 'made by a worker that had lost the resource to another one'
 """Why there is the row of a leftover."""

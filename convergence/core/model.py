@@ -7,9 +7,11 @@ between them. Nothing here reads a clock, makes an id or talks to anybody.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from convergence.values import quickly_made, replace
 
 Json: TypeAlias = 'bool | int | float | str | list[Json] | dict[str, Json] | None'
 """A value that survives a round trip through JSON."""
@@ -183,6 +185,7 @@ class Hook(StrEnum):
     POST_DELETE = 'post-delete'
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What a template says about one resource.
@@ -355,6 +358,7 @@ def _paths(document: Json) -> tuple[Path, ...]:
     )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Output:
     """What a finished update node hands to those that require it.

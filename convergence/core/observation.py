@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from convergence.core.model import Action, DriftPolicy, Json, Status
 from convergence.core.rows import Event, Resource, Stack
+from convergence.values import replace
 
 SETTLED = 3
 """Looks in a row that find an object healthy, after which earlier repairs do not count any more."""

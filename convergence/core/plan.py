@@ -7,7 +7,7 @@ is no moment in which a stack has a current traversal without its graph.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from convergence.core import failure, graph, leaving, states
 from convergence.core.changes import StackChange
@@ -43,6 +43,7 @@ from convergence.core.request import Planner, Request
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.core.views import PlanView
 from convergence.core.yielding import contested, deprived
+from convergence.values import replace
 
 
 @dataclass(frozen=True, slots=True)

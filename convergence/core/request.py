@@ -11,6 +11,7 @@ from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, Goal, Jso
 from convergence.core.rows import Template
 from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView
+from convergence.values import quickly_made
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Offer:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to happen to a stack.

@@ -9,8 +9,10 @@ from typing import TypeAlias
 
 from convergence.core.claim import Claim
 from convergence.core.model import Action, Json, Output
+from convergence.values import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Succeeded:
     """The action is complete; `output` is what dependents get (None after a delete).

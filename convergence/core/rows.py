@@ -23,6 +23,7 @@ from convergence.core.model import (
     Yielding,
 )
 from convergence.core.scaling import Scaling
+from convergence.values import quickly_made
 
 NOT_STORED = {'stored': False}
 """Metadata of a field that has no column."""
@@ -50,6 +51,7 @@ class Template:
         return row.template_id is not None and row.template_id in (self.id, self.alike_id)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Stack:
     """A name in a project.
@@ -109,6 +111,7 @@ class Stack:
         return self.root_id or self.id
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Traversal:
     """One accepted operation on a stack; kept as the operation history.
@@ -178,6 +181,7 @@ class Traversal:
         return f'Stack {self.action} {what}' + (f'; {self.cause}' if self.cause else '')
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Node:
     """One step of a traversal; a row of the table ``sync_point``.
@@ -262,6 +266,7 @@ def _text(value: Json) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Pending:
     """What an action in flight will have applied when it succeeds; whoever finishes the action needs it.
@@ -336,6 +341,7 @@ class Retry:
         return cls(attempts, str(document.get('error', '')), document.get('clean') is True)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One physical thing, or the intention of one. A name may have several rows at once.
@@ -454,6 +460,7 @@ class Resource:
         return definition.shown_type if definition is not None and definition.type == self.type else self.type
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Event:
     """What happened to a stack (no resource name) or to one of its resources.

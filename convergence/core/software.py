@@ -6,10 +6,11 @@ Whoever calls the API keeps them, and so do resources. Agents on the servers fet
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from convergence.core.model import Json
+from convergence.values import replace
 
 DEFAULT_GROUP = 'Heat::Ungrouped'
 """The group of what no particular tool is meant for."""

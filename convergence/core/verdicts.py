@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
@@ -13,6 +11,7 @@ from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents,
 from convergence.core.model import Action, Output, Phase, Status
 from convergence.core.rows import Event, Node, Pending, Resource, Retry
 from convergence.core.views import NodeView
+from convergence.values import replace
 
 
 def leave_to_others(node: Node) -> Decision[StepDecision]:

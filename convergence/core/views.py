@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from convergence.core.model import UNDER_WAY, Output, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.values import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class PlanView:
     """A whole stack: its row is locked, and so are all of its resource rows.
@@ -32,6 +34,7 @@ class PlanView:
     around: FinishView | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class NodeView:
     """One node, with the row it works on locked, and everything else read after that lock was held.
@@ -80,6 +83,7 @@ class NodeView:
         return self.is_current and self.traversal.status in UNDER_WAY
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class FinishView:
     """A held row, locked, and the node for which it was claimed.

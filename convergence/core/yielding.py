@@ -10,7 +10,6 @@ until after the last: whoever goes on after a crash makes the same calls again.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 
 from convergence.core import states
 from convergence.core.adoption import is_adopted
@@ -22,6 +21,7 @@ from convergence.core.model import Action, Status, Yielding
 from convergence.core.rows import Resource
 from convergence.core.verdicts import claim_row, leave_to_others, refuse_lethal
 from convergence.core.views import FinishView, NodeView
+from convergence.values import replace
 
 GAVE_WAY = 'it has given up what its replacement needs'
 TOOK_BACK = 'it has taken back what it had given up for a replacement'

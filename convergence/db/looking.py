@@ -15,8 +15,10 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.db.scopes import HeldResource, Scope, ViewT
 from convergence.errors import Conflict, OlderState
+from convergence.values import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SeenNode:
     """A node with its traversal and stack.

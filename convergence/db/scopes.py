@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from convergence.core.model import NodeStatus
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
+from convergence.values import quickly_made
 
 ViewT = TypeVar('ViewT')
 
@@ -90,6 +91,7 @@ class LastNode(Scope[NodeView]):
     number: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class HeldResource(Scope[FinishView]):
     """A resource row that somebody holds, and the node it is held for.

@@ -11,6 +11,7 @@ from convergence.credentials.model import Credentials
 from convergence.resources.answers import FinalFailure
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.software import NO_SOFTWARE, ProjectSoftware
+from convergence.values import quickly_made
 
 P = TypeVar('P')
 
@@ -87,6 +88,7 @@ def record_nothing(physical_id: str | None = None, data: Mapping[str, Json] | No
     raise FinalFailure('Nothing can be recorded here: only in an action of a resource.')
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Call(Generic[P]):
     """Everything a method of a resource type is told.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from convergence.core.model import Definition, Goal, Json
@@ -15,6 +14,7 @@ from convergence.resources.translation import translated
 from convergence.template import Compiled, Previewed
 from convergence.template.encoding import entries_of, function_of
 from convergence.template.functions import BY_CODE
+from convergence.values import replace
 
 Implied = Mapping[str, tuple[str, ...]]
 """For names of resources, those that they come after. Only where there are any."""

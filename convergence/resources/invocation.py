@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -18,8 +18,10 @@ from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
 from convergence.resources.shapes import DeclaredProperties
 from convergence.resources.software import ProjectSoftware
+from convergence.values import quickly_made, replace
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Subject:
     """Whom a call is about: a row of the engine. The fields mean what they mean in `Call`."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from importlib.resources.abc import Traversable
 from typing import Any, TypeAlias
 
@@ -31,6 +30,7 @@ from convergence.resources.shapes import DeclaredProperties
 from convergence.resources.support import SUPPORTED
 from convergence.resources.translation import Append, Drop, Rename, Rule
 from convergence.resources.values import named
+from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import override
@@ -33,6 +33,7 @@ from convergence.resources.contract import (
 )
 from convergence.resources.nesting import ForeseenTemplate, NestedStep, NestingContext, StackWanted
 from convergence.resources.schema import remaining
+from convergence.values import replace
 
 P = TypeVar('P')
 

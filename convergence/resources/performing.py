@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from convergence.core.model import Action, DeletionPolicy, Json
 from convergence.core.rows import Resource
 from convergence.resources.contract import Answer, Call, InProgress, ObjectNotFound, ResourceType
+from convergence.values import replace
 
 _FIRST = 'snapshot_first'
 """Marks the progress of a deletion that is still busy with the snapshot that has to come before it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from convergence.resources.shapes import DeclaredProperties, FieldDeclaration, S
 from convergence.resources.support import SUPPORTED, SupportStatus
 from convergence.resources.translation import Rule, translated
 from convergence.template import UNKNOWN, EvaluationFailed, preview
+from convergence.values import replace
 
 _DECLARATION = 'convergence.property'
 _SCHEMA = '__convergence_schema__'

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, Union
 
 from convergence.core.model import Json
 from convergence.documents import AnyJson
+from convergence.values import quickly_made
 
 Annotation: TypeAlias = Any
 """What stands behind the colon of a field: the type of a property or of an attribute."""
@@ -44,6 +45,7 @@ class WrongType(Exception):
     """A value cannot be read as the kind that is wanted. The text is a sentence without the value."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The type of a value.

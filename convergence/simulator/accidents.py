@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from convergence.simulator.kernel import SimulatedProcess
 from convergence.simulator.language import QueuedCall
@@ -11,6 +10,7 @@ from convergence.simulator.network import LOST
 from convergence.simulator.observing import SimulatedObserver
 from convergence.simulator.rewinding import go_back
 from convergence.simulator.world import SimulatedEngine, SimulatedWorker, World
+from convergence.values import replace
 
 ACCIDENTS = frozenset(
     {

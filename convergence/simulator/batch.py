@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from convergence.errors import Invalid
@@ -16,6 +16,7 @@ from convergence.simulator.language import Scenario
 from convergence.simulator.programs import number_of, program
 from convergence.simulator.run import Run, RunPlan, Verdict
 from convergence.simulator.storms import storm, storm_of
+from convergence.values import replace
 
 CHUNK = 25
 """Seeds that are handed to a process at once."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from convergence.simulator.sorts import (
 )
 from convergence.simulator.templates import GetAtt, GetRes, RsrcDef, Template
 from convergence.simulator.things import Thing
+from convergence.values import replace
 
 NAME = re.compile(r'(random|tree):(\d{1,12})')
 """How a random program is named in the place of a file; those about stacks in stacks are called trees."""

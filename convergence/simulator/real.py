@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import unittest
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from convergence import errors
@@ -23,6 +23,7 @@ from convergence.simulator.reality import Reality
 from convergence.simulator.run import Verdict
 from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation, verify
+from convergence.values import replace
 
 SPEED = 10.0
 MOMENT_S = 0.1

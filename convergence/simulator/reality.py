@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from convergence.core.model import Action, Json
 from convergence.core.rows import Resource
 from convergence.resources.contract import FinalFailure, TransientFailure
+from convergence.values import replace
 
 TYPE = 'Convergence::Simulated::Thing'
 """The resource type of most scenarios; `convergence.simulator.sorts` has the others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from convergence.simulator.programs import ScenarioProgram, number_of, program, 
 from convergence.simulator.run import Mode, RunPlan, Verdict
 from convergence.simulator.shrink import Shrunk, shrink, written
 from convergence.simulator.story import Story
+from convergence.values import replace
 
 PROGRAM = 'convergence-simulate'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache, partial
 
@@ -26,6 +26,7 @@ from convergence.simulator.storage import Storage, in_memory
 from convergence.simulator.user import BESIDE, User
 from convergence.simulator.verification import Violation, verify
 from convergence.simulator.world import Watch, World, WorldShape
+from convergence.values import replace
 
 INSTANT = frozenset(
     {'call', 'behaves', 'answers', 'exists', 'harms', 'rollback_on_failure', 'says', 'time_limit', 'vanishes'}

@@ -7,7 +7,6 @@ creation under one token, some do neither; some show what is there, some do not;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from typing_extensions import override
 
@@ -25,6 +24,7 @@ from convergence.resources.contract import (
 )
 from convergence.simulator.reality import Behaviour, Mishap, PhysicalObject, Question
 from convergence.simulator.things import Thing, ThingProperties
+from convergence.values import replace
 
 
 class Unfindable(Thing):

@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -35,6 +35,7 @@ from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed
 from convergence.errors import Conflict
 from convergence.simulator.storage import Storage
+from convergence.values import replace
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from convergence.core import effects
 from convergence.core.effects import Decision, Effect
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.memory.look import Tables
+from convergence.values import replace
 
 RowT = TypeVar('RowT')
 NodeKey = tuple[str, int]

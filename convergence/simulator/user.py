@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors
@@ -15,6 +15,7 @@ from convergence.simulator.requests import request
 from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation
 from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
+from convergence.values import replace
 
 PLENTY = 60
 """A time limit, in minutes, that no operation of a scenario reaches by itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Goal, Json
@@ -26,6 +26,7 @@ from convergence.template.problems import Problems
 from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.sources import Copier, read
 from convergence.template.substitution import substitute
+from convergence.values import replace
 
 
 @dataclass(frozen=True, slots=True)

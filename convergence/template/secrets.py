@@ -9,7 +9,6 @@ them where a resource type has put them (errors, answers, log lines); see `conve
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from convergence import secrecy
@@ -18,6 +17,7 @@ from convergence.template.cycles import in_order
 from convergence.template.encoding import entries_of, function_of
 from convergence.template.evaluation import references
 from convergence.template.parameters import Parameter
+from convergence.values import replace
 
 PROPERTIES = 'properties'
 METADATA = 'metadata'

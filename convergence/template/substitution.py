@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from convergence.core.model import Definition
 from convergence.template.document import ParsedDocument
 from convergence.template.environment import Environment
 from convergence.template.limits import Budget
 from convergence.template.mappings import SECTION, is_template
+from convergence.values import replace
 
 
 def substitute(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -32,6 +32,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets, secret_properties
 from convergence.resources.software import ProjectSoftware
 from convergence.resources.storable import carried, text_of
+from convergence.values import replace
 from convergence.worker.attempt import MOST_SHOWN_BYTES
 from convergence.worker.port import none_of_stack
 

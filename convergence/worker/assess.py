@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from convergence import logs, template
@@ -23,6 +23,7 @@ from convergence.resources.storable import carried, text_of
 from convergence.template.functions.base import NotYetKnown, Yaql
 from convergence.template.limits import STANDARD, Budget
 from convergence.template.secrets import METADATA, PROPERTIES, within
+from convergence.values import replace
 
 LIGHT = replace(STANDARD, max_expanded_bytes=262_144, max_steps=50_000)
 """What an evaluation may cost while the row is locked: some milliseconds."""

@@ -6,7 +6,7 @@ import logging
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from convergence.concurrency import Task, TaskKilled
@@ -17,6 +17,7 @@ from convergence.resources.attributes import attribute_names, attributes_to_show
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
 from convergence.resources.performing import poll_deletion
 from convergence.resources.storable import MOST_BYTES, carried, checked, text_of
+from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 

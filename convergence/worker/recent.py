@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -24,6 +24,7 @@ from convergence.db.scopes import StackAlone, WholeStack
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
+from convergence.values import replace
 from convergence.worker.results import LAGS_AT_MOST_S
 
 LOG = logging.getLogger(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from convergence.core.claim import Claim
@@ -21,6 +20,7 @@ from convergence.resources.contract import (
 from convergence.resources.drift import differing
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
+from convergence.values import replace
 from convergence.worker.attempt import Attempt, output_of
 
 

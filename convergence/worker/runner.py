@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -39,6 +38,7 @@ from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
 from convergence.resources.storable import storable_id, text_of
+from convergence.values import replace
 from convergence.worker.attempt import (
     Attempt,
     Fenced,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from convergence import logs
@@ -19,6 +18,7 @@ from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import secret_properties
 from convergence.resources.storable import text_of
+from convergence.values import replace
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.port import NO_NESTING, NestingPort, none_of_stack
 

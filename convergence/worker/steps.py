@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from convergence import concurrency
@@ -24,6 +23,7 @@ from convergence.db.queries.sweeps import HeldRow
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Committed, Transactions
 from convergence.errors import Conflict, ConvergenceError
+from convergence.values import replace
 from convergence.worker.assess import Assessor, Evaluated, Heavy
 from convergence.worker.recent import LOST
 from convergence.worker.results import Results, Unsaved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from convergence.concurrency import Task
@@ -15,6 +15,7 @@ from convergence.core.rows import Resource
 from convergence.errors import EntityNotFound
 from convergence.resources.contract import Answer, FinalFailure, ForeignObject, ObjectNotFound, ReplacementNeeded
 from convergence.resources.storable import text_of
+from convergence.values import replace
 from convergence.worker.attempt import Attempt, Later
 
 LOG = logging.getLogger(__name__)

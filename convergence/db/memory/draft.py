@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from functools import cache
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar, overload
 
 from convergence.core.changes import NodeChange, ResourceChange, StackChange
@@ -14,6 +11,7 @@ from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.transaction import Ready
 from convergence.errors import Conflict
+from convergence.values import copied
 
 RowT = TypeVar('RowT')
 
@@ -119,12 +117,6 @@ class Draft:
             committed.signal.append(changed(signal, {'sequence': place}))
 
 
-@cache
-def _shape(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
-    names = [each.name for each in fields(kind)]
-    return attrgetter(*names), {name: place for place, name in enumerate(names)}
-
-
 class _Numbered(TypedDict):
     """What is given its place when it is stored."""
 
@@ -142,14 +134,8 @@ def changed(row: Event, changes: _Numbered) -> Event: ...
 @overload
 def changed(row: ReceivedSignal, changes: _Numbered) -> ReceivedSignal: ...
 def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
-    """A copy of a row with some columns changed: `dataclasses.replace`, several times as fast.
+    """A copy of a row with some columns changed.
 
-    :raises KeyError: there is no such column.
+    :raises AttributeError: there is no such column.
     """
-    kind: Any = type(row)
-    read, places = _shape(kind)
-    values = list(read(row))
-    for name, value in changes.items():
-        values[places[name]] = value
-    copy: RowT = kind(*values)
-    return copy
+    return copied(row, changes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from convergence.core import effects
@@ -14,6 +13,7 @@ from convergence.db.memory.draft import GONE, Draft, changed
 from convergence.db.memory.look import Tables
 from convergence.db.transaction import LAST, Ready
 from convergence.errors import Conflict, StackExists, require_room
+from convergence.values import replace
 
 
 def apply(

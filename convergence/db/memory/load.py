@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +28,7 @@ from convergence.db.scopes import (
 )
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
+from convergence.values import replace
 
 
 def load(look: Look, scope: Scope[ViewT]) -> ViewT:

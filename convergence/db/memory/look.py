@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Phase
@@ -29,6 +29,7 @@ from convergence.core.rows import (
 from convergence.db.looking import SeenNode
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
+from convergence.values import replace
 
 RowKey = tuple[str, str]
 """A row that can be locked: its table, and its key there."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status, TraversalStatus
@@ -29,6 +28,7 @@ from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.observations import Drifted, Unenrolled
 from convergence.db.queries.watched import ToldOf
+from convergence.values import replace
 
 FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
 _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)

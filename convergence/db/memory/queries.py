@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, Action, Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
@@ -12,6 +11,7 @@ from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.roster import NO_LOAD, Service
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
+from convergence.values import replace
 
 
 class MemoryRoster:

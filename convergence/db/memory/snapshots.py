@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
 from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.snapshots import AGAIN_S
+from convergence.values import replace
 
 
 class MemorySnapshots:

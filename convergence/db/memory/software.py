@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from convergence.core.software import (
     IN_PROGRESS,
@@ -14,6 +14,7 @@ from convergence.core.software import (
     deployed_again,
 )
 from convergence.errors import LostClaim
+from convergence.values import replace
 
 
 def everybody(holder: Holder) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
@@ -50,6 +50,7 @@ from convergence.db.statements.load import STACK_COLUMNS, chunks, columns
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
+from convergence.values import replace
 
 _COLUMNS = columns(OBSERVATION, Observation)
 _LIVE = [column.name for column in _COLUMNS].index('live')

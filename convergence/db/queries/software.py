@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, delete, insert, or_, select, update
@@ -22,6 +22,7 @@ from convergence.db.schema.models import RESOURCE, SOFTWARE_CONFIG, SOFTWARE_DEP
 from convergence.db.statements.load import columns
 from convergence.db.statements.store import Store
 from convergence.errors import LostClaim
+from convergence.values import replace
 
 _CONFIG_COLUMNS = columns(SOFTWARE_CONFIG, SoftwareConfig)
 _DEPLOYMENT_COLUMNS = columns(SOFTWARE_DEPLOYMENT, SoftwareDeployment)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -49,6 +49,7 @@ from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.locking import by_key
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
+from convergence.values import replace
 
 RowT = TypeVar('RowT', Node, Resource)
 

@@ -8,7 +8,6 @@ write nothing here and ask nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
@@ -23,6 +22,7 @@ from convergence.core.rows import Event
 from convergence.core.scaling import Scaling
 from convergence.db.schema.models import CREDENTIALS, OUTBOX, RESOURCE, STACK, TEMPLATE, TRAVERSAL, WEBHOOK
 from convergence.notices import NoticeKind, NoticeSubject
+from convergence.values import replace
 
 
 class Audience(StrEnum):

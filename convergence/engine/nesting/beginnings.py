@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from convergence import errors
 from convergence.core.effects import Decision, Effect, UpdateResource
@@ -19,6 +18,7 @@ from convergence.engine.operations.traversals import Overtaken, Traversals
 from convergence.resources.nested import NestedType, begun_of, progress_of
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
+from convergence.values import replace
 
 
 class Beginnings:

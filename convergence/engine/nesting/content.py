@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from convergence.core.model import Definition, Json
@@ -20,6 +19,7 @@ from convergence.template.mappings import SECTION, fits
 from convergence.template.problems import Problems
 from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.template.sources import read
+from convergence.values import replace
 
 DEFAULTS = 'parameter_defaults'
 UPDATE_POLICY = 'update_policy'

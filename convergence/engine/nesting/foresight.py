@@ -12,7 +12,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import errors, template
@@ -38,6 +38,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template.environment import NAME as ENVIRONMENT
 from convergence.template.secrets import METADATA, PROPERTIES, within
+from convergence.values import replace
 
 MOST_FORESEEN = 100
 """Templates that are looked at for one request; the others are checked when their stacks are made."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from convergence import errors, template
 from convergence.core.adoption import brings_nested
@@ -23,6 +23,7 @@ from convergence.engine.operations.refusals import may_get_goal
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
+from convergence.values import replace
 
 _GIVEN = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 """The actions of a stack that has the goal that its resource has given it."""

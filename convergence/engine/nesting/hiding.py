@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from convergence import template
 from convergence.core.model import Goal
 from convergence.engine.nesting.foresight import ForeseenStack
 from convergence.template.secrets import PROPERTIES, Discretion, outermost, reading, tells_hidden, with_places
+from convergence.values import replace
 
 
 def with_hidden(

@@ -10,7 +10,6 @@ from, there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from convergence import template
@@ -24,6 +23,7 @@ from convergence.resources.nested import NestedType
 from convergence.resources.nesting import ForeseenTemplate
 from convergence.resources.schema import PropertySchema
 from convergence.template.secrets import PROPERTIES, within
+from convergence.values import replace
 
 CheckSubmission = Callable[[Submission], object]
 """Checks what is submitted for a nested stack, and what is nested in it.

@@ -7,7 +7,7 @@ locked the row and seen that it is still held under that fence (`convergence.cor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from convergence import errors
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
@@ -31,6 +31,7 @@ from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
+from convergence.values import replace
 
 _STAYS = frozenset({Action.SUSPEND, Action.RESUME})
 """What need not be done to a stack to which it was done last."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from typing_extensions import override
@@ -22,6 +21,7 @@ from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nesting import NestedValues, NoNestedStack
 from convergence.resources.reading import Strictness
+from convergence.values import replace
 
 
 class NestedReads:

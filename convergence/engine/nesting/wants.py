@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from convergence import errors, template
@@ -30,6 +30,7 @@ from convergence.resources.nesting import Member, NestedStep, NestingContext, Re
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import COOLDOWNS
 from convergence.template.secrets import METADATA, PROPERTIES, within
+from convergence.values import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from convergence import errors, logs, template
@@ -28,6 +27,7 @@ from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
 from convergence.template.sources import read
+from convergence.values import replace
 
 GivenEnvironment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""

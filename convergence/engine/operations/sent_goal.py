@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from convergence import errors
 from convergence.core.model import Json
@@ -14,6 +14,7 @@ from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.submission import Submission, merged
 from convergence.engine.operations.traversals import Overtaken
 from convergence.template.merging import laid_over
+from convergence.values import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from convergence import errors, logs
@@ -32,6 +31,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.scaling import PolicyType
 from convergence.resources.secrets import known_secrets
 from convergence.resources.software import ProjectSoftware
+from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from convergence.core.effects import Effect, InsertSnapshot
 from convergence.core.model import Action, Goal, Json, Status
 from convergence.core.request import Request
@@ -14,6 +12,7 @@ from convergence.engine.operations.abandonment import data_of
 from convergence.engine.operations.actions import Present, still
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.submission import Submission
+from convergence.values import replace
 
 NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})
 """What a snapshot says was wanted of a stack that was rolled back to nothing: it can be brought back to that, too."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from convergence import errors, template
@@ -31,6 +30,7 @@ from convergence.engine.operations.sinks import EventSinks
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
+from convergence.values import replace
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
 Proposal = tuple[Stack, Submission, template.Compiled]

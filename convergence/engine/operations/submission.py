@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Goal, Json
 from convergence.resources.implied import Implied, implied_in
 from convergence.template.merging import laid_over
+from convergence.values import replace
 
 _ENVIRONMENT_FILES = 'environment_files'
 _FACADE = 'facade'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from convergence import errors, logs
@@ -32,6 +31,7 @@ from convergence.engine.operations.goals import Goals
 from convergence.engine.reads.formats import moment
 from convergence.engine.sweeper.stall_reports import NAMED, StallReports, names_waited_for
 from convergence.rpc.shares import on_behalf_of
+from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors, template
@@ -32,6 +32,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.secrecy import MASK
 from convergence.template.parameters import StackIdentity
+from convergence.values import replace
 
 
 @dataclass(frozen=True, slots=True)

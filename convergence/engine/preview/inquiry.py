@@ -6,7 +6,7 @@ A preview is computed, all its questions travel to a worker in one call, and it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from convergence import template
@@ -23,6 +23,7 @@ from convergence.resources.questions import QuestionKind, TypeQuestion, TypeRepl
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import concealed_texts
 from convergence.template.secrets import METADATA, PROPERTIES, within
+from convergence.values import replace
 
 NO_ID = 'None'
 """The id of a stack that is not there yet, as previews show it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -23,6 +23,7 @@ from convergence.resources.schema import PropertySchema
 from convergence.resources.secrets import concealed_texts
 from convergence.template import Previewed
 from convergence.template.secrets import PROPERTIES, within
+from convergence.values import replace
 
 
 class PreviewedAction(StrEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from convergence.core.failure import way_back
@@ -26,6 +25,7 @@ from convergence.engine.preview.inquiry import NO_ID, Inquiry
 from convergence.engine.preview.planned_changes import PreviewedAction
 from convergence.engine.reads import formats
 from convergence.resources.registry import Registry
+from convergence.values import replace
 
 R = TypeVar('R')
 

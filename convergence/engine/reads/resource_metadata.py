@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from convergence import logs
 from convergence.core.model import Json
@@ -15,6 +14,7 @@ from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
 from convergence.resources.software import ProjectSoftware
+from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 

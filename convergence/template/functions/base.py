@@ -6,7 +6,7 @@ import difflib
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Protocol
 
 from typing_extensions import override
@@ -16,6 +16,7 @@ from convergence.errors import ConvergenceError, InvalidTemplateReference, Stack
 from convergence.template.encoding import call, decode, encode, function_of
 from convergence.template.limits import CALL_STEPS, Budget
 from convergence.template.parameters import Parameter
+from convergence.values import replace
 
 
 class EvaluationFailed(ConvergenceError):

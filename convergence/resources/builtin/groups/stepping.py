@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from convergence.core.model import Json
 from convergence.resources.builtin.groups.batches import BatchPolicy, is_finished, next_batch
 from convergence.resources.builtin.groups.members import GroupMember, hidden_names, nested_template, present_members
 from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.values import replace
 
 _ABOUT = 'The members of a group'
 _TOLD = re.compile(rf'{_ABOUT}: step (?P<step>\d+) of what template (?P<goal>.*) wants')

@@ -10,13 +10,14 @@ import base64
 import hashlib
 import itertools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from convergence.core.model import Json
 from convergence.resources.builtin.groups.batches import Batch, BatchPolicy, is_finished, next_batch
 from convergence.resources.builtin.groups.members import GroupMember, nested_template, output_of, present_members
 from convergence.resources.nesting import NestingContext, StackWanted
 from convergence.resources.scaling import COOLDOWNS
+from convergence.values import replace
 
 DESIRED = 'desired_capacity'
 """The output that says how many members the group was told to have last."""
