@@ -32,6 +32,7 @@ from convergence.signing import without_signatures
 
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
 """What a line can be about, in the order in which it is shown."""
+_KNOWN = frozenset(FIELDS)
 
 LINE_FORMAT = '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s %(about)s%(message)s'
 TRACEBACK_FORMAT = '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s %(about)s'
@@ -90,7 +91,7 @@ def bind(**fields: object) -> Iterator[None]:
     :param fields: any of `FIELDS`; None takes a field away. Blocks nest: the inner one adds to the outer one.
     :raises TypeError: a field that no line shows.
     """
-    if unknown := fields.keys() - set(FIELDS):
+    if unknown := fields.keys() - _KNOWN:
         raise TypeError(f'Log lines have no field {", ".join(sorted(unknown))}; there are {", ".join(FIELDS)}')
     merged = dict(_bound.get())
     for name, value in fields.items():

@@ -87,7 +87,7 @@ class Task:
             yield
         finally:
             self._killable_depth -= 1
-            if not self._killable_depth:
+            if not self._killable_depth and self._closers:
                 with self._lock:
                     self._closers.clear()
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 
 from convergence.core.model import Definition, Json, Output
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(',', ':'))
+
 
 def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
     """Digest of a definition together with the outputs that it uses.
@@ -31,7 +33,7 @@ def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
     # What must not be shown of a value, or who says that something is required, does not make it another resource.
     for name in ('secrets', 'harmless', 'implied'):
         document.pop(name, None)
-    text = json.dumps([document, used], sort_keys=True, separators=(',', ':'))
+    text = _CANONICAL.encode([document, used])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -45,6 +47,6 @@ def repeatable(resource_id: str, before: str | None, template_id: str | None, in
     :returns: a UUID.
     """
     used: Json = {name: [output.resource_id, output.reference] for name, output in inputs.items()}
-    text = json.dumps([resource_id, before, template_id, used], sort_keys=True, separators=(',', ':'))
+    text = _CANONICAL.encode([resource_id, before, template_id, used])
     made = hashlib.sha256(text.encode()).hexdigest()
     return '-'.join((made[:8], made[8:12], made[12:16], made[16:20], made[20:32]))

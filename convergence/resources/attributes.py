@@ -147,7 +147,14 @@ def describe_attributes(kind: ResourceType[Any], *, whole: bool = False) -> dict
     :param whole: and what else `attr` was told, so that the attributes can be made of it again.
     :raises TypeError: an annotation is no type of an attribute.
     """
-    declared = kind.Attributes
+    return describe_declared(kind.Attributes, whole=whole)
+
+
+def describe_declared(declared: type[Any] | None, *, whole: bool = False) -> dict[str, Json]:
+    """The same of attributes that a class declares.
+
+    :raises TypeError: an annotation is no type of an attribute.
+    """
     if declared is None or issubclass(declared, AnyAttribute):
         return {}
     annotations = annotations_of(declared)

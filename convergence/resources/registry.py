@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from convergence.core.claim import Creation
 from convergence.core.model import Action, Json
 from convergence.errors import EntityNotFound
-from convergence.resources.attributes import describe_attributes
+from convergence.resources.attributes import describe_attributes, describe_declared
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.builtin.local.provider import LocalProvider
@@ -37,6 +37,9 @@ NAMESPACE = 'convergence.resource_types'
 
 Offered: TypeAlias = ResourceType[Any] | Callable[[], ResourceType[Any]]
 """A resource type: a ready instance, or a class or function that gives one without arguments."""
+
+_DESCRIBED: set[tuple[type[Any], type[Any] | None]] = set()
+"""What has been seen to have a description: a registry is made for each simulated run."""
 
 
 class Registry:
@@ -176,6 +179,15 @@ class Registry:
         }
 
 
+def _require_description(declared: tuple[type[Any], type[Any] | None]) -> None:
+    """See that properties and attributes can be described, as a class declares them once and for all."""
+    if declared not in _DESCRIBED:
+        properties, attributes = declared
+        PropertySchema.of(properties).describe()
+        describe_declared(attributes)
+        _DESCRIBED.add(declared)
+
+
 def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
     """The instance, if everything that the engine will ask of it works; otherwise None, and a log message."""
     try:
@@ -184,8 +196,7 @@ def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
             return kind  # What it says was read when the manifest was written; reading all of it here would take long.
         if not isinstance(kind, ResourceType):
             raise TypeError(f'{type(kind).__qualname__} is not derived from ResourceType')
-        PropertySchema.of(kind.Properties).describe()
-        describe_attributes(kind)
+        _require_description((kind.Properties, kind.Attributes))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
         LOG.error('The resource type %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
         return None

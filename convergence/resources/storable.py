@@ -13,6 +13,8 @@ from convergence.template.limits import STANDARD
 MOST_BYTES = STANDARD.max_stored_bytes
 """What a resource may store of each kind where nothing else is configured, as JSON."""
 
+_STORED = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+
 
 def checked(answer: Any, most_bytes: int = MOST_BYTES) -> Answer:
     """The answer, if it is one and can be stored.
@@ -42,8 +44,10 @@ def carried(value: Any, what: str, most_bytes: int = MOST_BYTES) -> Json:
     :param most_bytes: how large it may be as JSON: every worker and engine that reads the row pays for it many times.
     :raises FinalFailure: it does not, or is too large; `what` says what it is.
     """
+    if value is None:
+        return None
     try:
-        size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
+        size = len(_STORED.encode(value).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise FinalFailure(f'{what} cannot be stored ({error}); use texts, numbers, lists and maps') from error
     if size > most_bytes:

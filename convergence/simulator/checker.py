@@ -160,7 +160,7 @@ class InvariantChecker:
     # --- what only a run knows --------------------------------------------------------------------------------
 
     def _learn(self, step: Transition) -> None:
-        adopts = any(isinstance(effect, effects.InsertStack) for effect in step.effects)
+        adopts = bool(step.of_kind(effects.InsertStack))
         for row in step.templates:
             document = row.content['template']
             environment = row.content['environment']

@@ -23,9 +23,8 @@ class Choices:
 
     def pick(self, count: int) -> int:
         """One of `count` possibilities, counted from 0."""
-        position = len(self.made)
-        if position < len(self._script):
-            chosen = self._script[position] % count
+        if self._script and len(self.made) < len(self._script):
+            chosen = self._script[len(self.made)] % count
         elif self._then_first or count == 1:
             chosen = 0
         else:

@@ -29,8 +29,10 @@ class OfRepairs(Invariant):
 
     def begun(self, step: Transition) -> Traversal | None:
         """The repair that begins with a commit: an update that no user has asked for."""
-        inserted = (effect.traversal for effect in step.of_kind(effects.InsertTraversal))
-        return next((each for each in inserted if each.id in self.world.checker.repairs), None)
+        for effect in step.of_kind(effects.InsertTraversal):
+            if effect.traversal.id in self.world.checker.repairs:
+                return effect.traversal
+        return None
 
     def under_way(self, thing: PhysicalObject) -> Stack | None:
         """The stack of an object, where it is at the top of its tree and a repair of it is what is being done."""
@@ -150,8 +152,11 @@ class NoEndlessFight(OfRepairs):
 
     def _told_twice(self, tables: Tables) -> Iterator[str]:
         """Look at the events since the last commit: those of what is given up are stored with that, by no decision."""
+        last = tables.event[-1].id if tables.event else ''
+        if last == self._last:
+            return
         news = list(takewhile(lambda event: event.id != self._last, reversed(tables.event)))
-        self._last = tables.event[-1].id if tables.event else ''
+        self._last = last
         for event in reversed(news):
             if event.resource_name is not None and event.reason.startswith(GIVEN_UP):
                 told = (event.stack_id, event.resource_name)

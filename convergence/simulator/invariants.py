@@ -368,23 +368,26 @@ class OneTenant(Invariant):
     def committed(self, step: Transition) -> Iterator[str]:
         """All rows touched."""
         owners = {*step.stacks, *step.beside}
-        # Of the stacks around this one what is told, or doubted, is written upwards.
-        told = {effect.resource_id for effect in step.of_kind(effects.TellParent)}
-        let_go = step.let_go_above()
-        told |= {row.id for row in let_go}
-        woken = {(effect.traversal_id, effect.number) for effect in step.of_kind(effects.NotifyNode) if let_go}
-        scaled = [
-            effect.traversal.stack_id for effect in step.of_kind(effects.InsertTraversal) if effect.traversal.scaling
-        ]
-        told |= {step.tables.stack[key].parent_resource_id or '' for key in scaled}
+        told, woken = step.told_above()
+        doubts = bool(step.of_kind(effects.DoubtParents))
         new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
-        own = new if step.of_kind(effects.DoubtParents) else {*step.resources} - told
-        rows = [each.after or each.before for key, each in step.resources.items() if key in own]
-        ended = [each.after or each.before for each in step.traversals.values()]
-        owners.update(row.stack_id for row in (*rows, *ended) if row is not None)
-        owners.update(each.stack_id for each in step.events if not (scaled and each.action is Action.SIGNAL))
-        owners.update(row.stack_id for row in step.templates)
-        owners.update(step.tables.traversal[key[0]].stack_id for key in step.nodes if key not in woken)
+        # A loop for each kind of row: this is asked of each commit, of which most have written one row of some kinds.
+        for key, change in step.resources.items():
+            row = change.after or change.before
+            if row is not None and (key in new if doubts else key not in told):
+                owners.add(row.stack_id)
+        for ended in step.traversals.values():
+            traversal = ended.after or ended.before
+            if traversal is not None:
+                owners.add(traversal.stack_id)
+        for event in step.events:
+            if event.action is not Action.SIGNAL or not step.scaled():
+                owners.add(event.stack_id)
+        for template in step.templates:
+            owners.add(template.stack_id)
+        for place in step.nodes:
+            if place not in woken:
+                owners.add(step.tables.traversal[place[0]].stack_id)
         if len(owners) > 1:
             yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
         elif owners and next(iter(owners)) not in step.tables.stack:

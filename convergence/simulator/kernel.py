@@ -70,7 +70,8 @@ class Kernel:
 
     :ivar fine: whether fibers give way at every point, or run on until they sleep, block or end.
     :ivar passed: points at which fibers do not give way although `fine`.
-    :ivar at_point: called whenever a running fiber comes to a point, before it gives way; may raise `Crashed`.
+    :ivar at_point: called, if there is one, whenever a running fiber comes to a point, before it gives way; may raise
+        `Crashed`.
     """
 
     def __init__(self, start: float = 1_000_000.0) -> None:
@@ -79,7 +80,7 @@ class Kernel:
         self.passed: frozenset[str] = frozenset()
         self.fibers: list[Fiber] = []
         self.current: Fiber | None = None
-        self.at_point: Callable[[Fiber, str], None] = lambda fiber, point: None
+        self.at_point: Callable[[Fiber, str], None] | None = None
         self._main = greenlet.getcurrent()
         self._count = 0
         self._deaths = False
@@ -122,9 +123,13 @@ class Kernel:
 
     def pause(self, point: str) -> None:
         """Called from a fiber: others may go on here."""
-        fiber = self._running()
+        fiber = self.current
+        assert fiber is not None, 'only a fiber can wait'
+        if not fiber.process.alive:
+            raise Crashed
         fiber.point = point
-        self.at_point(fiber, point)
+        if self.at_point is not None:
+            self.at_point(fiber, point)
         if (self.fine and point not in self.passed) or fiber.process.frozen_until > self.now:
             self._give_way(fiber)
 

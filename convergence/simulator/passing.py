@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -112,13 +113,14 @@ class Passing:
         if self.bag or self.timers or (self.losses and not is_known(self)):
             return False
         for fiber in self.kernel.fibers:
-            if not fiber.is_stuck:
+            if fiber.until != math.inf:  # it is not stuck; asked at each step
                 return False
-        stacks = self.store.tables.stack.values()
-        left = [stack for stack in stacks if stack.id in self.left_stacks and stack.deleted_at is None]
-        if any(stack.parent_id is not None for stack in left):
-            return False
-        return all(stack.status is not Status.IN_PROGRESS for stack in stacks)
+        for stack in self.store.tables.stack.values():
+            if stack.status is Status.IN_PROGRESS:
+                return False
+            if stack.id in self.left_stacks and stack.deleted_at is None and stack.parent_id is not None:
+                return False
+        return True
 
 
 def _beat(world: Passing, worker: SimulatedWorker) -> None:

@@ -116,7 +116,7 @@ class Run:
         self._patience = 0
         self._waits_until = 0.0
         self.steps = 0
-        self.before_step: Callable[[], None] = lambda: None
+        self.before_step: Callable[[], None] | None = None
 
     def remaining(self) -> tuple[object, ...]:
         """What the user still wants, as far as it tells two moments of the same scenario apart."""
@@ -204,7 +204,8 @@ class Run:
     def _step(self, user_may: Callable[[], bool] = lambda: False) -> bool:
         """Let one of the things happen that can happen now; False where that was only the passing of time."""
         world = self.world
-        self.before_step()
+        if self.before_step is not None:
+            self.before_step()
         self.steps += 1
         if self.steps > self._plan.steps:
             require_repaired(world)
@@ -251,8 +252,10 @@ class Run:
 
     def _turn(self, fiber: Fiber) -> None:
         self.world.kernel.run(fiber)
-        self.world.checker.raise_any()
-        self._hear()
+        if self.world.checker.broken is not None:
+            self.world.checker.raise_any()
+        if self._asking is not None:
+            self._hear()
 
     def _hear(self) -> None:
         """Has the user got an answer? If the engine died, nobody knows what it had done: the user asks again."""

@@ -64,6 +64,8 @@ class Transition:
         Nothing else of them is written.
         """
         begun = {effect.traversal.stack_id for effect in self.of_kind(effects.InsertTraversal)}
+        if not begun:
+            return []
         found = []
         for change in self.resources.values():
             before, after = change.before, change.after
@@ -81,6 +83,20 @@ class Transition:
             if parked == after:
                 found.append(after)
         return found
+
+    def scaled(self) -> list[str]:
+        """The stacks that are scaled by this commit."""
+        begun = (effect.traversal for effect in self.of_kind(effects.InsertTraversal))
+        return [each.stack_id for each in begun if each.scaling]
+
+    def told_above(self) -> tuple[set[str], set[NodeKey]]:
+        """Of the stacks around this one: the rows that are told of it, and the nodes that are woken."""
+        told = {effect.resource_id for effect in self.of_kind(effects.TellParent)}
+        let_go = self.let_go_above()
+        told.update(row.id for row in let_go)
+        told.update(self.tables.stack[key].parent_resource_id or '' for key in self.scaled())
+        woken = {(effect.traversal_id, effect.number) for effect in self.of_kind(effects.NotifyNode) if let_go}
+        return told, woken
 
     def current(self, stack_id: str) -> Traversal | None:
         """The current traversal of a stack, after the commit."""

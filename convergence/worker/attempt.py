@@ -165,9 +165,8 @@ def policy_of(attempt: Attempt, pace: Pace) -> RetryPolicy:
     pending = attempt.claim.pending
     if pending is not None and attempt.claim.action is not Action.DELETE:
         definition = pending.definition
-    wanted = definition.retry if definition is not None and definition.retry is not None else RetryPolicy()
-    configured = RetryPolicy(pace.attempts, 2 * pace.poll_min_s, pace.poll_max_s)
-    return wanted.over(attempt.kind.retry).over(configured)
+    own = attempt.kind.retry.over(RetryPolicy(pace.attempts, 2 * pace.poll_min_s, pace.poll_max_s))
+    return own if definition is None or definition.retry is None else definition.retry.over(own)
 
 
 def pause_s(attempt: Attempt, policy: RetryPolicy, pace: Pace) -> float:
