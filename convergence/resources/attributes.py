@@ -161,7 +161,8 @@ def describe_declared(declared: type[Any] | None, *, whole: bool = False) -> dic
     described: dict[str, Json] = {}
     for entry in fields(declared):
         type_ = shape_of(annotations[entry.name]).kind
-        about: dict[str, Json] = {'type': Kind(type_).value}
+        # What has no type has none in the field's words either; whoever makes attributes of it again takes any.
+        about: dict[str, Json] = {} if type_ is Kind.ANY else {'type': type_.value}
         if entry.metadata.get(_DESCRIPTION):
             about['description'] = entry.metadata[_DESCRIPTION]
         if whole:

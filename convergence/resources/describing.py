@@ -60,8 +60,11 @@ class SchemaWriter:
             told['nullable'] = True
         if shape.fields is not None:
             told['schema'] = self.properties(self._schema_of(shape.fields))
-        elif shape.items is not None:
+        elif shape.items is not None and (self._whole or shape.items.kind is not Kind.ANY):
             item: dict[str, Json] = {'type': shape.items.kind.value, 'required': False}
+            if not self._whole:
+                # An item is changed with the list or map that it is in; the field says so of each.
+                item |= {'update_allowed': False, 'immutable': False}
             told['schema'] = {'*': item | self._shape(shape.items)}
         return told
 

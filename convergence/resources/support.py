@@ -44,3 +44,8 @@ class SupportStatus:
 
 
 SUPPORTED = SupportStatus()
+
+
+def since(version: str) -> SupportStatus:
+    """Supported from a version of the field on: the year and number of a release, or its number alone."""
+    return SupportStatus(version=version)

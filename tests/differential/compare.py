@@ -1,4 +1,4 @@
-"""Asks both for the values of expressions."""
+"""Asks both for the values of expressions, for what templates mean, and for what resource types declare."""
 
 import functools
 import importlib.util
@@ -10,6 +10,10 @@ from pathlib import Path
 
 from convergence.errors import ConvergenceError
 from convergence.expressions import evaluator
+from convergence.resources.attributes import ABOUT_SHOW, SHOW, describe_attributes
+from convergence.resources.builtin import builtin_types
+from convergence.resources.schema import PropertySchema
+from convergence.resources.support import SUPPORTED, Status
 from convergence.template import Installation, Require, StackIdentity, analyse, compile, resolve
 
 PYTHON = 'CONVERGENCE_REFERENCE_PYTHON'
@@ -89,6 +93,76 @@ def understood(text, parameters):
         return {'refused': [problem.message for problem in compiled.problems.found()]}
     resources = {name: sorted(each.requires) for name, each in compiled.goal.definitions.items()}
     return {'resources': resources, 'outputs': sorted(compiled.outputs)}
+
+
+def declared_there(*beginnings):
+    """What the types of the reference declare whose names begin so; see `tests.differential.declared`."""
+    return _asked('declared.py', beginnings)
+
+
+def declared_here():
+    """The same of ours, in the same form."""
+    types = builtin_types()
+    return {name: _declared(kind) for name, kind in types.items()}
+
+
+def _declared(kind):
+    return {
+        'properties': _properties(kind.Properties),
+        'attributes': describe_attributes(kind) | {SHOW: ABOUT_SHOW},
+        'update_policy': _properties(kind.UpdatePolicy) if kind.UpdatePolicy is not None else {},
+        'support_status': kind.support.document(),
+    }
+
+
+def _properties(declared):
+    """What users are told, with what is hidden from them, and with the support of each."""
+    schema = PropertySchema.of(declared)
+    return _together(schema.describe(whole=True), schema.describe())
+
+
+def _together(whole, shown):
+    return {
+        name: entry | about | {'schema': _together(entry.get('schema', {}), about.get('schema', {}))}
+        for name, entry in whole.items()
+        for about in [shown.get(name, {})]
+        if about or entry.get('support_status', {}).get('status') == Status.HIDDEN
+    }
+
+
+def differing(here, there):
+    """Where two declarations of a type differ: by place what each says there, None where it says nothing."""
+    us, them = places(here), places(there)
+    both = us.keys() & them.keys()
+    # Of what is on one side only it is told that it is there, and not all that it says.
+    alone = {place for place in us.keys() ^ them.keys() if place.rpartition('.')[0] in both}
+    return {place: (us.get(place), them.get(place)) for place in {*alone, *(at for at in both if us[at] != them[at])}}
+
+
+def places(declared):
+    """What the declaration of a type says, by place."""
+    told = {'support_status': declared['support_status']}
+    for section in ('properties', 'attributes', 'update_policy'):
+        told[section] = _THERE
+        told.update(_entries(declared[section], section))
+    return told
+
+
+_THERE = {}
+"""What stands for a property or an attribute as a whole: what it says is compared one by one."""
+_UNSAID = {'description', 'nullable', 'secret'}
+"""What is each one's own: words for people, and what the API of neither tells."""
+
+
+def _entries(entries, around):
+    for name, entry in entries.items():
+        place = f'{around}.{name}'
+        yield place, _THERE
+        usual = {} if around == 'attributes' else {'support_status': SUPPORTED.document()}
+        for key, value in (usual | entry).items():
+            if key not in {*_UNSAID, 'schema'}:
+                yield f'{place}.{key}', value
+        yield from _entries(entry.get('schema', {}), place)
 
 
 def _asked(program, question=None):

@@ -1,17 +1,13 @@
 """What the language does otherwise than the reference engine is known, told on a page, and nothing else."""
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.differential.compare import PYTHON, REFUSED, case_of, corpus, interpreter, ours, theirs, understood
+from tests.differential.compare import REFUSED, case_of, corpus, ours, theirs, understood
 from tests.differential.generate import PARAMETERS, VERSIONS, Maker, calls_within
-from tests.services import SERVICES
+from tests.differential.known import KNOWN, PAGE, require_reference
 
-KNOWN = yaml.safe_load(Path(__file__).with_name('differences.yaml').read_text(encoding='utf-8'))
-PAGE = (Path(__file__).parents[2] / 'docs' / 'differences.rst').read_text(encoding='utf-8')
 CASES = [(each['title'], case) for each in KNOWN['differences'] for case in each['cases']]
 SEED = 1
 EXPRESSIONS = 1_000
@@ -27,10 +23,7 @@ def as_text(value):
 
 @pytest.fixture(scope='module')
 def reference():
-    if interpreter() is None:
-        reason = f'install the extra differential, or name a Python that has openstack-heat in {PYTHON}'
-        SERVICES.missing['the reference engine'] = reason
-        pytest.skip(reason)
+    require_reference()
     return theirs
 
 

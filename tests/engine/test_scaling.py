@@ -329,6 +329,7 @@ def test_keys_behind_an_attribute_go_into_what_each_member_tells(harness):
     assert list(link['outputs'].values()) == ['b', 'b']
 
 
+LAUNCHED = {'type': 'AWS::AutoScaling::LaunchConfiguration', 'ImageId': 'cirros', 'InstanceType': 'small'}
 REFERRING = {'resource': {'type': 'Test::Thing', 'properties': {'value': {'get_resource': 'other'}}}}
 SERVERS = {
     'type': 'AWS::AutoScaling::AutoScalingGroup',
@@ -348,6 +349,8 @@ SERVERS = {
             'Unknown Property vale. Did you mean value',
         ),
         ({**SERVERS, 'DesiredCapacity': 9}, 'DesiredCapacity must be between MinSize and MaxSize'),
+        ({**SERVERS, 'HealthCheckType': 'EC2'}, 'Property HealthCheckType not implemented yet'),
+        ({**SERVERS, 'LoadBalancerNames': ['front']}, 'LoadBalancerNames: no type of load balancer'),
         ({**SERVERS, 'MinSize': 3}, 'MinSize can not be greater than MaxSize'),
         ({**SERVERS, 'update_policy': {'AutoScalingRollingUpdate': {'PauseTime': '1m'}}}, '1m is not a duration'),
         (
@@ -375,6 +378,16 @@ def test_what_cannot_be_is_refused_at_once_though_a_part_is_not_known_yet(harnes
         (
             {'up': policy(1, min_adjustment_step=1, auto_scaling_group_id='web')},
             'min_adjustment_step property should only be specified for adjustment_type with value percent_change',
+        ),
+        ({'servers': {**LAUNCHED, 'KernelId': 'k'}}, 'Property KernelId not implemented yet'),
+        (
+            {
+                'servers': {
+                    **LAUNCHED,
+                    'BlockDeviceMappings': [{'DeviceName': 'vdb', 'Ebs': {'SnapshotId': 's', 'Iops': 1}}],
+                }
+            },
+            'Property Iops not implemented yet',
         ),
     ],
 )

@@ -30,10 +30,10 @@ def harness(engine):
     return Harness(engine, pace=Pace(0.0, 1e6, -1.0, 1))
 
 
-def create(harness, *, handle=HANDLE, name='stack', **more):
+def create(harness, *, handle=HANDLE, name='stack', outputs=OUTPUTS, **more):
     """A stack that waits for a signal; its id."""
     resources = {'handle': handle, 'ready': WAIT, **more}
-    whole = {'heat_template_version': '2018-08-31', 'resources': resources, 'outputs': OUTPUTS}
+    whole = {'heat_template_version': '2018-08-31', 'resources': resources, 'outputs': outputs}
     made = harness.stacks.create_stack(harness.context, name, whole, None, None, {})
     harness.run()
     return made['stack_id']
@@ -163,9 +163,10 @@ def test_every_transport_says_how_to_send_what_it_takes(harness, transport):
 
 
 def test_the_reference_of_a_handle_for_each_update_is_its_address(harness):
-    stack = create(harness, handle={'type': 'OS::Heat::UpdateWaitConditionHandle'})
+    stack = create(harness, handle={'type': 'OS::Heat::UpdateWaitConditionHandle'}, outputs={})
     address = harness.row(stack, 'handle').output.reference
-    send(harness, address)
+    ready = {'Status': 'SUCCESS', 'Reason': 'up', 'Data': '', 'UniqueId': '1'}
+    send(harness, address, ready)
     harness.run()
     assert harness.state(stack) == 'CREATE_COMPLETE'
     whole = {
@@ -177,7 +178,7 @@ def test_the_reference_of_a_handle_for_each_update_is_its_address(harness):
     assert harness.state(stack) == 'UPDATE_IN_PROGRESS'
     (new,) = [row for row in harness.reader.resources(stack) if row.name == 'handle' and row.replaced_by is None]
     assert new.output.reference != address
-    send(harness, new.output.reference)
+    send(harness, new.output.reference, ready)
     harness.run()
     assert harness.state(stack) == 'UPDATE_COMPLETE'
     refused(harness, address)

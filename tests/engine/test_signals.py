@@ -187,6 +187,14 @@ def test_an_update_while_it_waits_goes_on_waiting(harness):
     assert harness.reality.values() == {'after': 'x', 'more': 'y'}
 
 
+def of_its_own(number):
+    return {'id': number}
+
+
+def of_cloudformation(number):
+    return {'Status': 'SUCCESS', 'Reason': 'up', 'Data': '', 'UniqueId': number}
+
+
 @pytest.mark.parametrize(
     ('kind', 'state'),
     [
@@ -197,16 +205,19 @@ def test_an_update_while_it_waits_goes_on_waiting(harness):
 def test_an_update_handle_is_made_anew_by_every_update_and_everybody_has_to_signal_again(harness, kind, state):
     resources = {**COUNTED, 'handle': {'type': kind}}
     stack = create(harness, resources)
+    by_number = of_cloudformation if 'Update' in kind else of_its_own
     for number in (1, 2):
-        signal(harness, stack, {'id': number})
+        signal(harness, stack, by_number(number))
     harness.run()
     assert harness.state(stack) == 'CREATE_COMPLETE'
     update(harness, stack, resources)
     assert harness.state(stack) == state
     if state == 'UPDATE_IN_PROGRESS':
         assert metadata(harness, stack) == {}
+        with pytest.raises(errors.Invalid, match='Metadata format invalid'):
+            signal(harness, stack, of_its_own(1))
         for number in (1, 2):
-            signal(harness, stack, {'id': number})
+            signal(harness, stack, by_number(number))
         harness.run()
         assert harness.state(stack) == 'UPDATE_COMPLETE'
     assert len(harness.rows(stack, 'handle')) == len(harness.rows(stack, 'ready')) == 1

@@ -213,6 +213,20 @@ def test_a_component_says_itself_in_which_actions_it_is_done(harness, software):
     assert config['config'] == {'configs': [{'actions': ['UPDATE'], 'config': 'x', 'tool': 'script'}]}
 
 
+def test_a_component_tells_its_configurations_as_a_map_and_as_a_list(harness):
+    asked = {name: {'get_attr': ['component', name]} for name in ('config', 'configs')}
+    resources = {
+        'component': {'type': 'OS::Heat::SoftwareComponent', 'properties': {'configs': [{'tool': 'script'}]}},
+        'asking': {'type': 'OS::Heat::Value', 'properties': {'value': asked}},
+    }
+    whole = {'heat_template_version': '2018-08-31', 'resources': resources}
+    stack = harness.stacks.create_stack(harness.context, 'stack', whole, None, None, {})['stack_id']
+    harness.run()
+    told = harness.row(stack, 'asking').properties['value']
+    assert told['config'] == {'configs': told['configs']}
+    assert told['configs'] == [{'actions': ['CREATE', 'UPDATE'], 'config': None, 'tool': 'script'}]
+
+
 def test_a_cancel_is_told_to_the_agent(harness, software):
     stack = create(harness)
     harness.cancel(stack, rollback=False)

@@ -139,6 +139,18 @@ def test_minimums_are_kept_and_nothing_else_is_chosen():
         assert counts == [12, 4, 4]
 
 
+@pytest.mark.parametrize(
+    ('classes', 'usual'),
+    [({}, True), ({'character_classes': None}, True), ({'character_classes': []}, False)],
+    ids=['not given', 'null', 'none'],
+)
+def test_further_characters_come_beside_letters_and_digits_unless_no_class_is_wanted(classes, usual):
+    properties = {'length': 100, 'character_sequences': [{'sequence': '!?'}], **classes}
+    value = set(drawn(properties).attribute('value'))
+    assert value & set('!?')
+    assert bool(value - set('!?')) is usual
+
+
 def test_the_old_name_of_a_class_of_characters_still_says_which():
     assert set(drawn({'sequence': 'digits', 'length': 50}).attribute('value')) <= set(string.digits)
     described = Registry.builtin().describe('OS::Heat::RandomString')['properties']

@@ -79,7 +79,13 @@ BUILTIN = {
         signals=[None, {}, {'id': 'a', 'data': {'x': [1]}, 'status': 'FAILURE', 'reason': 'r'}, {'id': 1}],
         refused=['text', [1], {'status': 'GOOD'}, {'colour': 'blue'}, {'id': [1]}],
     ),
-    'update_wait_condition_handle': builtin('OS::Heat::UpdateWaitConditionHandle', {}),
+    'update_wait_condition_handle': builtin(
+        'OS::Heat::UpdateWaitConditionHandle',
+        {},
+        wrong=[{'signal_transport': 'CFN_SIGNAL'}],
+        signals=[{'Status': 'SUCCESS', 'Reason': 'up', 'Data': 'd', 'UniqueId': '1'}],
+        refused=[{}, {'id': 1}],
+    ),
     'wait_condition': builtin(
         'OS::Heat::WaitCondition',
         {'handle': 'row', 'timeout': 10, 'count': 2},
@@ -105,9 +111,9 @@ BUILTIN = {
     ),
     'delay': builtin(
         'OS::Heat::Delay',
-        {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'UPDATE', 'DELETE']},
-        changed={'min_wait': 1, 'actions': ['UPDATE']},
-        wrong=[{'min_wait': -1}, {'actions': ['DANCE']}],
+        {'min_wait': 2, 'max_jitter': 3, 'actions': ['CREATE', 'DELETE', 'SUSPEND', 'RESUME']},
+        changed={'min_wait': 1, 'actions': ['DELETE']},
+        wrong=[{'min_wait': -1}, {'actions': ['UPDATE']}],
     ),
 }
 

@@ -129,4 +129,4 @@ def test_every_builtin_type_can_be_described(tmp_path):
     value = registry.describe('OS::Heat::Value')
     assert value['properties']['value']['required'] is True
     assert value['properties']['value']['update_allowed'] is True
-    assert value['attributes']['value']['type'] == 'any'
+    assert value['attributes']['value'] == {'description': 'The value, read as its type.'}, 'of any type'

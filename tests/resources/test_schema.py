@@ -210,7 +210,9 @@ def test_the_description_has_the_fields_shape():
         'constraints': [{'allowed_pattern': '[a-z]+'}],
     }
     assert described['rules']['schema']['*']['schema']['port']['constraints'] == [{'range': {'min': 1, 'max': 65535}}]
-    assert described['tags']['schema'] == {'*': {'type': 'string', 'required': False}}
+    assert described['tags']['schema'] == {
+        '*': {'type': 'string', 'required': False, 'update_allowed': False, 'immutable': False}
+    }
     assert described['first']['schema']['protocol']['default'] == 'tcp'
     assert described['zone']['immutable'] is True
     assert 'from' in described

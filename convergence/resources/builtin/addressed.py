@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from convergence.resources.builtin.aws_wait_condition import AwsWaitConditionHandle
+from convergence.resources.builtin.aws_wait_condition import AwsWaitConditionHandle, UpdateWaitConditionHandle
 from convergence.resources.builtin.scaling.policies import AwsScalingPolicy, ScalingPolicy
 from convergence.resources.builtin.signal_urls import AddressOfApi, nowhere
 from convergence.resources.builtin.software.deployments import SoftwareDeploymentType, StructuredDeployment
-from convergence.resources.builtin.wait_condition import UpdateWaitConditionHandle, WaitConditionHandle
+from convergence.resources.builtin.wait_condition import WaitConditionHandle
 from convergence.resources.contract import ResourceType
 
 

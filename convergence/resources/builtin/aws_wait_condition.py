@@ -24,6 +24,7 @@ from convergence.resources.builtin.wait_condition import (
 from convergence.resources.constraints import Range
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 _ID = 'UniqueId'
 _SHOWN = {name: theirs for theirs, name in CLOUDFORMATION.items() if theirs != _ID}
@@ -39,6 +40,7 @@ class AwsHandleProperties:
 class AwsWaitConditionHandle(WaitConditionHandle):
     """Takes the signals that wait conditions of CloudFormation wait for. Its reference is its signal address."""
 
+    support = since('2014.1')
     Properties = AwsHandleProperties
     Attributes = None
     reference_of = ()
@@ -63,6 +65,15 @@ class AwsWaitConditionHandle(WaitConditionHandle):
             for signal_id, each in received(own_signals(call)).items()
         }
         return {**call.metadata, **told} if isinstance(call.metadata, dict) else told
+
+
+class UpdateWaitConditionHandle(AwsWaitConditionHandle):
+    """A handle that each update of its stack makes anew, so that everybody has to signal once more.
+
+    Whatever its name says, it is one of CloudFormation.
+    """
+
+    renewed_by_updates = True
 
 
 @dataclass(frozen=True)
@@ -90,5 +101,6 @@ class AwsConditionAttributes:
 class AwsWaitCondition(WaitCondition):
     """Waits until its handle has been told of success often enough."""
 
+    support = since('2014.1')
     Properties = AwsConditionProperties
     Attributes = AwsConditionAttributes

@@ -14,8 +14,9 @@ from convergence.resources.builtin.waiting import Clock, physical_name, still_wa
 from convergence.resources.constraints import AllowedValues, Range
 from convergence.resources.contract import Answer, Call, Done, ResourceType
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
-ACTIONS = ('CREATE', 'UPDATE', 'DELETE', 'SUSPEND', 'RESUME')
+ACTIONS = ('CREATE', 'DELETE', 'SUSPEND', 'RESUME')
 NOT_NEGATIVE = (Range(minimum=0),)
 
 
@@ -38,6 +39,7 @@ class DelayProperties:
 class Delay(ResourceType[DelayProperties]):
     """Waits in the actions that it is told, for a time that partly depends on chance."""
 
+    support = since('11.0.0')
     Properties = DelayProperties
     token_enforced = True  # Nothing real is made.
     create_settles_s = 0.0
@@ -53,8 +55,8 @@ class Delay(ResourceType[DelayProperties]):
 
     @override
     def update(self, call: Call[DelayProperties]) -> Answer:
-        """Wait, if this action is to wait."""
-        return self._wait(call, 'UPDATE')
+        """Nothing to do: from now on other actions wait, or as long as is said now."""
+        return Done()
 
     @override
     def delete(self, call: Call[DelayProperties]) -> Answer:

@@ -12,6 +12,7 @@ from convergence.resources.attributes import AnyAttribute
 from convergence.resources.builtin.waiting import physical_name
 from convergence.resources.contract import Answer, Call, Done, ResourceType
 from convergence.resources.schema import remaining
+from convergence.resources.support import since
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class AnyProperties:
 class NoneType(ResourceType[AnyProperties]):
     """Accepts any property, has any attribute (null), does nothing."""
 
+    support = since('5.0.0')
     Properties = AnyProperties
     Attributes = AnyAttribute
     token_enforced = True  # Nothing real is made.

@@ -15,7 +15,7 @@ from convergence.resources.builtin.waiting import physical_name
 from convergence.resources.constraints import AllowedValues, Length, Range
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, ResourceType
 from convergence.resources.schema import prop
-from convergence.resources.support import Status, SupportStatus
+from convergence.resources.support import Status, SupportStatus, since
 
 CLASSES = {
     'lettersdigits': string.ascii_letters + string.digits,
@@ -26,7 +26,8 @@ CLASSES = {
     'hexdigits': string.digits + 'ABCDEF',
     'octdigits': string.octdigits,
 }
-AT_LEAST = (Range(0, 512),)
+USUAL: dict[str, Json] = {'class': 'lettersdigits', 'min': 1}
+AT_LEAST = (Range(1, 512),)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class RandomProperties:
 
     length: int = prop(32, constraints=[Range(1, 512)], description='Length of the string.')
     character_classes: list[CharacterClass] | None = prop(
-        None, description='Classes of characters to choose from; letters and digits where nothing is given.'
+        [USUAL], description='Classes of characters to choose from; an empty list leaves it to character_sequences.'
     )
     character_sequences: list[CharacterSequence] | None = prop(
         None, description='Further sets of characters to choose from.'
@@ -60,7 +61,11 @@ class RandomProperties:
         None,
         constraints=[AllowedValues(tuple(CLASSES))],
         description='What one of the character_classes was called in the past.',
-        support=SupportStatus(Status.HIDDEN, message='Use character_classes.'),
+        support=SupportStatus(
+            Status.HIDDEN,
+            '5.0.0',
+            previous=SupportStatus(Status.DEPRECATED, '2014.2', 'Use property character_classes.'),
+        ),
     )
     salt: str | None = prop(None, description='Change it to have a new string.')
 
@@ -70,9 +75,11 @@ class RandomProperties:
 
     def alphabets(self) -> list[tuple[str, int]]:
         """Sets of characters to choose from, each with its minimum."""
-        alphabets = [(CLASSES[entry.name], entry.minimum) for entry in self.character_classes or ()]
+        classes = self.character_classes or []
         if self.sequence is not None:
-            alphabets.append((CLASSES[self.sequence], 1))
+            usual = [CharacterClass()]
+            classes = [*(classes if classes != usual else []), CharacterClass(name=self.sequence)]
+        alphabets = [(CLASSES[entry.name], entry.minimum) for entry in classes]
         alphabets += [(entry.sequence, entry.minimum) for entry in self.character_sequences or ()]
         return alphabets or [(CLASSES['lettersdigits'], 1)]
 
@@ -87,6 +94,7 @@ class RandomAttributes:
 class RandomString(ResourceType[RandomProperties]):
     """A random string; its reference is the string itself."""
 
+    support = since('2014.1')
     Properties = RandomProperties
     Attributes = RandomAttributes
     token_enforced = True  # A second create makes another string and nothing that could be left over.

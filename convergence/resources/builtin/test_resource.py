@@ -11,9 +11,10 @@ from typing_extensions import override
 from convergence.core.model import Action, Json
 from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import Clock, physical_name, still_waiting, system_clock, wait
-from convergence.resources.constraints import Range
+from convergence.resources.constraints import Range, custom
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ObjectNotFound, ResourceType
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 NOT_NEGATIVE = (Range(minimum=0),)
 
@@ -28,9 +29,9 @@ FOR_EVER: Mapping[str, Json] = {'until': 'cancelled'}
 class ActionWait:
     """Seconds to wait in each action; less than 0: for ever. None leaves it to ``wait_secs``."""
 
-    create: float | None = prop(None)
-    update: float | None = prop(None)
-    delete: float | None = prop(None)
+    create: float | None = prop(None, update_allowed=True)
+    update: float | None = prop(None, update_allowed=True)
+    delete: float | None = prop(None, update_allowed=True)
 
     def of(self, action: Action) -> float | None:
         """The wait for `action`."""
@@ -44,7 +45,9 @@ class TestProperties:
     value: str = prop('test_string', update_allowed=True, description='The value that is stored.')
     fail: bool = prop(False, update_allowed=True, description='Fail, after the wait, on create and update.')
     update_replace: bool = prop(False, update_allowed=True, description='A change of the value replaces the resource.')
-    update_replace_value: str | None = prop(None, description='A change of this replaces the resource.')
+    update_replace_value: str | None = prop(
+        None, support=since('7.0.0'), description='A change of this replaces the resource.'
+    )
     wait_secs: float = prop(
         0, update_allowed=True, description='Seconds to wait in each action; -1: until it is cancelled or times out.'
     )
@@ -55,12 +58,14 @@ class TestProperties:
         0,
         update_allowed=True,
         constraints=NOT_NEGATIVE,
+        support=since('6.0.0'),
         description='Seconds by which the output is late. The create or update ends only when it can be read.',
     )
     constraint_prop_secs: float = prop(
         0,
         update_allowed=True,
-        constraints=NOT_NEGATIVE,
+        constraints=[custom('test_constr')],
+        support=since('6.0.0'),
         description='Accepted for templates that have it. Validation here never waits.',
     )
     client_name: str = prop(
@@ -75,7 +80,7 @@ class TestProperties:
 class TestAttributes:
     """What can be asked of the resource."""
 
-    output: str = attr('The stored value.', of=('value',))
+    output: Json = attr('The stored value.', of=('value',))
 
 
 class TestResource(ResourceType[TestProperties]):
@@ -83,6 +88,7 @@ class TestResource(ResourceType[TestProperties]):
 
     __test__ = False  # The class is no test case, whatever its name suggests to a test runner.
 
+    support = since('5.0.0')
     Properties = TestProperties
     Attributes = TestAttributes
     token_enforced = True

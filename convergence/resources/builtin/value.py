@@ -17,6 +17,7 @@ from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import Answer, Call, Done, ResourceType
 from convergence.resources.schema import prop
 from convergence.resources.shapes import Kind, WrongType, coerce
+from convergence.resources.support import since
 
 TYPES = ('string', 'number', 'comma_delimited_list', 'json', 'boolean')
 TRUE = ('t', 'true', 'on', 'y', 'yes', '1')
@@ -53,6 +54,7 @@ class ValueAttributes:
 class Value(ResourceType[ValueProperties]):
     """Gives a name to a value that other resources and outputs use."""
 
+    support = since('7.0.0')
     Properties = ValueProperties
     Attributes = ValueAttributes
     token_enforced = True  # Nothing real is made.

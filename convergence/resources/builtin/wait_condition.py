@@ -33,6 +33,7 @@ from convergence.resources.builtin.signal_urls import (
 from convergence.resources.constraints import AllowedValues, Range
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, ResourceType, Signal
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 SUCCESS, FAILURE = 'SUCCESS', 'FAILURE'
 _EXPECTED = ('status', 'reason', 'data', 'id')
@@ -40,8 +41,9 @@ CLOUDFORMATION = {'Status': 'status', 'Reason': 'reason', 'Data': 'data', 'Uniqu
 """What CloudFormation's programs say, and what is meant."""
 TOKEN, HEAT = 'TOKEN_SIGNAL', 'HEAT_SIGNAL'
 _BY_ADDRESS = ('CFN_SIGNAL', 'TEMP_URL_SIGNAL')
-_OWN = (TOKEN, *_BY_ADDRESS, HEAT, 'NO_SIGNAL')
+_OWN = (*_BY_ADDRESS, HEAT, 'NO_SIGNAL', TOKEN)
 _OTHERS = ('ZAQAR_SIGNAL',)
+_TRANSPORTS = (*_OWN[:-1], *_OTHERS, TOKEN)
 
 Heard = dict[str, dict[str, Json]]
 """What a handle was told, by the id of the signal: status, reason and data."""
@@ -53,7 +55,8 @@ class HandleProperties:
 
     signal_transport: str = prop(
         TOKEN,
-        constraints=[AllowedValues((*_OWN, *_OTHERS))],
+        constraints=[AllowedValues(_TRANSPORTS)],
+        support=since('6.0.0'),
         description='How the signal comes: TOKEN_SIGNAL with a token that is good for this handle alone; CFN_SIGNAL '
         'and TEMP_URL_SIGNAL to an address that nobody else knows; HEAT_SIGNAL with the token of a member.',
     )
@@ -84,6 +87,7 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
     :param api: see `AddressOfApi`.
     """
 
+    support = since('2014.2')
     Properties: ClassVar[type[Any]] = HandleProperties
     Attributes: ClassVar[type[Any] | None] = HandleAttributes
     token_enforced = True  # Nothing real is made.
@@ -160,21 +164,6 @@ def _command(call: Call[HandleProperties], method: str, endpoint: str) -> str:
     return f"curl -i -X {method} {given} '{endpoint}'"
 
 
-class UpdateWaitConditionHandle(WaitConditionHandle):
-    """A handle that each update of its stack makes anew, so that everybody has to signal once more.
-
-    Its reference is its signal address, where there is one.
-    """
-
-    renewed_by_updates = True
-    reference_of = ()
-
-    @override
-    def reference_id(self, call: Call[HandleProperties]) -> str | None:
-        """The signal address; its id where it has none. Conditions know the handle by either."""
-        return self.address(call) or call.resource_id
-
-
 @dataclass(frozen=True)
 class ConditionProperties:
     """See the descriptions of the fields."""
@@ -196,6 +185,7 @@ class ConditionAttributes:
 class WaitCondition(ResourceType[ConditionProperties]):
     """Waits until its handle has been told of success often enough."""
 
+    support = since('2014.2')
     Properties: ClassVar[type[Any]] = ConditionProperties
     Attributes: ClassVar[type[Any] | None] = ConditionAttributes
     token_enforced = True  # Nothing real is made.

@@ -22,7 +22,7 @@ from convergence.resources.nested import OF_ONE, NestedType, by_attribute, of_me
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.shapes import FieldDeclaration, annotations_of
-from convergence.resources.support import Status, SupportStatus
+from convergence.resources.support import Status, SupportStatus, since
 from convergence.template import UNKNOWN
 
 SERVER, SERVERS = 'server', 'servers'
@@ -56,8 +56,8 @@ def _again(declared: Field[Any]) -> FieldDeclaration:
 class DeploymentGroupPolicy:
     """The update policy of a group of deployments."""
 
-    batch_create: BatchCreate | None = prop(None, description='How the deployments are made.')
-    rolling_update: BatchCreate | None = prop(None, description='How they are changed.')
+    batch_create: BatchCreate | None = prop(None, description='How the deployments are made.', support=since('7.0.0'))
+    rolling_update: BatchCreate | None = prop(None, description='How they are changed.', support=since('7.0.0'))
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class DeploymentGroupAttributes:
 class SoftwareDeploymentGroup(NestedType[Any]):
     """Has a configuration done on several servers: a deployment for each."""
 
+    support = since('5.0.0')
     Properties: ClassVar[type[Any]] = properties_of_group(DeploymentProperties)
     Attributes: ClassVar[type[Any] | None] = DeploymentGroupAttributes
     UpdatePolicy: ClassVar[type[Any] | None] = DeploymentGroupPolicy

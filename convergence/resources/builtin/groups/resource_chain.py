@@ -16,6 +16,7 @@ from convergence.resources.builtin.groups.told import GroupType
 from convergence.resources.contract import Call
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 TYPES = 'resources'
 PROPERTIES = 'resource_properties'
@@ -47,6 +48,7 @@ class ResourceChainAttributes:
 class ResourceChain(GroupType[ResourceChainProperties]):
     """One resource of each of several types, all with the same properties."""
 
+    support = since('6.0.0')
     Properties: ClassVar[type[Any]] = ResourceChainProperties
     Attributes: ClassVar[type[Any] | None] = ResourceChainAttributes
 

@@ -27,6 +27,7 @@ from convergence.resources.constraints import AllowedValues, Length, Range
 from convergence.resources.contract import Call
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import PropertySchema, prop
+from convergence.resources.support import since
 
 DEFINITION = 'resource_def'
 REMOVED = 'removed_rsrc_list'
@@ -39,7 +40,7 @@ class GroupedResource:
 
     type: str = prop(description='The type of the members.')
     properties: dict[str, Json] | None = prop(None, description='Their properties.')
-    metadata: dict[str, Json] | None = prop(None, description='Their metadata.')
+    metadata: dict[str, Json] | None = prop(None, description='Their metadata.', support=since('5.0.0'))
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,18 @@ class ResourceGroupProperties:
     count: int = prop(1, update_allowed=True, constraints=[Range(minimum=0)], description='How many members there are.')
     index_var: str = prop(
         '%index%',
+        support=since('2014.2'),
         constraints=[Length(minimum=3)],
         description='What stands in the properties of the members for the number of each.',
     )
     resource_def: GroupedResource = prop(update_allowed=True, description='What the members are.')
-    removal_policies: list[RemovalPolicy] = prop([], update_allowed=True, description='Which members are removed.')
+    removal_policies: list[RemovalPolicy] = prop(
+        [], update_allowed=True, support=since('2015.1'), description='Which members are removed.'
+    )
     removal_policies_mode: str = prop(
         'append',
         update_allowed=True,
+        support=since('10.0.0'),
         constraints=[AllowedValues(('append', 'update'))],
         description='Whether what was removed before stays so (append), or only what is in the list now (update).',
     )
@@ -106,8 +111,10 @@ def require_short(pause_s: float) -> None:
 class ResourceGroupPolicy:
     """The update policy of a group."""
 
-    batch_create: BatchCreate | None = prop(None, description='How the members are made.')
-    rolling_update: RollingUpdate | None = prop(None, description='How the members are changed.')
+    batch_create: BatchCreate | None = prop(None, support=since('5.0.0'), description='How the members are made.')
+    rolling_update: RollingUpdate | None = prop(
+        None, support=since('5.0.0'), description='How the members are changed.'
+    )
 
     def batches(self, action: str) -> BatchPolicy | None:
         """The policy for an action; None: all at once."""
@@ -137,6 +144,7 @@ class ResourceGroupAttributes:
 class ResourceGroup(GroupType[ResourceGroupProperties]):
     """So many resources that are alike, but for what they make of their number."""
 
+    support = since('2014.1')
     Properties: ClassVar[type[Any]] = ResourceGroupProperties
     Attributes: ClassVar[type[Any] | None] = ResourceGroupAttributes
     UpdatePolicy: ClassVar[type[Any] | None] = ResourceGroupPolicy

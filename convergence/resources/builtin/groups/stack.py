@@ -16,6 +16,7 @@ from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 from convergence.template import has_unknown
 
 P = TypeVar('P')
@@ -28,9 +29,21 @@ class StackContext:
     """Where the stack is to be."""
 
     region_name: str | None = prop(None, description='The region.')
-    credential_secret_id: str | None = prop(None, description='Where the credential for another cloud is kept.')
-    ca_cert: str | None = prop(None, description='The certificate of the authority that the other cloud trusts.')
-    insecure: bool = prop(False, description='Whether certificates are not looked at.')
+    credential_secret_id: str | None = prop(
+        None,
+        update_allowed=True,
+        support=since('12.0.0'),
+        description='Where the credential for another cloud is.',
+    )
+    ca_cert: str | None = prop(
+        None,
+        update_allowed=True,
+        support=since('12.0.0'),
+        description='The certificate of the authority that the other cloud trusts.',
+    )
+    insecure: bool = prop(
+        False, update_allowed=True, support=since('12.0.0'), description='Whether certificates are not looked at.'
+    )
 
 
 @dataclass(frozen=True)

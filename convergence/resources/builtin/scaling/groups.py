@@ -20,6 +20,7 @@ from convergence.resources.nested import OF_ONE, asked_of_one, by_attribute, of_
 from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 from convergence.template import has_unknown
 
 RESOURCE = 'resource'
@@ -87,7 +88,9 @@ class AutoScalingGroupProperties:
         'keeps the size that signals have led to.',
     )
     rolling_updates: RollingUpdates = prop(
-        {}, update_allowed=True, description='How members are made anew when their definition has changed.'
+        {'min_in_service': 0, 'max_batch_size': 1, 'pause_time': 0},
+        update_allowed=True,
+        description='How members are made anew when their definition has changed.',
     )
 
     def __post_init__(self) -> None:
@@ -112,6 +115,7 @@ class AutoScalingGroupAttributes:
 class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
     """A group of resources of one kind. Scaling policies change how many there are."""
 
+    support = since('2014.1')
     Properties: ClassVar[type[Any]] = AutoScalingGroupProperties
     Attributes: ClassVar[type[Any] | None] = AutoScalingGroupAttributes
 

@@ -3,6 +3,7 @@
 # ruff: noqa: RUF009 - prop() makes dataclass fields, like field()
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,10 +11,43 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.resources.builtin.waiting import physical_name
+from convergence.resources.constraints import Constraint, CustomConstraint
 from convergence.resources.contract import Answer, Call, Done, ResourceType
-from convergence.resources.schema import prop
+from convergence.resources.schema import PropertySchema, prop
+from convergence.resources.shapes import DeclaredProperties, FieldDeclaration
+from convergence.resources.support import Status, SupportStatus
+from convergence.template import UNKNOWN
 
-_UNUSED = 'Not used.'
+_HIDDEN = SupportStatus(Status.HIDDEN)
+
+
+def not_implemented(name: str, *constraints: Constraint) -> FieldDeclaration:
+    """A property that the field has declared and never made anything of: it is not shown, and refused."""
+    return prop(None, name=name, constraints=constraints, support=_HIDDEN)
+
+
+def require_implemented(properties: DeclaredProperties) -> None:
+    """That nobody relies on what is `not_implemented`.
+
+    :raises ValueError: somebody does.
+    """
+    for name in _not_implemented(type(properties)):
+        field = PropertySchema.of(type(properties)).properties[name].field
+        if getattr(properties, field) is not None:
+            raise ValueError(_refused(name))
+
+
+def relied_on(declared: type[Any], properties: Mapping[str, Any]) -> Iterator[str]:
+    """What `require_implemented` says of properties as far as they are known, whatever else is not."""
+    return (_refused(name) for name in _not_implemented(declared) if properties.get(name) not in (None, UNKNOWN))
+
+
+def _not_implemented(declared: type[Any]) -> list[str]:
+    return [name for name, each in PropertySchema.of(declared).properties.items() if each.support is _HIDDEN]
+
+
+def _refused(name: str) -> str:
+    return f'Property {name} not implemented yet'
 
 
 @dataclass(frozen=True)
@@ -21,10 +55,18 @@ class BlockStorage:
     """A volume of a server."""
 
     delete: bool = prop(True, name='DeleteOnTermination', description='Whether it goes with the server.')
-    iops: float | None = prop(None, name='Iops', description=_UNUSED)
-    snapshot: str | None = prop(None, name='SnapshotId', description='The snapshot that it is made from.')
+    iops: float | None = not_implemented('Iops')
+    snapshot: str | None = prop(
+        None,
+        name='SnapshotId',
+        constraints=[CustomConstraint('cinder.snapshot')],
+        description='The snapshot that it is made from.',
+    )
     size: str | None = prop(None, name='VolumeSize', description='Its size in GB.')
-    kind: str | None = prop(None, name='VolumeType', description=_UNUSED)
+    kind: str | None = not_implemented('VolumeType')
+
+    def __post_init__(self) -> None:
+        require_implemented(self)
 
 
 @dataclass(frozen=True)
@@ -33,8 +75,11 @@ class BlockDevice:
 
     device: str = prop(name='DeviceName', description='The name of the device, for example vdb.')
     storage: BlockStorage | None = prop(None, name='Ebs', description='The volume.')
-    none: dict[str, Json] | None = prop(None, name='NoDevice', description=_UNUSED)
-    virtual: str | None = prop(None, name='VirtualName', description=_UNUSED)
+    none: dict[str, Json] | None = not_implemented('NoDevice')
+    virtual: str | None = not_implemented('VirtualName')
+
+    def __post_init__(self) -> None:
+        require_implemented(self)
 
 
 @dataclass(frozen=True)
@@ -49,20 +94,30 @@ class SchedulerHint:
 class LaunchConfigurationProperties:
     """See the descriptions of the fields. A change of any makes another configuration."""
 
-    image: str | None = prop(None, name='ImageId', description='The image of the servers.')
-    flavor: str | None = prop(None, name='InstanceType', description='Their flavor.')
-    instance: str | None = prop(
-        None, name='InstanceId', description='A server to take the properties of; needs a compute service.'
+    image: str | None = prop(
+        None, name='ImageId', constraints=[CustomConstraint('glance.image')], description='The image of the servers.'
     )
-    key: str | None = prop(None, name='KeyName', description='The key pair of their user.')
+    flavor: str | None = prop(
+        None, name='InstanceType', constraints=[CustomConstraint('nova.flavor')], description='Their flavor.'
+    )
+    instance: str | None = prop(
+        None,
+        name='InstanceId',
+        constraints=[CustomConstraint('nova.server')],
+        description='A server to take the properties of; needs a compute service.',
+    )
+    key: str | None = prop(
+        None, name='KeyName', constraints=[CustomConstraint('nova.keypair')], description='The key pair of their user.'
+    )
     user_data: str | None = prop(None, name='UserData', description='What they are told when they start.')
     security_groups: list[Json] | None = prop(None, name='SecurityGroups', description='Their security groups.')
-    kernel: str | None = prop(None, name='KernelId', description=_UNUSED)
-    ramdisk: str | None = prop(None, name='RamDiskId', description=_UNUSED)
+    kernel: str | None = not_implemented('KernelId')
+    ramdisk: str | None = not_implemented('RamDiskId')
     devices: list[BlockDevice] | None = prop(None, name='BlockDeviceMappings', description='Their volumes.')
     hints: list[SchedulerHint] | None = prop(None, name='NovaSchedulerHints', description='Hints for the scheduler.')
 
     def __post_init__(self) -> None:
+        require_implemented(self)
         for device in self.devices or ():
             if device.storage is None:
                 raise ValueError('Ebs is missing, this is required when specifying BlockDeviceMappings.')

@@ -15,13 +15,15 @@ from convergence.resources.attributes import attr
 from convergence.resources.builtin.groups.batches import BatchPolicy
 from convergence.resources.builtin.groups.members import GroupMember, member
 from convergence.resources.builtin.scaling.groups import asked_of_any, one_of, require_sizes, serving, wrong_sizes
+from convergence.resources.builtin.scaling.launch import not_implemented, relied_on, require_implemented
 from convergence.resources.builtin.scaling.membership import Membership, next_size, stack_of
-from convergence.resources.constraints import AllowedValues
+from convergence.resources.constraints import AllowedValues, CustomConstraint
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import OF_ONE, NestedType
 from convergence.resources.nesting import NestingContext, StackWanted
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import PropertySchema, prop
+from convergence.resources.support import since
 
 SCALED, INSTANCE = 'OS::Heat::ScaledResource', 'AWS::EC2::Instance'
 """What members are called in the template of a group, and what that is unless the environment says otherwise."""
@@ -37,9 +39,9 @@ class GroupTag:
     value: str = prop(name='Value')
 
 
-_ZONES = 'Not used.'
+_ZONES = 'Accepted and ignored.'
 _CONFIGURATION = 'The launch configuration of the servers.'
-_BALANCERS = 'Load balancers; not offered.'
+_BALANCERS = 'Load balancers: refused, for there is none that takes servers from a group.'
 _TAGS = 'Tags of the group and of its servers.'
 
 
@@ -52,6 +54,30 @@ class InstanceGroupProperties:
     size: int = prop(name='Size', update_allowed=True, description='How many servers there are.')
     balancers: list[Json] | None = prop(None, name='LoadBalancerNames', description=_BALANCERS)
     tags: list[GroupTag] | None = prop(None, name='Tags', description=_TAGS)
+
+    def __post_init__(self) -> None:
+        require_no_balancers(self.balancers)
+
+
+def require_no_balancers(names: Collection[Json] | None) -> None:
+    """That nobody relies on a load balancer that would never hear of the servers.
+
+    :raises ValueError: some are named.
+    """
+    if names:
+        raise ValueError(_NO_BALANCERS)
+
+
+_NO_BALANCERS = (
+    'LoadBalancerNames: no type of load balancer that takes servers from a group is offered here; leave the property '
+    'out, and have each server added by an OS::Octavia::PoolMember'
+)
+
+
+def named_balancers(properties: Mapping[str, Any]) -> list[str]:
+    """What `require_no_balancers` says of properties as far as they are known, whatever else is not."""
+    names = properties.get('LoadBalancerNames')
+    return [_NO_BALANCERS] if isinstance(names, list) and names else []
 
 
 @dataclass(frozen=True)
@@ -160,6 +186,11 @@ class InstanceGroup(NestedType[Any]):
         return stack_of(context, Membership(call.token, server, size, rolling, types={SCALED: INSTANCE}))
 
     @override
+    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+        """Load balancers: the launch configuration is known only once it is there."""
+        return named_balancers(properties)
+
+    @override
     def is_told_by_members(self, name: str) -> bool:
         """Each."""
         return True
@@ -202,11 +233,14 @@ class AwsAutoScalingGroupProperties:
         None, name='LaunchConfigurationName', update_allowed=True, description=_CONFIGURATION
     )
     instance: str | None = prop(
-        None, name='InstanceId', description='A server to take the properties of; needs a compute service.'
+        None,
+        name='InstanceId',
+        constraints=[CustomConstraint('nova.server')],
+        description='A server to take the properties of: refused, use LaunchConfigurationName.',
     )
     max_size: int = prop(name='MaxSize', update_allowed=True, description='How many servers there may be.')
     min_size: int = prop(name='MinSize', update_allowed=True, description='How many servers there are at least.')
-    cooldown: float | None = prop(
+    cooldown: int | None = prop(
         None,
         name='Cooldown',
         update_allowed=True,
@@ -215,10 +249,8 @@ class AwsAutoScalingGroupProperties:
     desired_capacity: int | None = prop(
         None, name='DesiredCapacity', update_allowed=True, description='How many servers there are in the beginning.'
     )
-    grace_period: int | None = prop(None, name='HealthCheckGracePeriod', description=_ZONES)
-    health_check: str | None = prop(
-        None, name='HealthCheckType', constraints=[AllowedValues(['EC2', 'ELB'])], description=_ZONES
-    )
+    grace_period: int | None = not_implemented('HealthCheckGracePeriod')
+    health_check: str | None = not_implemented('HealthCheckType', AllowedValues(['EC2', 'ELB']))
     balancers: list[Json] | None = prop(None, name='LoadBalancerNames', description=_BALANCERS)
     subnets: list[str] | None = prop(
         None, name='VPCZoneIdentifier', description='The subnet of the servers: a list of one.'
@@ -226,6 +258,8 @@ class AwsAutoScalingGroupProperties:
     tags: list[GroupTag] | None = prop(None, name='Tags', description=_TAGS)
 
     def __post_init__(self) -> None:
+        require_implemented(self)
+        require_no_balancers(self.balancers)
         require_sizes(self.min_size, self.max_size, self.desired_capacity)
         if self.subnets and len(self.subnets) != 1:
             raise ValueError('Anything other than one VPCZoneIdentifier is not supported')
@@ -236,19 +270,22 @@ class AwsAutoScalingGroupProperties:
 class AwsAutoScalingGroup(ScaledType[Any]):
     """A group of servers that a launch configuration describes. Scaling policies change how many there are."""
 
+    support = since('2014.1')
     Properties: ClassVar[type[Any]] = AwsAutoScalingGroupProperties
     Attributes: ClassVar[type[Any] | None] = InstanceGroupAttributes
     UpdatePolicy: ClassVar[type[Any] | None] = AwsAutoScalingGroupPolicy
 
     @override
     def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
-        """Sizes that do not fit together: the launch configuration is known only once it is there."""
-        return wrong_sizes(*(properties.get(name) for name in ('MinSize', 'MaxSize', 'DesiredCapacity')))
+        """Sizes that do not fit together, and what is not offered. The launch configuration is known only later."""
+        sizes = (properties.get(name) for name in ('MinSize', 'MaxSize', 'DesiredCapacity'))
+        missing = relied_on(AwsAutoScalingGroupProperties, properties)
+        return [*wrong_sizes(*sizes), *missing, *named_balancers(properties)]
 
     @override
     def bounds(self, call: Call[Any]) -> Bounds:
         """As the properties say."""
-        return Bounds(call.properties.min_size, call.properties.max_size, max(0.0, call.properties.cooldown or 0.0))
+        return Bounds(call.properties.min_size, call.properties.max_size, float(max(0, call.properties.cooldown or 0)))
 
     @override
     def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:

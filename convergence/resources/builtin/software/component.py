@@ -19,6 +19,7 @@ from convergence.resources.builtin.software.configs import (
 from convergence.resources.constraints import Length
 from convergence.resources.contract import Call
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 GROUP = 'component'
 """The group by which agents, and deployments, know a component."""
@@ -58,12 +59,14 @@ class ComponentProperties:
 class ComponentAttributes:
     """What can be asked of a component."""
 
-    configs: list[Json] = attr('The configurations as they are kept.')
+    config: dict[str, Json] = attr('All of them as they are kept, as one map.')
+    configs: list[Json] = attr('The same as a list.')
 
 
 class SoftwareComponent(KeptConfig[ComponentProperties]):
     """Keeps what is done on servers in each action of a deployment."""
 
+    support = since('2014.2')
     Properties = ComponentProperties
     Attributes = ComponentAttributes
 
@@ -90,4 +93,6 @@ class SoftwareComponent(KeptConfig[ComponentProperties]):
     def attribute(self, call: Call[ComponentProperties], name: str) -> Json:
         """The configurations as they are kept; None where somebody has removed them."""
         kept = super().attribute(call, name)
+        if name == 'config':
+            return kept
         return kept.get('configs') if isinstance(kept, dict) else None

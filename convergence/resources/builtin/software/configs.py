@@ -30,6 +30,7 @@ from convergence.resources.contract import (
     ResourceType,
 )
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 _IDS = uuid.UUID('6f4a8d3c-52c1-4d5e-9b0e-7a0f0c6f2b11')
 _LONGEST_NAME = 255
@@ -111,7 +112,14 @@ class CloudConfigProperties:
 class ConfigAttributes:
     """What can be asked of a configuration."""
 
-    config: Json = attr('The configuration as it is kept.')
+    config: str = attr('The configuration as it is kept.')
+
+
+@dataclass(frozen=True)
+class StructuredConfigAttributes:
+    """What can be asked of a configuration that is a map."""
+
+    config: dict[str, Json] = attr('The configuration as it is kept.')
 
 
 class KeptConfig(ResourceType[P]):
@@ -184,18 +192,22 @@ class _CommonConfig(KeptConfig[P]):
 class SoftwareConfigType(_CommonConfig[SoftwareConfigProperties]):
     """Keeps a configuration, a script for example, for servers."""
 
+    support = since('2014.1')
     Properties = SoftwareConfigProperties
 
 
 class StructuredConfigType(_CommonConfig[StructuredConfigProperties]):
     """Keeps a configuration that is a map, in which a structured deployment puts values."""
 
+    support = since('2014.1')
     Properties = StructuredConfigProperties
+    Attributes = StructuredConfigAttributes
 
 
 class CloudConfigType(KeptConfig[CloudConfigProperties]):
     """Keeps a configuration for cloud-init, for the user data of a server or a part of them."""
 
+    support = since('2014.1')
     Properties = CloudConfigProperties
 
     @override

@@ -18,7 +18,7 @@ from convergence.resources.builtin.waiting import physical_name
 from convergence.resources.constraints import AllowedValues, Length
 from convergence.resources.contract import Answer, Call, Done, ResourceType
 from convergence.resources.schema import prop
-from convergence.resources.support import Status, SupportStatus
+from convergence.resources.support import Status, SupportStatus, since
 
 CFN, HEAT = 'POLL_SERVER_CFN', 'POLL_SERVER_HEAT'
 DEPLOYMENTS, COLLECTING = 'deployments', 'os-collect-config'
@@ -43,7 +43,7 @@ class ServerProperties:
         None,
         update_allowed=True,
         description='Accepted and ignored.',
-        support=SupportStatus(Status.DEPRECATED, '9.0.0', 'This property is ignored.'),
+        support=SupportStatus(Status.DEPRECATED, '9.0.0', 'This property will be ignored', since('8.0.0')),
     )
     software_config_transport: str = prop(
         CFN,
@@ -58,8 +58,8 @@ class ServerProperties:
         description='How the agent gets to know what it is to do. With POLL_SERVER_HEAT it asks the Orchestration API '
         'for the metadata of the resource, with a token of its own. The API that POLL_SERVER_CFN means is not offered.',
     )
-    deployment_swift_data: SwiftData | None = prop(
-        None, update_allowed=True, description='Accepted and ignored: no object store is used.'
+    deployment_swift_data: SwiftData = prop(
+        {}, update_allowed=True, support=since('9.0.0'), description='Accepted and ignored: no object store is used.'
     )
 
 

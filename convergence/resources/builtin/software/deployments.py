@@ -66,6 +66,7 @@ from convergence.resources.contract import (
     ResourceType,
 )
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 NONE = 'NO_SIGNAL'
 ACTIONS = ('CREATE', 'UPDATE', 'DELETE', 'SUSPEND', 'RESUME')
@@ -318,10 +319,13 @@ class Deployed(ResourceType[P]):
 class SoftwareDeploymentType(Deployed[DeploymentProperties]):
     """Puts a configuration on a server, and waits until the server has reported back."""
 
+    support = since('2014.1')
+
 
 class StructuredDeployment(Deployed[StructuredDeploymentProperties]):
     """Puts a configuration that is a map on a server, with the values of inputs in their places."""
 
+    support = since('2014.1')
     Properties = StructuredDeploymentProperties
 
     @override

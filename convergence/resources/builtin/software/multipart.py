@@ -22,6 +22,7 @@ from convergence.resources.builtin.waiting import short_token
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import Call
 from convergence.resources.schema import prop
+from convergence.resources.support import since
 
 MULTIPART = 'multipart'
 
@@ -45,12 +46,17 @@ class MultipartProperties:
     """See the descriptions of the fields."""
 
     parts: list[PartProperties] = prop([], description='The parts, in their order.')
-    group: str = prop(DEFAULT_GROUP, description='Which tool understands it: agents hand it to the tool of that name.')
+    group: str = prop(
+        DEFAULT_GROUP,
+        support=since('14.0.0'),
+        description='Which tool understands it: agents hand it to the tool of that name.',
+    )
 
 
 class MultipartMime(KeptConfig[MultipartProperties]):
     """Keeps a message of many parts, each a text or another configuration."""
 
+    support = since('2014.1')
     Properties = MultipartProperties
 
     @override
