@@ -40,7 +40,7 @@ from convergence.worker.attempt import Pace
 from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.inline_groups import InlineGroups
-from tests.reality import EnforcedThing, KeptThing, PlainThing, Reality, Thing, TokenThing
+from tests.reality import EnforcedThing, HolderThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
 NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
 """Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
@@ -197,6 +197,7 @@ class Harness:
                 'Test::Kept': KeptThing(self.reality),
                 'Test::Token': TokenThing(self.reality),
                 'Test::Plain': PlainThing(self.reality),
+                'Test::Holder': HolderThing(self.reality),
                 **addressed_types(lambda: API),
             }
         )

@@ -17,6 +17,7 @@ from convergence.resources.contract import (
     Answer,
     Call,
     Done,
+    FinalFailure,
     InProgress,
     ObjectNotFound,
     Observed,
@@ -255,6 +256,29 @@ class TokenThing(EnforcedThing):
     """As before, and nothing else tells what was made."""
 
     find = ResourceType.find
+
+
+class HolderThing(Thing):
+    """Each holds its name, which there is only once."""
+
+    def create(self, call: Call[ThingProperties]) -> Answer:
+        """A new object, unless another one holds the name."""
+        answer = self.reality.happens('create', call)
+        if answer is not None:
+            return answer
+        if any(entry['name'] == call.name and entry.get('holds', True) for entry in self.reality.objects.values()):
+            raise FinalFailure(f'the name {call.name} is still in use')
+        return Done(self.reality.make(call))
+
+    def give_way(self, call: Call[ThingProperties]) -> None:
+        """Give the name up."""
+        self.reality.happens('give_way', call)
+        self.reality.objects[call.physical_id or '']['holds'] = False
+
+    def take_back(self, call: Call[ThingProperties]) -> None:
+        """Hold the name again."""
+        self.reality.happens('take_back', call)
+        self.reality.objects[call.physical_id or '']['holds'] = True
 
 
 class PlainThing(Thing):

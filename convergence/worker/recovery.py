@@ -97,6 +97,16 @@ class CreationRecovery:
             LOG.info('%s is not deleted: %s', attempt.claim.resource.name, text_of(error))
             return None
 
+    def waits_s(self, attempt: Attempt) -> float:
+        """When to look again for what an interrupted creation may still come to make; 0: nobody has to wait for that.
+
+        Another object can be made beside it, unless it holds what there is only once: an address, a port. As long as
+        the call may still land, nothing could be taken from it, and the service would refuse to make another one.
+        """
+        kind = attempt.kind
+        left_s = (attempt.claim.resource.search_until or 0.0) - attempt.claim.at
+        return min(left_s, SEARCH_EVERY_S) if left_s > 0 and kind.can_find() and kind.gives_way() else 0.0
+
     def before_deletion(self, attempt: Attempt) -> Succeeded | Parked | None:
         """Learn what is to be deleted, where that is not known; None where the deletion goes on.
 

@@ -268,6 +268,9 @@ class Runner:
             return self._drive(attempt, lambda: found)
         if kind.token_enforced:
             return self._drive(attempt, lambda: kind.create(attempt.call))
+        waits_s = self._recovery.waits_s(attempt)
+        if waits_s > 0:
+            return with_known(attempt, Parked(None, waits_s))
         return NeedsReplacement('its creation was interrupted, and whether it made anything is unknown')
 
     def _stop(self, attempt: Attempt) -> Result:

@@ -432,6 +432,43 @@ def test_only_what_can_be_asked_again_is_waited_for(harness: Harness, kind: str)
     assert ended is (kind == PLAIN)
 
 
+@pytest.mark.parametrize('lands', [True, False])
+def test_what_holds_something_that_there_is_only_once_is_waited_for(harness: Harness, lands: bool) -> None:
+    """The request of a dead worker was still on its way. Another object was asked for, and refused: the port was taken."""
+    asked: list[Any] = []
+
+    def ask(call: Any) -> None:
+        asked.append(call)
+        kill(harness)
+
+    harness.reality.once['create', 'r'] = [ask]
+    stack_id = harness.create(thing('Test::Holder'))
+    with pytest.raises(Crash):
+        harness.run()
+    harness.restart()
+    harness.sweep()
+    row = harness.row(stack_id, 'r')
+
+    def search_until(at: float) -> None:
+        effect = UpdateResource(row.id, None, harness.row(stack_id, 'r').fence, {'search_until': at})
+        harness.store.transact(StackAlone(stack_id), lambda view: Decision(None, (effect,)))
+
+    search_until(4e9)
+    for _ in range(10):
+        if harness.messages.checks:
+            harness.deliver()
+    assert harness.reality.calls['create', 'r'] == 1
+    assert harness.row(stack_id, 'r').status is Status.IN_PROGRESS
+    if lands:
+        harness.reality.make(asked[0])
+    else:
+        search_until(0.0)
+    harness.recover()
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+    assert harness.reality.names() == ['other', 'r']
+    assert harness.reality.calls['create', 'r'] == (1 if lands else 2)
+
+
 def test_of_a_type_that_says_that_it_made_nothing_nothing_is_told(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
