@@ -28,10 +28,13 @@ from convergence.simulator.kinds import registry
 from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
+from convergence.simulator.real import SPEED
 from convergence.worker.attempt import Pace
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 
 BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
+SETTLES_S = 60.0 / SPEED
+"""For how long a creation that was cut off may still make something; scenarios wait for it."""
 
 
 @dataclass(eq=False)
@@ -94,10 +97,10 @@ class Crew:
     def _engine(self) -> CrewEngine:
         store = self._store()
         options = EngineOptions(
-            stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
+            stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S / SPEED),
             sweep=SweepOptions(BEAT_S, UNATTENDED_S),
         )
-        myself = CoreWorker(new_id(), new_id)
+        myself = CoreWorker(new_id(), new_id, creation=lambda name: self._registry.creation(name, SETTLES_S))
         parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
@@ -126,6 +129,7 @@ class Crew:
             None,
             threads=self._order.threads,
             in_a_row=self._order.in_a_row,
+            creation_settles_s=SETTLES_S,
         )
         service = WorkerService(
             ports,

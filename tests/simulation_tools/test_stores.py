@@ -23,6 +23,7 @@ LOCKS = {
     'a plan': (load, 'LOCK_SOME'),
     'a result': (load, 'LOCK_RESOURCE'),
 }
+SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 RUNS = 60
 """Within so many runs a missing lock is noticed; usually within five."""
 
@@ -71,6 +72,14 @@ def test_processes_die_and_messages_get_lost(database_url):
         for number in range(2):
             verdict, _ = place.run(batch.load(Path(f'storm:{number}')), plan, number)
             assert not verdict.error, f'storm {number}: {verdict.rule}: {verdict.error}'
+
+
+@pytest.mark.parametrize('name', ['cancelled_patiently', 'all_threads_are_stuck'])
+def test_what_a_scenario_waits_for_comes_as_much_sooner_as_its_seconds_are_shorter(database_url, name):
+    """The end of patience, and what may still come of a creation that was cut off."""
+    with server(kind(database_url), database_url) as place:
+        verdict, _ = place.run(batch.load(SCENARIOS / f'{name}.py'), RunPlan(in_a_row=4), 1)
+        assert not verdict.error, f'{verdict.rule}: {verdict.error}'
 
 
 @pytest.mark.parametrize('whose', LOCKS)
