@@ -24,8 +24,6 @@ P = TypeVar('P')
 COOLDOWNS = 'cooldowns'
 """The output of a group's nested stack that says after which of its operations it is left alone for how many seconds,
 where that is not what the group says."""
-ALARM = 'alarm'
-"""The state of an alarm in which something is to be done."""
 
 
 class AdjustmentType(StrEnum):
@@ -83,14 +81,6 @@ def adjusted(current: int, adjustment: Adjustment, bounds: Bounds) -> int:
     change = abs(current * adjustment.amount) / 100.0
     away = max(math.ceil(change) if change < 1.0 else math.floor(change), adjustment.min_step or 0)
     return bounds.within(current + (away if adjustment.amount > 0 else -away))
-
-
-def alarm_state(details: Json) -> str:
-    """The state that a signal tells of, in small letters: that of an alarm, where it says nothing else."""
-    if not isinstance(details, dict):
-        return ALARM
-    told = details.get('current', details.get('state', ALARM))
-    return str(told).lower()
 
 
 def told_by(details: Json) -> str:

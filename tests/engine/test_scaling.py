@@ -192,15 +192,15 @@ def test_a_policy_says_for_how_long_the_group_is_left_alone_after_it(harness):
     assert len(members(harness, stack_id)) == 2
 
 
-def test_an_alarm_that_is_over_changes_nothing(harness):
-    stack_id = created(harness, {'web': group(1), 'up': policy(1)})
+def test_a_policy_may_be_among_the_actions_of_any_state_of_an_alarm(harness):
+    """A policy that makes the group smaller stands among the ``ok_actions``, for example."""
+    stack_id = created(harness, {'web': group(2), 'down': policy(-1)})
     said = {'previous': 'alarm', 'current': 'ok', 'reason': 'quiet'}
-    assert signal(harness, stack_id, details=said) == (
-        'Signal: alarm state changed from alarm to ok (quiet); no action required: state ok'
+    assert signal(harness, stack_id, 'down', details=said) == (
+        'Signal: alarm state changed from alarm to ok (quiet); group web is scaled from 2 to 1 (change_in_capacity : -1)'
     )
-    signal(harness, stack_id, details={**said, 'current': 'ALARM'})
     harness.run()
-    assert len(members(harness, stack_id)) == 2
+    assert len(members(harness, stack_id)) == 1
 
 
 def test_a_signed_address_scales_without_an_account(harness):
@@ -350,6 +350,7 @@ SERVERS = {
         ),
         ({**SERVERS, 'DesiredCapacity': 9}, 'DesiredCapacity must be between MinSize and MaxSize'),
         ({**SERVERS, 'HealthCheckType': 'EC2'}, 'Property HealthCheckType not implemented yet'),
+        ({**SERVERS, 'InstanceId': 'server-1'}, 'InstanceId: .*; use LaunchConfigurationName'),
         ({**SERVERS, 'LoadBalancerNames': ['front']}, 'LoadBalancerNames: no type of load balancer'),
         ({**SERVERS, 'MinSize': 3}, 'MinSize can not be greater than MaxSize'),
         ({**SERVERS, 'update_policy': {'AutoScalingRollingUpdate': {'PauseTime': '1m'}}}, '1m is not a duration'),
@@ -379,6 +380,7 @@ def test_what_cannot_be_is_refused_at_once_though_a_part_is_not_known_yet(harnes
             {'up': policy(1, min_adjustment_step=1, auto_scaling_group_id='web')},
             'min_adjustment_step property should only be specified for adjustment_type with value percent_change',
         ),
+        ({'servers': {**LAUNCHED, 'InstanceId': 'server-1'}}, 'InstanceId: .*; use ImageId and InstanceType'),
         ({'servers': {**LAUNCHED, 'KernelId': 'k'}}, 'Property KernelId not implemented yet'),
         (
             {

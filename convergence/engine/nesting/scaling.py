@@ -38,12 +38,10 @@ from convergence.resources.nesting import Member
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import (
-    ALARM,
     Adjustment,
     PolicyType,
     ScaledType,
     adjusted,
-    alarm_state,
     told_by,
 )
 
@@ -113,12 +111,11 @@ class GroupScaling:
         policy = _Policy(stack, row, kind.group(call), kind.adjustment(call), told_by(details))
         may(self._reader.resource(row.id) or row)
         try:
-            if alarm_state(details) == ALARM:
-                return self._scale(policy)
-            told, suppressed = f'state {alarm_state(details)}', None
+            # Whatever the state of the alarm: its author has chosen the states in which it signals the policy.
+            return self._scale(policy)
         except NoAction as no:
-            told, suppressed = str(no), _asked(policy, no.size, no.size, str(no))
-        told = f'Signal: {policy.said}; no action required: {told}'
+            suppressed = _asked(policy, no.size, no.size, str(no))
+        told = f'Signal: {policy.said}; no action required: {suppressed.message}'
         self._tell(policy, told, suppressed)
         return told
 
@@ -226,7 +223,7 @@ class GroupScaling:
             InsertEvents((self._event(policy, f'Signal: {policy.said}; {told}', view.now),)),
         )
 
-    def _tell(self, policy: _Policy, told: str, suppressed: Scaling | None) -> None:
+    def _tell(self, policy: _Policy, told: str, suppressed: Scaling) -> None:
         def decide(view: SignalView) -> Decision[None]:
             event = self._event(policy, told, view.now)
             return Decision(None, (InsertEvents((event,), suppressed=suppressed),))

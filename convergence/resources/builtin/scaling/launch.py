@@ -104,7 +104,7 @@ class LaunchConfigurationProperties:
         None,
         name='InstanceId',
         constraints=[CustomConstraint('nova.server')],
-        description='A server to take the properties of; needs a compute service.',
+        description='A server to take the properties of: refused, use ImageId and InstanceType.',
     )
     key: str | None = prop(
         None, name='KeyName', constraints=[CustomConstraint('nova.keypair')], description='The key pair of their user.'
@@ -123,7 +123,9 @@ class LaunchConfigurationProperties:
                 raise ValueError('Ebs is missing, this is required when specifying BlockDeviceMappings.')
             if not device.storage.snapshot:
                 raise ValueError('SnapshotId is missing, this is required when specifying BlockDeviceMappings.')
-        if not self.instance and not (self.image and self.flavor):
+        if self.instance:
+            raise ValueError('InstanceId: nobody asks what that server is like; use ImageId and InstanceType')
+        if not (self.image and self.flavor):
             raise ValueError('If without InstanceId, ImageId and InstanceType are required.')
 
 

@@ -40,6 +40,7 @@ class GroupTag:
 
 
 _ZONES = 'Accepted and ignored.'
+_NO_INSTANCE = 'InstanceId: nobody asks what that server is like; use LaunchConfigurationName'
 _CONFIGURATION = 'The launch configuration of the servers.'
 _BALANCERS = 'Load balancers: refused, for there is none that takes servers from a group.'
 _TAGS = 'Tags of the group and of its servers.'
@@ -263,7 +264,9 @@ class AwsAutoScalingGroupProperties:
         require_sizes(self.min_size, self.max_size, self.desired_capacity)
         if self.subnets and len(self.subnets) != 1:
             raise ValueError('Anything other than one VPCZoneIdentifier is not supported')
-        if bool(self.instance) == bool(self.configuration):
+        if self.instance:
+            raise ValueError(_NO_INSTANCE)
+        if not self.configuration:
             raise ValueError("Either 'InstanceId' or 'LaunchConfigurationName' must be provided.")
 
 
@@ -280,7 +283,8 @@ class AwsAutoScalingGroup(ScaledType[Any]):
         """Sizes that do not fit together, and what is not offered. The launch configuration is known only later."""
         sizes = (properties.get(name) for name in ('MinSize', 'MaxSize', 'DesiredCapacity'))
         missing = relied_on(AwsAutoScalingGroupProperties, properties)
-        return [*wrong_sizes(*sizes), *missing, *named_balancers(properties)]
+        instance = [_NO_INSTANCE] if isinstance(properties.get('InstanceId'), str) else []
+        return [*wrong_sizes(*sizes), *missing, *instance, *named_balancers(properties)]
 
     @override
     def bounds(self, call: Call[Any]) -> Bounds:
@@ -319,8 +323,6 @@ class AwsAutoScalingGroup(ScaledType[Any]):
     @staticmethod
     def _membership(call: Call[Any], context: NestingContext, size: int, rolling: BatchPolicy | None) -> Membership:
         wanted = call.properties
-        if not wanted.configuration:
-            raise FinalFailure('InstanceId needs a compute service; use LaunchConfigurationName')
         subnet: dict[str, Json] = {'SubnetId': wanted.subnets[0]} if wanted.subnets else {}
         tags: dict[str, Json] = {'metering.groupname': call.token, 'metering.AutoScalingGroupName': call.token}
         server = server_of(call, context, subnet, tags)
