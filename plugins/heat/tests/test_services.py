@@ -136,13 +136,25 @@ def test_a_key_whose_private_half_was_lost_is_made_anew(cloud):
     assert isinstance(answer, Done) and thing.kind.attribute(thing.call, 'private_key') == 'secret key'
 
 
-def test_a_group_that_may_lack_rules_is_made_anew(cloud):
+def test_a_group_that_may_lack_rules_is_replaced(cloud):
+    """To make it anew in its place was not safe: who died at that left a second group with the same token."""
     thing = Thing('OS::Neutron::SecurityGroup', rules=[{'protocol': 'tcp'}])
     thing.call = replace(thing.call, record=lambda *told: None)
     cloud.things['security-groups']['half'] = {
         'id': 'half', 'name': '', 'description': f'convergence:{TOKEN}', 'security_group_rules': [],
     }  # fmt: skip
     found = thing.take(thing.kind.find(thing.call))
+    assert found.physical_id == 'half'
+    with pytest.raises(ReplacementNeeded) as raised:
+        thing.kind.poll(thing.call, Action.CREATE, found.progress)
+    assert raised.value.physical_id == 'half'
+
+
+def test_a_user_who_may_lack_roles_is_made_anew_in_his_place(cloud):
+    """Keystone would refuse another one of his name, and sees to it that there are never two."""
+    thing = Thing('OS::Keystone::User', name='u', roles=[{'role': 'member', 'project': 'p'}])
+    cloud.things['users']['half'] = {'id': 'half', 'name': 'u', 'description': f'convergence:{TOKEN}'}
+    found = thing.kind.find(thing.call)
     assert found.physical_id == 'half' and found.progress == {'step': 'remake'}
 
 
