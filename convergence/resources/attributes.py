@@ -161,8 +161,8 @@ def describe_declared(declared: type[Any] | None, *, whole: bool = False) -> dic
     described: dict[str, Json] = {}
     for entry in fields(declared):
         type_ = shape_of(annotations[entry.name]).kind
-        # What has no type has none in the field's words either; whoever makes attributes of it again takes any.
-        about: dict[str, Json] = {} if type_ is Kind.ANY else {'type': type_.value}
+        # The field has no word for an attribute of any type: it names none.
+        about: dict[str, Json] = {'type': type_.value} if whole or type_ is not Kind.ANY else {}
         if entry.metadata.get(_DESCRIPTION):
             about['description'] = entry.metadata[_DESCRIPTION]
         if whole:

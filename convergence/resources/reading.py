@@ -53,7 +53,11 @@ class PropertyReader:
         """`values` as canonical JSON, by property name, with defaults. Without the properties that must not be."""
         canonical: dict[str, Any] = {}
         for name, declared in schema.properties.items():
-            canonical[name] = self._property(declared, values.get(name), (*path, name))
+            is_null = name in values and values[name] is None
+            if is_null and declared.declaration.takes_null:
+                canonical[name] = None
+            else:
+                canonical[name] = self._property(declared, values.get(name), (*path, name))
         for name, value in values.items():
             if name in schema.properties:
                 continue

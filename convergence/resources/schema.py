@@ -55,6 +55,7 @@ class _PropertyDeclaration:
     takes_the_rest: bool = False
     support: SupportStatus = SUPPORTED
     secret: bool = False
+    takes_null: bool = False
 
 
 def prop(
@@ -85,6 +86,11 @@ def prop(
 def secret(declared: Any) -> FieldDeclaration:
     """A property, made with `prop`, whose value is masked wherever it turns up in errors, events and log lines."""
     return _field(replace(declared.metadata[_DECLARATION], secret=True))
+
+
+def or_null(declared: Any) -> FieldDeclaration:
+    """A property, made with `prop`, that must be given, and may be null. For others null means that none is given."""
+    return _field(replace(declared.metadata[_DECLARATION], takes_null=True))
 
 
 def remaining(*, description: str = '') -> FieldDeclaration:

@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import make_dataclass
 from pathlib import Path
 
+from convergence.core.model import Json
 from convergence.errors import ConvergenceError
 from convergence.expressions import evaluator
 from convergence.resources.attributes import ABOUT_SHOW, SHOW, describe_attributes
 from convergence.resources.builtin import builtin_types
-from convergence.resources.schema import PropertySchema
+from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.support import SUPPORTED, Status
 from convergence.template import Installation, Require, StackIdentity, analyse, compile, resolve
 
@@ -93,6 +95,28 @@ def understood(text, parameters):
         return {'refused': [problem.message for problem in compiled.problems.found()]}
     resources = {name: sorted(each.requires) for name, each in compiled.goal.definitions.items()}
     return {'resources': resources, 'outputs': sorted(compiled.outputs)}
+
+
+def read_there(values):
+    """What properties of the reference make of values, by type of property; see `tests.differential.coerced`."""
+    told = _asked('coerced.py', values)
+    return {kind: [answer.get('value', REFUSED) for answer in answers] for kind, answers in told.items()}
+
+
+def read_here(values):
+    """The same of ours."""
+    return {kind: [_read(annotation, value) for value in values] for kind, annotation in _ANNOTATIONS.items()}
+
+
+_ANNOTATIONS = {'string': str, 'integer': int, 'number': float, 'boolean': bool, 'list': list, 'map': dict, 'any': Json}
+
+
+def _read(annotation, value):
+    schema = PropertySchema.of(make_dataclass('One', [('one', annotation, prop())], frozen=True))
+    try:
+        return schema.parse({'one': value}).one
+    except ConvergenceError:
+        return REFUSED
 
 
 def declared_there(*beginnings):

@@ -36,3 +36,19 @@ def test_what_is_no_map_then_fails_the_resource(harness):
     harness.run()
     assert harness.state(stack) == 'CREATE_FAILED'
     assert 'properties must be a map' in harness.stack(stack).status_reason
+
+
+def test_a_value_may_turn_out_to_be_null(harness):
+    """As where nobody knows the address of a server yet, or an output is null under a condition."""
+    nothing = {'type': 'OS::Heat::Value', 'properties': {'value': None}}
+    asking = {'type': 'OS::Heat::Value', 'properties': {'value': {'get_attr': ['nothing', 'value']}}}
+    text = {'type': 'OS::Heat::Value', 'properties': {**asking['properties'], 'type': 'string'}}
+    document = {
+        'heat_template_version': 'wallaby',
+        'resources': {'nothing': nothing, 'asking': asking, 'text': text},
+        'outputs': {name: {'value': {'get_attr': [name, 'value']}} for name in ('asking', 'text')},
+    }
+    stack = harness.stacks.create_stack(harness.context, 's', document)['stack_id']
+    harness.run()
+    assert harness.state(stack) == 'CREATE_COMPLETE', harness.stack(stack).status_reason
+    assert [harness.row(stack, name).output.attributes['value'] for name in ('asking', 'text')] == [None, '']

@@ -175,6 +175,12 @@ def test_the_old_name_of_a_class_of_characters_still_says_which():
         ('comma_delimited_list', [1, 'b'], ['1', 'b']),
         ('json', '{"a": [1]}', {'a': [1]}),
         ('json', [1], [1]),
+        (None, None, None),
+        ('string', None, ''),
+        ('number', None, 0),
+        ('comma_delimited_list', None, []),
+        ('json', None, {}),
+        ('boolean', None, False),
     ],
 )
 def test_a_value_is_read_as_its_type(type_, value, read):

@@ -3,6 +3,7 @@
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.builtin.waiting import physical_name
 from convergence.resources.constraints import AllowedValues
 from convergence.resources.contract import Answer, Call, Done, ResourceType
-from convergence.resources.schema import prop
+from convergence.resources.schema import or_null, prop
 from convergence.resources.shapes import Kind, WrongType, coerce
 from convergence.resources.support import since
 
@@ -28,7 +29,7 @@ FALSE = ('f', 'false', 'off', 'n', 'no', '0')
 class ValueProperties:
     """See the descriptions of the fields."""
 
-    value: Json = prop(update_allowed=True, description='The value.')
+    value: Json = or_null(prop(update_allowed=True, description='The value.'))
     type: str | None = prop(
         None, update_allowed=True, constraints=[AllowedValues(TYPES)], description='What the value is read as.'
     )
@@ -41,7 +42,9 @@ class ValueProperties:
 
     def typed(self) -> Json:
         """The value, read as its type."""
-        return self.value if self.type is None else _READERS[self.type](self.value)
+        if self.type is None:
+            return self.value
+        return _READERS[self.type](self.value) if self.value is not None else copy.copy(_EMPTY[self.type])
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ def _number(value: Any) -> Json:
     return number
 
 
+_EMPTY: dict[str, Json] = {'string': '', 'number': 0, 'comma_delimited_list': [], 'json': {}, 'boolean': False}
+"""What null is read as."""
 _READERS: dict[str, Callable[[Any], Json]] = {
     'string': _string,
     'number': _number,
