@@ -143,7 +143,8 @@ class NoEndlessFight(OfRepairs):
     @override
     def committed(self, step: Transition) -> Iterator[str]:
         """An operation of a user begins the count anew; what is given up is told once until then."""
-        yield from self._told_twice(step.tables)
+        if step.tables.event and step.tables.event[-1].id != self._last:
+            yield from self._told_twice(step.tables)
         for effect in step.of_kind(effects.InsertTraversal):
             key = effect.traversal.stack_id
             if effect.traversal.id not in self.world.checker.repairs:
@@ -152,11 +153,8 @@ class NoEndlessFight(OfRepairs):
 
     def _told_twice(self, tables: Tables) -> Iterator[str]:
         """Look at the events since the last commit: those of what is given up are stored with that, by no decision."""
-        last = tables.event[-1].id if tables.event else ''
-        if last == self._last:
-            return
         news = list(takewhile(lambda event: event.id != self._last, reversed(tables.event)))
-        self._last = last
+        self._last = tables.event[-1].id
         for event in reversed(news):
             if event.resource_name is not None and event.reason.startswith(GIVEN_UP):
                 told = (event.stack_id, event.resource_name)

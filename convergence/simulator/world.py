@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from typing_extensions import override
@@ -59,10 +59,18 @@ class Context:
 
 @dataclass(eq=False)
 class SimulatedEngine:
-    """An engine process: the real services on the simulated store."""
+    """An engine process: the real services on the simulated store, put together when it is asked for something first.
+
+    In many short runs it never is.
+    """
 
     process: SimulatedProcess
-    parts: EngineParts
+    wire: Callable[[], EngineParts]
+
+    @cached_property
+    def parts(self) -> EngineParts:
+        """Its services."""
+        return self.wire()
 
 
 @dataclass(eq=False)
@@ -206,26 +214,28 @@ class World(Passing):
     # --- processes --------------------------------------------------------------------------------------------
 
     def _engine(self, name: str) -> SimulatedEngine:
-        parts = wire_engine(
-            self._ports,
-            SimulatedMessenger(self),
-            self.registry,
-            EngineOptions(
-                stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
-                # A machine that stands still is no outage here.
-                sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
-                window=self._shape.window,
-                visit_unchanged=self._shape.visit_unchanged,
-                # Nothing here is spread over time: what is enrolled is due at once.
-                observed=dict.fromkeys(self.registry.observed_every_s(1.0, {}), 0.0),
-                repairs=RepairOptions(REPAIR_ATTEMPTS, SWEEP_S),
-                may_abandon=True,
-            ),
-            CoreWorker(name, self.new_id),
-            goals_of=SimulatedGoals,
-            tasks_of=CandidTasks,
-        )
-        return SimulatedEngine(SimulatedProcess(name), parts)
+        def wire() -> EngineParts:
+            return wire_engine(
+                self._ports,
+                SimulatedMessenger(self),
+                self.registry,
+                EngineOptions(
+                    stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
+                    # A machine that stands still is no outage here.
+                    sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
+                    window=self._shape.window,
+                    visit_unchanged=self._shape.visit_unchanged,
+                    # Nothing here is spread over time: what is enrolled is due at once.
+                    observed=dict.fromkeys(self.registry.observed_every_s(1.0, {}), 0.0),
+                    repairs=RepairOptions(REPAIR_ATTEMPTS, SWEEP_S),
+                    may_abandon=True,
+                ),
+                CoreWorker(name, self.new_id),
+                goals_of=SimulatedGoals,
+                tasks_of=CandidTasks,
+            )
+
+        return SimulatedEngine(SimulatedProcess(name), wire)
 
     def _worker(self, name: str) -> SimulatedWorker:
         process, messenger = SimulatedProcess(name), SimulatedMessenger(self)

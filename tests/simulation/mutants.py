@@ -15,9 +15,11 @@ import re
 import sys
 import textwrap
 import time
+import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -1275,6 +1277,18 @@ def _anyhow_laid_out(line: str) -> re.Pattern[str]:
     )
 
 
+@cache
+def _broken(place: str, edits: tuple[Edit, ...]) -> types.CodeType:
+    """The code of a function with some lines exchanged, made once for all runs."""
+    function = _function(place)
+    source = _exchanged(textwrap.dedent(inspect.getsource(function)), edits)
+    names: dict[str, Any] = {}
+    code = compile(source, f'<mutant of {place}>', 'exec', flags=annotations.compiler_flag, dont_inherit=True)
+    exec(code, function.__globals__, names)  # noqa: S102 - this is how the line gets exchanged
+    broken: types.CodeType = inspect.unwrap(names[function.__name__]).__code__
+    return broken
+
+
 @contextmanager
 def sabotaged(mutant: Mutant) -> Iterator[None]:
     """Inside, the engine is broken. Whoever imported a function has the broken one: its code is exchanged.
@@ -1288,12 +1302,9 @@ def sabotaged(mutant: Mutant) -> Iterator[None]:
     try:
         for place, edits in by_place.items():
             function = _function(place)
-            source = _exchanged(textwrap.dedent(inspect.getsource(function)), edits)
-            names: dict[str, Any] = {}
-            code = compile(source, f'<mutant of {place}>', 'exec', flags=annotations.compiler_flag, dont_inherit=True)
-            exec(code, function.__globals__, names)  # noqa: S102 - this is how the line gets exchanged
+            broken = _broken(place, tuple(edits))
             kept.append((function, function.__code__))
-            function.__code__ = inspect.unwrap(names[function.__name__]).__code__
+            function.__code__ = broken
         yield
     finally:
         for function, code in kept:
