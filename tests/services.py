@@ -90,7 +90,11 @@ class PostgreSQL:
 
 @dataclass
 class MariaDB:
-    """A MariaDB or MySQL server. `url` names the account; its database, if any, is not touched."""
+    """A MariaDB or MySQL server.
+
+    `url` names the account; its database, if any, is not touched. Tests use the driver that it names: PyMySQL for
+    ``mysql://``, mysqlclient for ``mysql+mysqldb://``.
+    """
 
     url: str
 
@@ -113,7 +117,8 @@ class MariaDB:
             cursor.execute(f'CREATE DATABASE {name} CHARACTER SET utf8mb4')
         parts = urlsplit(self.url)
         query = '&'.join(part for part in (parts.query, 'charset=utf8mb4') if part)
-        return urlunsplit(('mysql+pymysql', parts.netloc, f'/{name}', query, ''))
+        scheme = parts.scheme if '+' in parts.scheme else 'mysql+pymysql'
+        return urlunsplit((scheme, parts.netloc, f'/{name}', query, ''))
 
     def drop(self, name: str) -> None:
         """Remove a database. Connections that still use it are ended first, or it would wait for their locks."""

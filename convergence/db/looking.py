@@ -35,20 +35,19 @@ class SeenNode:
 
 
 def row_and_node(
-    lock_row_of_node: Callable[[], Resource | None],
+    lock_and_read: Callable[[], tuple[Resource | None, SeenNode]],
     lock_row: Callable[[str], Resource | None],
     read_node: Callable[[], SeenNode],
 ) -> tuple[Resource | None, SeenNode]:
     """A node, and the row that it works on, locked; None only where the row is gone.
 
-    :param lock_row_of_node: locks the row that the node names, whatever that is, and reads it, in one look.
-    :param lock_row: the same for one row, by its id.
+    :param lock_and_read: locks the row that the node names, whatever that is, and reads it, in one look; and then, in
+        another look, the node: a join with the locking read would answer with an older state of it.
+    :param lock_row: locks one row, by its id, and reads it.
     :param read_node: each of them looks anew.
     :raises Conflict: the node has got another row in between.
     """
-    resource = lock_row_of_node()
-    # Only now, under the lock: a join with the locking read would answer with an older state of these rows.
-    seen = read_node()
+    resource, seen = lock_and_read()
     resource_id = seen.node.resource_id
     if resource is None and resource_id is not None:
         # Not seen is not gone: the first look may have come before the plan with this node was there. The node is seen

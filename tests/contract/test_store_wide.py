@@ -7,6 +7,7 @@ end at once.
 from __future__ import annotations
 
 import collections
+import itertools
 import threading
 import uuid
 
@@ -41,7 +42,12 @@ class Plans:
         if engine.dialect.name != 'postgresql':
             event.listen(engine, 'before_cursor_execute', self._look)
 
-    def _look(self, connection, cursor, statement, parameters, context, executemany):
+    def _look(self, connection, cursor, text, parameters, context, executemany):
+        given = iter(parameters[0] if executemany else parameters)
+        for statement in text.split('; '):  # each by itself: what comes after the first would be carried out
+            self._explain(statement, tuple(itertools.islice(given, statement.count('%s'))))
+
+    def _explain(self, statement, parameters):
         locks = 'FOR UPDATE' in statement or statement.startswith(('UPDATE', 'DELETE'))
         if not locks or len(statement) > 20_000:
             return
@@ -52,7 +58,7 @@ class Plans:
         raw = self._engine.raw_connection()
         try:
             with raw.cursor() as asking:
-                asking.execute(f'EXPLAIN {statement}', parameters[0] if executemany else parameters)
+                asking.execute(f'EXPLAIN {statement}', parameters)
                 rows = [dict(zip([each[0] for each in asking.description], row, strict=True)) for row in asking]
         finally:
             raw.rollback()

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 import psycopg2.extensions
-import pymysql.connections
 import pytest
-from pymysql.constants.COMMAND import COM_QUERY
 from sqlalchemy import event
 
+from convergence.db.statements.together import connection_class, opened
 from tests.bench.copies import copy_stack
 from tests.bench.shapes import layers
 from tests.harness import Context, Harness, database
@@ -47,18 +46,21 @@ def listen(engine: Any, note: Callable[[str], None], explained: dict[str, str]) 
                     asking.execute('EXPLAIN ' + sent)
                     explained[called] = '\n'.join(line for (line,) in asking)
 
-    class Connection(pymysql.connections.Connection):
-        def _execute_command(self, command: int, sql: Any) -> None:
-            if command == COM_QUERY:
-                note(sql if isinstance(sql, str) else bytes(sql).decode())
-            super()._execute_command(command, sql)
-
     def connect(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
         if engine.dialect.name == 'postgresql':
             options['cursor_factory'] = Cursor
             return None
-        return Connection(*arguments, **options)
 
+        class Connection(connection_class(dialect)):  # type: ignore[misc]
+            def query(self, sql: Any, *more: Any) -> Any:
+                for statement in (sql if isinstance(sql, str) else bytes(sql).decode()).split('; '):
+                    note(statement)
+                return super().query(sql, *more)
+
+        return opened(dialect, record, arguments, options, Connection)
+
+    if engine.dialect.name != 'postgresql':
+        event.remove(engine, 'do_connect', opened)
     event.listen(engine, 'do_connect', connect)
     engine.dispose()
 

@@ -1148,8 +1148,8 @@ MUTANTS = (
         (
             Edit(
                 f'{CHANGING}:remove_row',
-                'DELETE_RESOURCE.write(connection, _guard(effect))',
-                'connection.execute(delete(RESOURCE).where(RESOURCE.c.id == effect.resource_id)).rowcount',
+                'DELETE_RESOURCE.call(_guard(effect))',
+                "Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))).call({'key': effect.resource_id})",
             ),
             UNFENCED,
         ),
@@ -1173,8 +1173,8 @@ MUTANTS = (
         (
             Edit(
                 f'{ARRIVING}:finish',
-                'expect_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).write(connection, values), what)',
-                '(FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).write(connection, values)',
+                'writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)',
+                'writes.add((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values))',
             ),
             Edit(
                 f'{CHECK}:begin',

@@ -11,7 +11,15 @@ from convergence.core.effects import DeleteResource, DoubtParents, Effect, Updat
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import held_row, needs_rivals, only_follower, require_lock, row_and_node, waits_for
+from convergence.db.looking import (
+    SeenNode,
+    held_row,
+    needs_rivals,
+    only_follower,
+    require_lock,
+    row_and_node,
+    waits_for,
+)
 from convergence.db.memory.look import Look
 from convergence.db.scopes import (
     UNDONE,
@@ -90,13 +98,13 @@ def _whole_stack(look: Look, scope: WholeStack) -> PlanView:
 
 
 def _one_node(look: Look, scope: OneNode) -> NodeView:
-    def lock_row_of_node() -> Resource | None:
-        seen = look.nodes(scope.traversal_id).get(scope.number)
-        return _lock_row(look, seen.resource_id or '' if seen is not None else '')
+    read_node = partial(look.node, scope.traversal_id, scope.number)
 
-    resource, seen = row_and_node(
-        lock_row_of_node, partial(_lock_row, look), lambda: look.node(scope.traversal_id, scope.number)
-    )
+    def lock_and_read() -> tuple[Resource | None, SeenNode]:
+        seen = look.nodes(scope.traversal_id).get(scope.number)
+        return _lock_row(look, seen.resource_id or '' if seen is not None else ''), read_node()
+
+    resource, seen = row_and_node(lock_and_read, partial(_lock_row, look), read_node)
     node, nodes = seen.node, look.nodes(scope.traversal_id)
     required = [nodes[number] for number in node.requires]
     inputs = {other.name: other.output for other in required if other.name and other.output}

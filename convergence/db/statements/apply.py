@@ -33,7 +33,6 @@ from convergence.db.statements.changing import (
     INSERT_EVENT,
     change_row,
     event_values,
-    expect_one,
     new,
     remove_row,
     takes_more_at_once,
@@ -43,6 +42,7 @@ from convergence.db.statements.hot import Hot, HotList, HotRows, among
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.together import Writes, expect_one
 from convergence.db.statements.trees import recount, take_room
 from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, Conflict, StackExists
@@ -296,10 +296,6 @@ def _stall_traversal(connection: Connection, effect: effects.StallTraversal, rea
     connection.execute(STALL_TRAVERSAL, {'key': effect.traversal_id, 'since': effect.since})
 
 
-def _count_event(connection: Connection, effect: effects.CountEvent, ready: Ready) -> None:
-    COUNT_EVENT.write(connection, {'key': effect.resource_id})
-
-
 def _tell_parent(connection: Connection, effect: effects.TellParent, ready: Ready) -> None:
     if COUNT_EVENT.write(connection, {'key': effect.resource_id}) == 1:
         found = WAITING_FOR.all(connection, {'key': effect.resource_id})
@@ -331,26 +327,15 @@ def _insert_resources(connection: Connection, effect: effects.InsertResources, r
         INSERT_ROWS.write(connection, [_values(row) for row in some])
 
 
-def _update_resource(connection: Connection, effect: effects.UpdateResource, ready: Ready) -> None:
-    change_row(connection, effect)
-
-
 def _update_resources(connection: Connection, effect: effects.UpdateResources, ready: Ready) -> None:
     for some in chunks(effect.resource_ids, 1000):
         connection.execute(by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
 
 
-def _delete_resource(connection: Connection, effect: effects.DeleteResource, ready: Ready) -> None:
-    remove_row(connection, effect)
-
-
-def _finish_node(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
+def _finish_both(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
     key = {'traversal': effect.traversal_id, 'node': effect.number}
-    if effect.last is not None:
-        if FINISH_BOTH.write(connection, {**key, 'last': effect.last}) != 2:
-            raise Conflict(f'nodes {effect.number} and {effect.last} of {effect.traversal_id}')
-        return
-    ready += finish(connection, effect)
+    if FINISH_BOTH.write(connection, {**key, 'last': effect.last}) != 2:
+        raise Conflict(f'nodes {effect.number} and {effect.last} of {effect.traversal_id}')
 
 
 def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:
@@ -377,10 +362,7 @@ def _unnumbered(row: Any) -> dict[str, Any]:
 
 
 def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: Ready) -> None:
-    if len(effect.events) == 1:
-        INSERT_EVENT.write(connection, event_values(effect.events[0]))
-    else:
-        connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
+    connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
 
 def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot, ready: Ready) -> None:
@@ -419,17 +401,14 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.NoteFailure: _note_failure,
     effects.NoteInService: _note_in_service,
     effects.StallTraversal: _stall_traversal,
-    effects.CountEvent: _count_event,
     effects.TellParent: _tell_parent,
     effects.DoubtParents: _doubt_parents,
     effects.InsertSignal: _insert_signal,
     effects.ClearHook: _clear_hook,
     effects.RevokeAddresses: _revoke_addresses,
     effects.InsertResources: _insert_resources,
-    effects.UpdateResource: _update_resource,
     effects.UpdateResources: _update_resources,
-    effects.DeleteResource: _delete_resource,
-    effects.FinishNode: _finish_node,
+    effects.FinishNode: _finish_both,
     effects.FailNode: _fail_node,
     effects.PointNode: _point_node,
     effects.NotifyNode: _tell_node,
@@ -441,22 +420,43 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
 }
 
 
-def apply(connection: Connection, decided: Iterable[effects.Effect]) -> Ready:
+def apply(connection: Connection, decided: Iterable[effects.Effect], *, is_all: bool = False) -> Ready:
     """Carry out effects in their order, inside the caller's transaction.
 
-    :returns: the nodes that became ready and are to be cast.
+    :param is_all: nothing but the commit comes after them; then the last of them may go with that.
+    :returns: the nodes that became ready and are to be cast. With `is_all` they are complete after the commit.
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
     ready: Ready = []
+    writes = Writes(connection)
     for effect, told in _with_events(connection, decided):
-        if told is not None and isinstance(effect, effects.UpdateResource):
-            change_row(connection, effect, told)
-        elif told is not None and isinstance(effect, effects.FinishNode):
-            ready += finish(connection, effect, told)
-        else:
+        if not _added(writes, effect, told, ready):
+            writes.send()
             _APPLIERS[type(effect)](connection, effect, ready)
+    if is_all:
+        writes.send_with_commit()
+    else:
+        writes.send()
     return ready
+
+
+def _added(writes: Writes, effect: effects.Effect, told: Event | None, ready: Ready) -> bool:
+    """Whether an effect is one of those that each resource has, which may go to the server with others."""
+    match effect:
+        case effects.UpdateResource():
+            change_row(writes, effect, told)
+        case effects.DeleteResource():
+            remove_row(writes, effect)
+        case effects.FinishNode(last=None):
+            finish(writes, effect, ready, told)
+        case effects.InsertEvents(events=(event,)):
+            writes.add(INSERT_EVENT.call(event_values(event)))
+        case effects.CountEvent():
+            writes.add(COUNT_EVENT.call({'key': effect.resource_id}))
+        case _:
+            return False
+    return True
 
 
 def _with_events(

@@ -9,7 +9,8 @@ to be looked at afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, case, func, literal, or_, select, true, update
@@ -21,10 +22,11 @@ from convergence.core.model import NodeStatus, Phase, TraversalStatus
 from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values, expect_one
+from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values
 from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.load import CHUNK, chunks
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.together import HotAnswer, Writes, expect_one
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -55,10 +57,6 @@ def _finishing(*if_so: ColumnElement[bool]) -> Update:
 
 FINISH_NODE = Hot(_finishing())
 FINISH_AS_ASSUMED = Hot(_finishing(*_AS_ASSUMED))
-_SUCCESSORS = and_(
-    SYNC_POINT.c.traversal_id == bindparam('traversal'),
-    SYNC_POINT.c.number.in_(bindparam('numbers', expanding=True)),
-)
 _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 _LEFT = SYNC_POINT.c.waiting - 1
 
@@ -66,9 +64,9 @@ _LEFT = SYNC_POINT.c.waiting - 1
 _NEXT = or_(SYNC_POINT.c.waiting > 0, SYNC_POINT.c.number == bindparam('behind_window', type_=SYNC_POINT.c.number.type))
 
 
-def _are_told(length: int) -> ColumnElement[bool]:
+def _successors(length: int) -> ColumnElement[bool]:
     of_traversal = SYNC_POINT.c.traversal_id == bindparam('traversal')
-    return and_(of_traversal, among(SYNC_POINT.c.number, 'numbers', length), _NEXT)
+    return and_(of_traversal, among(SYNC_POINT.c.number, 'numbers', length))
 
 
 # The order of the columns matters: MariaDB evaluates from left to right and sees what it has just assigned.
@@ -89,7 +87,7 @@ def arriving(length: int, *if_so: ColumnElement[bool]) -> ReturningUpdate[Any]:
 
     :param if_so: what must hold besides, else it changes nothing.
     """
-    return _ARRIVED.where(_are_told(length), *if_so).returning(*_ANSWER)
+    return _ARRIVED.where(_successors(length), _NEXT, *if_so).returning(*_ANSWER)
 
 
 def arriving_in_order(length: int, *if_so: ColumnElement[bool]) -> ReturningUpdate[Any]:
@@ -129,32 +127,40 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
 FINISH_AT_ONCE = HotList('numbers', _at_once())
 FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED))
 
-# MariaDB and MySQL answer no rows to an UPDATE, but one number: where one node waits, for how many it waits then.
-ARRIVE_UNANSWERED = (
-    by_key(update(SYNC_POINT), SYNC_POINT)
-    .where(_SUCCESSORS, _NEXT)
-    .ordered_values(
-        _STATUS,
-        _NOTIFIED_AT,
-        (SYNC_POINT.c.waiting, case((SYNC_POINT.c.waiting > 0, func.last_insert_id(_LEFT)), else_=0)),
-    )
-)
-LOCK_SUCCESSORS = (
-    by_key(select(*_ANSWER), SYNC_POINT).where(_SUCCESSORS).order_by(SYNC_POINT.c.number).with_for_update()
-)
-READ_SUCCESSORS = select(*_ANSWER).where(_SUCCESSORS)
+# MariaDB and MySQL answer no rows to an UPDATE, but one number: where one node waits, for how many it waits then, and
+# in which phase it is; 0: none waits.
+_PHASES = tuple(Phase)
+_MORE_THAN_PHASES = 8
+_PLACE = case({phase: place for place, phase in enumerate(_PHASES, 1)}, value=SYNC_POINT.c.phase)
+_LEFT_AND_PHASE = func.last_insert_id(_LEFT * _MORE_THAN_PHASES + _PLACE)
+
+
+def _arriving_unanswered(length: int) -> Update:
+    left = case((SYNC_POINT.c.waiting > 0, _LEFT_AND_PHASE.op('DIV')(_MORE_THAN_PHASES)), else_=0)
+    changed = by_key(update(SYNC_POINT), SYNC_POINT).where(_successors(length), _NEXT)
+    return changed.ordered_values(_STATUS, _NOTIFIED_AT, (SYNC_POINT.c.waiting, left))
+
+
+def _locking(length: int) -> Select[Any]:
+    locked = by_key(select(*_ANSWER), SYNC_POINT).where(_successors(length))
+    return locked.order_by(SYNC_POINT.c.number).with_for_update()
+
+
+ARRIVE_UNANSWERED = HotList('numbers', _arriving_unanswered)
+LOCK_SUCCESSORS = HotList('numbers', _locking)
 
 # A node behind the window has not been told of.
 HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
 
-def finish(connection: Connection, effect: FinishNode, told: Event | None = None) -> Ready:
+def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
     """A node that was ready is done, and arrives at those that require it.
 
+    It is a conflict where it was not ready, or something else than was assumed.
+
+    :param ready: the nodes that became ready and are to be cast are added to it, when they are known.
     :param told: an event that is stored as well: only where the server takes more at once.
-    :returns: the nodes that became ready and are to be cast.
-    :raises Conflict: it was not ready, or something else than was assumed.
     """
     what = f'node {effect.number} of {effect.traversal_id}'
     values: dict[str, Any] = {'traversal': effect.traversal_id, 'node': effect.number, 'new_output': effect.output}
@@ -163,25 +169,33 @@ def finish(connection: Connection, effect: FinishNode, told: Event | None = None
     numbers = followers(effect)
     if told is not None and 0 < len(numbers) <= CHUNK:
         at_once = FINISH_AT_ONCE_AS_ASSUMED if effect.checked else FINISH_AT_ONCE
-        rows = at_once.all(connection, {**values, **asked(effect, numbers), **event_values(told)})
+        rows = at_once.all(writes.connection, {**values, **asked(effect, numbers), **event_values(told)})
         expect_one(rows[0][0], what)
         arrived = [answer for _, *answer in rows if answer[0] is not None]
-        return chained(connection, effect, became_ready(arrived, effect.next_in_backlog))
+        ready += chained(writes.connection, effect, became_ready(arrived, effect.next_in_backlog))
+        return
     if told is not None:
-        INSERT_EVENT.write(connection, event_values(told))
-    expect_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).write(connection, values), what)
-    return arrive(connection, effect)
+        writes.add(INSERT_EVENT.call(event_values(told)))
+    writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
+    if writes.connection.dialect.update_returning:
+        writes.send()
+        ready += arrive(writes.connection, effect)
+    else:
+        _arrive_unanswered(writes, effect, ready)
 
 
 def arrive(connection: Connection, effect: FinishNode) -> Ready:
     """A node is done: count that at those that require it, and tell the one behind the window that it is its turn.
 
+    Only where the server answers to an UPDATE.
+
     :returns: the nodes that became ready and are to be cast.
     """
-    answers = _answered if connection.dialect.update_returning else _found_out
     became: list[tuple[int, Phase]] = []
     for numbers in chunks(followers(effect)):
-        became += answers(connection, asked(effect, numbers))
+        in_order = connection.dialect.name == 'postgresql' and len(numbers) > 1
+        found = (ARRIVE_IN_ORDER if in_order else ARRIVE).all(connection, asked(effect, numbers))
+        became += became_ready(found, effect.next_in_backlog)
     return chained(connection, effect, became)
 
 
@@ -213,27 +227,37 @@ def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[i
     return [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
 
 
-def _answered(connection: Connection, successors: Mapping[str, Any]) -> list[tuple[int, Phase]]:
-    """Those of the nodes that wait for none any more, as the UPDATE says."""
-    in_order = connection.dialect.name == 'postgresql' and len(successors['numbers']) > 1
-    found = (ARRIVE_IN_ORDER if in_order else ARRIVE).all(connection, successors)
-    return became_ready(found, successors['behind_window'])
+def _arrive_unanswered(writes: Writes, effect: FinishNode, ready: Ready) -> None:
+    """As `arrive`, where an UPDATE does not answer."""
+    became: list[tuple[int, Phase]] = []
+    every = followers(effect)
+    for numbers in chunks(every):
+        successors = asked(effect, numbers)
+        waiting = [number for number in numbers if number != effect.next_in_backlog]
+        if len(waiting) > 1:
+            writes.add(LOCK_SUCCESSORS.call(successors), partial(_note_those, became))
+            writes.add(ARRIVE_UNANSWERED.call(successors))
+        else:
+            writes.add(ARRIVE_UNANSWERED.call(successors), partial(_note_that, became, waiting))
+
+    def conclude() -> None:
+        ready.extend(chained(writes.connection, effect, became))
+
+    if len(every) > effect.window:
+        writes.send()  # some may have to be chained to others before the commit
+    writes.afterwards(conclude)
 
 
-def _found_out(connection: Connection, successors: Mapping[str, Any]) -> list[tuple[int, Phase]]:
-    """The same where an UPDATE does not answer."""
-    behind_window = successors['behind_window']
-    waiting = [number for number in successors['numbers'] if number != behind_window]
-    if len(waiting) > 1:
-        before = connection.execute(LOCK_SUCCESSORS, successors).all()
-        connection.execute(ARRIVE_UNANSWERED, successors)
-        return [(number, phase) for number, phase, left in before if left == 1]
-    arrived = connection.execute(ARRIVE_UNANSWERED, successors)
-    if arrived.lastrowid or arrived.rowcount == (behind_window in successors['numbers']):
-        return []
-    return [
-        (number, phase) for number, phase, _ in connection.execute(READ_SUCCESSORS, {**successors, 'numbers': waiting})
-    ]
+def _note_those(became: list[tuple[int, Phase]], before: HotAnswer) -> None:
+    """Those become ready that wait for one node only before it arrives at them."""
+    became += [(number, phase) for number, phase, left in before.rows if left == 1]
+
+
+def _note_that(became: list[tuple[int, Phase]], waiting: Sequence[int], arrived: HotAnswer) -> None:
+    """See `_LEFT_AND_PHASE`."""
+    left, place = divmod(arrived.number, _MORE_THAN_PHASES)
+    if place and not left:
+        became += [(number, _PHASES[place - 1]) for number in waiting]
 
 
 def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:

@@ -1,7 +1,7 @@
 """Change or remove the row of a resource for whoever holds it, and tell of it.
 
 Each statement costs a way to the server and back, which takes longer than what the server has to do. PostgreSQL takes
-the change and the event that tells of it in one.
+the change and the event that tells of it in one; for MariaDB see `convergence.db.statements.together`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.locking import by_key
-from convergence.errors import Conflict
+from convergence.db.statements.together import Writes
 
 NOBODY = '-'
 # In this form no index serves the owner. PostgreSQL takes no hint, MariaDB none for a DELETE; while a table is new, or
@@ -31,19 +31,10 @@ _HELD_BY = and_(
     RESOURCE.c.fence == bindparam('held_fence'), func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder')
 )
 DELETE_RESOURCE = Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'), _HELD_BY))
-FORGET_SIGNALS = delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource'))
+FORGET_SIGNALS = Hot(delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource')))
 _OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
 TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
 INSERT_EVENT = Hot(TELL)
-
-
-def expect_one(count: int, what: str) -> None:
-    """See that a statement has found the one row that it was for.
-
-    :raises Conflict: it has not.
-    """
-    if count != 1:
-        raise Conflict(f'{what} is not as it was read')
 
 
 @cache
@@ -63,27 +54,23 @@ def event_values(event: Event) -> dict[str, Any]:
     return {f'event_{name}': getattr(event, name) for name in _OF_EVENT}
 
 
-def change_row(connection: Connection, effect: UpdateResource, told: Event | None = None) -> None:
-    """Change a row under the guard of its holder.
+def change_row(writes: Writes, effect: UpdateResource, told: Event | None = None) -> None:
+    """Change a row under the guard of its holder. It is a conflict where somebody else holds it, or it is gone.
 
     :param told: an event that is stored by the same statement: only where `takes_more_at_once`.
-    :raises Conflict: somebody else holds it, or it is gone.
     """
     statement = change_of(frozenset(effect.changes), told is not None)
     values = {**new(effect.changes), **_guard(effect)}
     if told is not None:
         values |= event_values(told)
-    expect_one(statement.write(connection, values), f'resource {effect.resource_id}')
+    writes.add_one(statement.call(values), f'resource {effect.resource_id}')
 
 
-def remove_row(connection: Connection, effect: DeleteResource) -> None:
-    """Remove a row under the guard of its holder.
-
-    :raises Conflict: see `change_row`.
-    """
-    expect_one(DELETE_RESOURCE.write(connection, _guard(effect)), f'resource {effect.resource_id}')
+def remove_row(writes: Writes, effect: DeleteResource) -> None:
+    """Remove a row under the guard of its holder; see `change_row`."""
+    writes.add_one(DELETE_RESOURCE.call(_guard(effect)), f'resource {effect.resource_id}')
     if effect.signalled:
-        connection.execute(FORGET_SIGNALS, {'resource': effect.resource_id})
+        writes.add(FORGET_SIGNALS.call({'resource': effect.resource_id}))
 
 
 def takes_more_at_once(connection: Connection) -> bool:

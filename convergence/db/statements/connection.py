@@ -25,8 +25,8 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool
 
-from convergence import errors
-from convergence.db.statements import failures
+from convergence import concurrency, errors
+from convergence.db.statements import failures, together
 
 LOG = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ DRIVERS = {
     'mysql': 'mysql+pymysql',
     'mariadb': 'mysql+pymysql',
     'mariadb+pymysql': 'mysql+pymysql',
+    'mariadb+mysqldb': 'mysql+mysqldb',
 }
 
 
@@ -101,6 +102,11 @@ def normalise(url: str) -> URL:
         raise errors.ConfigurationError(
             f'[database] connection: {backend} is not supported; use sqlite, postgresql or mysql'
         )
+    if parsed.get_driver_name() == 'mysqldb' and concurrency.installed() is concurrency.Executor.EVENTLET:
+        raise errors.ConfigurationError(
+            '[database] connection: mysqlclient stalls all green threads of a process while it waits; '
+            'use mysql+pymysql with executor = eventlet'
+        )
     if backend == 'mysql' and 'charset' not in parsed.query:
         parsed = parsed.update_query_dict({'charset': 'utf8mb4'})
     if backend == 'sqlite':
@@ -137,7 +143,8 @@ def connect(
         except ModuleNotFoundError as error:
             raise errors.ConfigurationError(
                 f'[database] connection: the driver {error.name} of {parsed.drivername} is not installed; '
-                "install it with the package, for example pip install 'convergence[postgresql]' or '[mysql]'"
+                "install it with the package, for example pip install 'convergence[postgresql]', '[mysql]' or "
+                "'[mysqlclient]'"
             ) from None
         except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError, OSError) as error:
             last = error
@@ -203,6 +210,8 @@ def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: f
         pool_recycle=RENEWED_AFTER_S,
         pool_reset_on_return=None if backend == 'mysql' else 'rollback',
         pool_use_lifo=True,
+        # Several statements may go together: their values are told apart by their places, not by names.
+        paramstyle='format' if backend == 'mysql' else None,
         # An error of the database is logged and shown; what was to be written may be a secret.
         hide_parameters=True,
     )
@@ -211,6 +220,8 @@ def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: f
         event.listen(engine, 'connect', _prepare_sqlite)
         event.listen(engine, 'begin', _begin_sqlite)
     else:
+        if backend == 'mysql':
+            event.listen(engine, 'do_connect', together.opened)
         prepare = _prepare_mysql if backend == 'mysql' else _prepare_postgresql
         event.listen(engine, 'connect', partial(prepare, timeouts))
         event.listen(engine, 'checkin', _note_use)

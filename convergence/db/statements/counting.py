@@ -14,6 +14,7 @@ from sqlalchemy import event
 from typing_extensions import override
 
 from convergence.db.statements.connection import Database
+from convergence.db.statements.together import WITH_COMMIT, connection_class, opened
 
 Note = Callable[[str], None]
 """Called with what was sent: ``statements``, ``commits`` or ``rollbacks``."""
@@ -22,17 +23,23 @@ Note = Callable[[str], None]
 def count(database: Database, note: Note) -> Callable[[], None]:
     """Have `note` called with each statement, commit and rollback that is sent on any connection of `database`.
 
-    Rows that a driver sends at once count as one statement. What begins a transaction does not count. Connections that
-    exist already are closed; the ones that take their place are counted.
+    Rows, and statements, that a driver sends at once count as one statement. What begins a transaction does not count.
+    Connections that exist already are closed; the ones that take their place are counted.
 
     :returns: ends the counting.
     """
     connect = partial(_CONNECT[database.dialect.name], note)
+    # Of those who make connections only the first is asked.
+    is_opened = event.contains(database, 'do_connect', opened)
+    if is_opened:
+        event.remove(database, 'do_connect', opened)
     event.listen(database, 'do_connect', connect)
     database.dispose()
 
     def stop() -> None:
         event.remove(database, 'do_connect', connect)
+        if is_opened:
+            event.listen(database, 'do_connect', opened)
         database.dispose()
 
     return stop
@@ -120,18 +127,28 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
 
 
 def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> object:
-    from pymysql import connections  # noqa: PLC0415 - only there where MariaDB or MySQL is used
-    from pymysql.constants.COMMAND import COM_PING, COM_QUERY  # noqa: PLC0415
+    class Connection(connection_class(dialect)):  # type: ignore[misc]
+        def query(self, text: Any, *more: Any) -> Any:
+            text_sent = text if isinstance(text, str) else bytes(text).decode('latin-1')
+            _noted(note, text_sent)
+            if text_sent.endswith(WITH_COMMIT):
+                note('commits')
+            return super().query(text, *more)
 
-    class Connection(connections.Connection):
-        def _execute_command(self, command: int, text: Any) -> None:
-            if command == COM_PING:
-                note('statements')
-            elif command == COM_QUERY:
-                _noted(note, text if isinstance(text, str) else bytes(text[:16]).decode('latin-1'))
-            super()._execute_command(command, text)  # type: ignore[misc]
+        def ping(self, *more: Any) -> Any:
+            note('statements')
+            return super().ping(*more)
 
-    return Connection(*arguments, **options)
+        def commit(self) -> None:
+            if self.with_commit is None:
+                note('commits')
+            super().commit()
+
+        def rollback(self) -> None:
+            note('rollbacks')
+            super().rollback()
+
+    return opened(dialect, record, arguments, options, Connection)
 
 
 _CONNECT: dict[str, Callable[..., Any]] = {

@@ -5,7 +5,9 @@ itself, and for a row of seventy columns three times as much. What is sent, how 
 error means, and that whoever listens to statements is told of this one, is the same either way.
 
 PostgreSQL plans such a statement once for each connection: to plan the one that reads a node costs twice as much as to
-carry it out. (PyMySQL cannot have statements prepared, and in SQLite there is little to plan.)
+carry it out. (The drivers of MariaDB cannot have statements prepared, and in SQLite there is little to plan.)
+
+How several go to a server together: see `convergence.db.statements.together`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import itertools
 import re
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -37,6 +39,10 @@ from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.engine import Connection, Dialect
 
 Statement: TypeAlias = Select[Any] | Update | Delete | Insert
+Parameters: TypeAlias = Any
+"""Values as a driver takes them, by name or by place."""
+DriverCursor: TypeAlias = Any
+"""That of a driver."""
 
 _Process: TypeAlias = Callable[[Any], Any]
 
@@ -66,7 +72,7 @@ class _Prepared:
 
 
 @dataclass(slots=True)
-class _Form:
+class HotForm:
     """A statement in the language of one server.
 
     :param given: the name of each value in the text, and what makes of it what the driver takes.
@@ -85,7 +91,7 @@ class _Form:
     prepared: _Prepared | None = None
     read: tuple[tuple[int, _Process], ...] | None = None
 
-    def parameters(self, values: Mapping[str, Any]) -> Any:
+    def parameters(self, values: Mapping[str, Any]) -> Parameters:
         """The values as the driver takes them."""
         made = {name: values[name] if write is None else write(values[name]) for name, write in self.given}
         if self.fixed:
@@ -103,7 +109,16 @@ class _Form:
             known.add(self.prepared.name)
         cursor.execute(self.prepared.call, parameters)
 
-    def readers(self, description: Sequence[Any]) -> tuple[tuple[int, _Process], ...]:
+    def understood(self, rows: Iterable[Sequence[Any]], description: Sequence[Any]) -> list[list[Any]]:
+        """The rows of its answer, of those that the driver gives."""
+        answer = [list(row) for row in rows]
+        if answer:
+            for place, read in self._readers(description):
+                for row in answer:
+                    row[place] = read(row[place])
+        return answer
+
+    def _readers(self, description: Sequence[Any]) -> tuple[tuple[int, _Process], ...]:
         """How the values of a row are read: what a type makes of one may depend on the type in the server."""
         if self.read is None:
             found = (
@@ -124,7 +139,7 @@ class Hot:
 
     statement: Statement
     names: tuple[str, ...] = ()
-    _forms: weakref.WeakKeyDictionary[Dialect, _Form] = field(default_factory=weakref.WeakKeyDictionary)
+    _forms: weakref.WeakKeyDictionary[Dialect, HotForm] = field(default_factory=weakref.WeakKeyDictionary)
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Carry it out; how many rows it found.
@@ -151,38 +166,39 @@ class Hot:
         :raises SQLAlchemyError: see `write`.
         """
         cursor = self._executed(connection, values)
-        rows = [list(row) for row in cursor.fetchall()]
-        if rows:
-            for place, read in self._form(connection.dialect).readers(cursor.description):
-                for row in rows:
-                    row[place] = read(row[place])
+        rows = self.form(connection.dialect).understood(cursor.fetchall(), cursor.description)
         cursor.close()
         return rows
 
+    def call(self, values: Mapping[str, Any]) -> HotCall:
+        """It, with its values, for those who send it later."""
+        return HotCall(self, values)
+
     def _executed(self, connection: Connection, values: Mapping[str, Any]) -> Any:
-        form = self._form(connection.dialect)
-        if not connection.in_transaction():
-            connection.begin()
-        cursor: Any = connection.connection.cursor()
-        text, parameters = form.text, form.parameters(values)
-        for listener in connection.dispatch.before_cursor_execute:
-            text, parameters = listener(connection, cursor, text, parameters, None, False)
-        try:
+        form = self.form(connection.dialect)
+
+        def send(cursor: Any, text: str, parameters: Any) -> None:
             if text is form.text:
                 form.send(connection, cursor, parameters)
             else:
                 cursor.execute(text, parameters)
-        except form.dialect.loaded_dbapi.Error as error:
-            raise _as_raised(connection, form, error) from error
-        for listener in connection.dispatch.after_cursor_execute:
-            listener(connection, cursor, text, parameters, None, False)
-        return cursor
 
-    def _form(self, dialect: Dialect) -> _Form:
+        return executed(connection, form.text, form.parameters(values), send)
+
+    def form(self, dialect: Dialect) -> HotForm:
+        """It in the language of one server."""
         form = self._forms.get(dialect)
         if form is None:
             form = self._forms[dialect] = _form(dialect, self.statement, self.names)
         return form
+
+
+@dataclass(frozen=True, slots=True)
+class HotCall:
+    """A statement, and the values that it is to be carried out with."""
+
+    hot: Hot
+    values: Mapping[str, Any]
 
 
 @dataclass(eq=False, slots=True)
@@ -206,6 +222,10 @@ class HotList:
         """Carry it out; how many rows it found; see `Hot.write`."""
         hot, given = self._with(values)
         return hot.write(connection, given)
+
+    def call(self, values: Mapping[str, Any]) -> HotCall:
+        """It, with its values, for those who send it later."""
+        return HotCall(*self._with(values))
 
     def _with(self, values: Mapping[str, Any]) -> tuple[Hot, dict[str, Any]]:
         """The statement for a list of this length, and what it is given."""
@@ -270,7 +290,7 @@ def each_of(column: ColumnElement[Any], name: str, length: int) -> Subquery:
     return select(func.unnest(cast(array(members), ARRAY(Integer))).label('number')).subquery()
 
 
-def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> _Form:
+def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> HotForm:
     if isinstance(statement, Insert):
         statement = statement.inline()  # the key that the server gives is not asked for
     compiled: Any = statement.compile(dialect=dialect, column_keys=list(names) or None)
@@ -288,18 +308,40 @@ def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> _Form
     order = tuple(compiled.positiontup) if compiled.positional else None
     text = str(compiled)
     prepared = _Prepared.of(text) if dialect.name == 'postgresql' else None
-    return _Form(dialect, text, tuple(given), fixed, order, columns, prepared)
+    return HotForm(dialect, text, tuple(given), fixed, order, columns, prepared)
 
 
-def _as_raised(connection: Connection, form: _Form, error: Any) -> BaseException:
+def executed(
+    connection: Connection, text: str, parameters: Any, send: Callable[[Any, str, Any], object]
+) -> DriverCursor:
+    """The cursor with the answer to a text, of which whoever listens to statements is told.
+
+    :param send: hands to a cursor what the listeners have made of text and parameters.
+    :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
+    """
+    if not connection.in_transaction():
+        connection.begin()
+    cursor: Any = connection.connection.cursor()
+    for listener in connection.dispatch.before_cursor_execute:
+        text, parameters = listener(connection, cursor, text, parameters, None, False)
+    try:
+        send(cursor, text, parameters)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise as_raised(connection, text, error) from error
+    for listener in connection.dispatch.after_cursor_execute:
+        listener(connection, cursor, text, parameters, None, False)
+    return cursor
+
+
+def as_raised(connection: Connection, text: str, error: Any) -> BaseException:
     """The error as `Connection.execute` would raise it; a connection that is lost is not used any more."""
-    dialect = form.dialect
+    dialect: Any = connection.dialect
     is_lost = dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
     if is_lost:
         connection.invalidate(error)
         connection.engine.dispose()  # those that rest are as likely to be lost
     raised: BaseException = exc.DBAPIError.instance(
-        form.text,
+        text,
         None,
         error,
         dialect.loaded_dbapi.Error,

@@ -47,6 +47,7 @@ from convergence.db.scopes import (
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.together import read_together
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -323,13 +324,17 @@ ADD_PROJECT = {
 
 
 def _node(connection: Connection, traversal_id: str, number: int) -> SeenNode:
-    row = READ_NODE.first(connection, {'traversal': traversal_id, 'node': number})
-    if row is None:
+    return _seen(READ_NODE.all(connection, {'traversal': traversal_id, 'node': number}))
+
+
+def _seen(rows: Sequence[Sequence[Any]]) -> SeenNode:
+    """A node from the only row that was read.
+
+    :raises Missing: there is none.
+    """
+    if not rows:
         raise Missing
-    return _seen(row)
-
-
-def _seen(row: Sequence[Any]) -> SeenNode:
+    (row,) = rows
     traversal, stack = Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW])
     return SeenNode(node_of(*row[:_AT]), traversal, stack, row[_AT_NOW], bool(row[_AT_NOW + 1]))
 
@@ -366,11 +371,13 @@ def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    resource, seen = row_and_node(
-        lambda: _locked_row(connection, LOCK_RESOURCE_OF_NODE, key),
-        partial(_lock_row, connection),
-        lambda: _node(connection, scope.traversal_id, scope.number),
-    )
+    read_node = partial(_node, connection, scope.traversal_id, scope.number)
+
+    def lock_and_read() -> tuple[Resource | None, SeenNode]:
+        locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
+        return (resource_of(*locked[0]) if locked else None), _seen(read)
+
+    resource, seen = row_and_node(lock_and_read, partial(_lock_row, connection), read_node)
     node = seen.node
     chosen_id = resource.id if resource is not None and seen.is_chosen else None
     inputs, size, unread = _inputs(connection, node, scope.max_input_bytes) if node.requires else ({}, 0, ())
@@ -394,10 +401,9 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     held = LOCK_STACK_OF_TRAVERSAL.first(connection, {'traversal': scope.traversal_id})
-    row = READ_LAST.first(connection, {'traversal': scope.traversal_id, 'node': scope.number})
-    if row is None:
-        raise Missing
-    seen = _seen(row)
+    rows = READ_LAST.all(connection, {'traversal': scope.traversal_id, 'node': scope.number})
+    seen = _seen(rows)
+    (row,) = rows
     node, traversal, stack = seen.node, seen.traversal, seen.stack
     require_lock(held, stack)
     last = only_follower(node, traversal, node_of(*row[_AT_FOLLOWER:]) if row[_AT_FOLLOWER] is not None else None)

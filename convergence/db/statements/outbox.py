@@ -77,9 +77,18 @@ _MEMBERS = select(func.count()).where(
 _WANTED = {Audience.EVERYBODY: _STACK, Audience.WEBHOOKS: _STACK.where(_HAS_WEBHOOK)}
 
 
+def may_be_told(decided: Sequence[Effect], audience: Audience) -> bool:
+    """Whether there is anything among some effects that somebody may want to be told of."""
+    if audience is Audience.NOBODY:
+        return False
+    stored = [effect for effect in decided if isinstance(effect, InsertEvents)]
+    is_apart = any(effect.is_drift or effect.suppressed is not None for effect in stored)
+    return is_apart or any(event.resource_name is None for effect in stored for event in effect.events)
+
+
 def write_down(connection: Connection, decided: Sequence[Effect], audience: Audience) -> None:
     """Write down what is to be told of the events of stacks among some effects, which have been carried out."""
-    if audience is Audience.NOBODY:
+    if not may_be_told(decided, audience):
         return
     stored = [effect for effect in decided if isinstance(effect, InsertEvents)]
     begun = {effect.traversal.stack_id for effect in decided if isinstance(effect, InsertTraversal)}

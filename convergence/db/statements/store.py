@@ -23,7 +23,7 @@ from convergence.db.scopes import Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import apply
 from convergence.db.statements.load import load
-from convergence.db.statements.outbox import Audience, write_down
+from convergence.db.statements.outbox import Audience, may_be_told, write_down
 from convergence.db.transaction import Committed, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
@@ -140,16 +140,17 @@ class Store:
             if not decision.effects:
                 connection.rollback()
                 return Committed.of(decision, ())
-            ready = self.carry_out(connection, decision.effects)
+            ready = self.carry_out(connection, decision.effects, is_all=True)
             self.commit(connection, decide, decision.verdict)
         return Committed.of(decision, ready)
 
-    def carry_out(self, connection: Connection, effects: Sequence[Effect]) -> Ready:
+    def carry_out(self, connection: Connection, effects: Sequence[Effect], *, is_all: bool = False) -> Ready:
         """Make effects true inside the caller's transaction, and write down what is to be told of them outside.
 
+        :param is_all: the commit comes next.
         :returns: see `convergence.db.statements.apply.apply`.
         """
-        ready = apply(connection, effects)
+        ready = apply(connection, effects, is_all=is_all and not may_be_told(effects, self._audience))
         write_down(connection, effects, self._audience)
         return ready
 

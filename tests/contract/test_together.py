@@ -1,0 +1,201 @@
+"""What goes to MariaDB together ends at its first failure, and nothing of it is committed that comes after one."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+from oslo_db import exception as db_exception
+from sqlalchemy import bindparam, insert, select, update
+
+from convergence.db.schema.models import DUTY, PROJECT
+from convergence.db.statements.counting import count
+from convergence.db.statements.hot import Hot, HotCall
+from convergence.db.statements.store import Store
+from convergence.db.statements.together import LONGEST, Writes, read_together
+from convergence.errors import Conflict, DatabaseUnavailable
+from tests.contract.test_connections import lose
+from tests.harness import Harness, emptied, things
+
+INSERT = Hot(insert(PROJECT), ('id',))
+TAKE = Hot(update(DUTY).where(DUTY.c.name == bindparam('duty')).values(holder=bindparam('new')))
+READ = Hot(select(DUTY.c.holder).where(DUTY.c.name == bindparam('duty')).with_for_update())
+
+
+@pytest.fixture
+def engine(engines: Any) -> Any:
+    """MariaDB, with nothing in it."""
+    return emptied(engines('mariadb'))
+
+
+def project(name: str) -> HotCall:
+    return INSERT.call({'id': name})
+
+
+def duty_of(engine: Any) -> str:
+    with engine.connect() as connection:
+        return str(connection.execute(select(DUTY.c.name).order_by(DUTY.c.name).limit(1)).scalar_one())
+
+
+def stored(engine: Any) -> list[str]:
+    with engine.connect() as connection:
+        return sorted(connection.execute(select(PROJECT.c.id)).scalars())
+
+
+def write(engine: Any, *calls: HotCall | tuple[HotCall, str]) -> None:
+    """Carry them out in a transaction; a pair has to find one row."""
+
+    def act(connection: Any) -> None:
+        writes = Writes(connection)
+        for call in calls:
+            if isinstance(call, tuple):
+                writes.add_one(*call)
+            else:
+                writes.add(call)
+        writes.send_with_commit()
+
+    Store(engine, patience_s=0.0).write(act, act)
+
+
+def sent_by(engine: Any, *calls: HotCall | tuple[HotCall, str]) -> Counter[str]:
+    sent: Counter[str] = Counter()
+    stop = count(engine, lambda kind: sent.update([kind]))
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql('SELECT 1')
+        sent.clear()
+        write(engine, *calls)
+    finally:
+        stop()
+    return sent
+
+
+def test_what_refuses_nothing_goes_with_the_commit(engine: Any) -> None:
+    assert sent_by(engine, project('a'), project('b')) == {'statements': 1, 'commits': 1}
+    assert stored(engine) == ['a', 'b']
+
+
+def test_what_may_refuse_is_known_before_the_commit(engine: Any) -> None:
+    taken = TAKE.call({'duty': duty_of(engine), 'new': 'me'})
+    assert sent_by(engine, project('a'), (taken, 'duty'), project('b')) == {'statements': 2, 'commits': 1}
+    assert sent_by(engine, project('c'), (taken, 'duty')) == {'statements': 1, 'commits': 1}
+    assert stored(engine) == ['a', 'b', 'c']
+
+
+def test_nothing_is_committed_where_a_row_is_not_found(engine: Any) -> None:
+    with pytest.raises(Conflict, match='no such duty is not as it was read'):
+        write(engine, project('a'), (TAKE.call({'duty': 'nobody', 'new': 'me'}), 'no such duty'), project('b'))
+    assert stored(engine) == []
+
+
+@pytest.mark.parametrize('place', range(3))
+def test_a_statement_that_fails_ends_what_goes_with_the_commit(engine: Any, place: int) -> None:
+    """The error is its own, nothing is stored, and the connection holds no lock when it is used again."""
+    write(engine, project('there'))
+    names = ['a', 'b']
+    names.insert(place, 'there')
+    with pytest.raises(db_exception.DBDuplicateEntry, match='1062'):
+        write(engine, *map(project, names))
+    assert stored(engine) == ['there']
+    write(engine, project('a'), project('b'))
+    assert stored(engine) == ['a', 'b', 'there']
+
+
+def test_a_lock_that_is_not_to_be_had_with_the_commit_is_a_conflict(engine: Any) -> None:
+    """MariaDB undoes the statement alone: the rest is undone by us, or it would be committed by whoever comes next."""
+    name = duty_of(engine)
+    engine.dispose()
+    with engine.connect() as holder:
+        holder.execute(select(DUTY.c.name).where(DUTY.c.name == name).with_for_update())
+        with engine.connect() as other:
+            other.exec_driver_sql('SET SESSION innodb_lock_wait_timeout = 1')
+        with pytest.raises(Conflict):
+            write(engine, project('a'), TAKE.call({'duty': name, 'new': 'me'}), project('b'))
+        assert stored(engine) == []
+        write(engine, project('c'))
+    assert stored(engine) == ['c']
+
+
+def test_a_connection_that_is_lost_is_told_as_such(engine: Any) -> None:
+    lose(engine)
+    with pytest.raises(DatabaseUnavailable):
+        write(engine, project('a'), project('b'))
+    assert stored(engine) == []
+
+
+def test_what_was_left_for_the_commit_is_forgotten_where_there_is_none(engine: Any) -> None:
+    def act(connection: Any) -> None:
+        writes = Writes(connection)
+        writes.add(project('a'))
+        writes.send_with_commit()
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        Store(engine).write(act, act)
+    write(engine, project('b'))
+    assert stored(engine) == ['b']
+
+
+def test_each_of_what_is_read_together_sees_what_was_committed_before_its_turn(engine: Any) -> None:
+    """A locking read waits, and what comes after it in the same message is read when it has the lock."""
+    name = duty_of(engine)
+    taken, read = threading.Event(), []
+
+    def wait() -> None:
+        with engine.connect() as connection:
+            taken.set()
+            read.extend(read_together(connection, READ.call({'duty': name}), Hot(select(PROJECT.c.id)).call({})))
+
+    with engine.connect() as holder:
+        holder.execute(update(DUTY).where(DUTY.c.name == name).values(holder='me'))
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert taken.wait(60)
+        waiting.join(0.2)  # most likely it waits for the lock by now
+        holder.execute(insert(PROJECT), {'id': 'a'})
+        holder.commit()
+        waiting.join(60)
+    assert read == [[['me']], [['a']]]
+
+
+def test_what_is_long_goes_in_pieces(engine: Any) -> None:
+    """A server refuses messages that are longer than it was told to take."""
+    name = duty_of(engine)
+    nobody = TAKE.call({'duty': 'nobody', 'new': 'x' * (LONGEST + 1)})
+    assert sent_by(engine, nobody, nobody, TAKE.call({'duty': name, 'new': 'x'})) == {'statements': 3, 'commits': 1}
+
+
+@pytest.mark.parametrize('requires', [False, True], ids=['independent', 'chain'])
+@pytest.mark.parametrize('operation', ['create', 'update', 'delete'])
+def test_a_resource_costs_five_ways_to_the_server(engine: Any, operation: str, requires: bool) -> None:
+    """Lock and read; claim; its event and the commit; what has become of it; the arrival and the commit."""
+    figures = []
+    for size in (10, 20):
+        harness = Harness(emptied(engine))
+        names = [f'n{number}' for number in range(size)]
+        resources: dict[str, Any] = things(names)
+        if requires:
+            resources = {
+                name: {'value': 'x', 'after': names[max(0, number - 1) : number]} for number, name in enumerate(names)
+            }
+        stack = harness.create(resources)
+        if operation != 'create':
+            harness.run(limit=500)
+        if operation == 'update':
+            harness.update(stack, {name: {**each, 'value': 'y'} for name, each in resources.items()})
+        elif operation == 'delete':
+            harness.delete(stack)
+        sent: Counter[str] = Counter()
+        stop = count(engine, lambda kind: sent.update([kind]))  # noqa: B023 - it ends with this round
+        with engine.connect() as connection:
+            connection.exec_driver_sql('SELECT 1')
+        sent.clear()
+        harness.run(limit=500)
+        stop()
+        assert harness.state(stack) == f'{operation.upper()}_COMPLETE'
+        figures.append(sent)
+    more = {kind: (figures[1][kind] - figures[0][kind]) / 10 for kind in ('statements', 'commits')}
+    inputs = requires and operation != 'delete'
+    assert more == {'statements': 6 if inputs else 5, 'commits': 2}
