@@ -139,12 +139,12 @@ class Watched:
         """Do something, once, just after the next transaction on such a scope has committed."""
         self._after.append((scope, step))
 
-    def transact(self, scope: Any, decide: Any) -> Any:
+    def transact(self, scope: Any, decide: Any, following: Any = None) -> Any:
         """As always, with what was asked for around it."""
         if self.dead:
             raise Crash
         self._take(self._before, scope)
-        committed = super().transact(scope, decide)  # type: ignore[misc] - a store is mixed in
+        committed = super().transact(scope, decide, following)  # type: ignore[misc] - a store is mixed in
         self.commits += 1
         if self.commits == self.crash_after:
             self.dead = True

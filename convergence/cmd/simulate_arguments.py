@@ -65,6 +65,7 @@ class SimulateOptions:
             '--workers': (plan.workers, usual.workers),
             '--threads': (plan.threads, usual.threads),
             '--in-a-row': (plan.in_a_row, usual.in_a_row),
+            '--window': (plan.window, usual.window),
             '--grain': (_grain(plan), Grain.STEP),
             '--drop': (faults.drop, 0.0),
             '--double': (faults.double, 0.0),
@@ -107,6 +108,7 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
         workers=given.workers or (2 if explore else RunPlan().workers),
         threads=given.threads,
         in_a_row=given.in_a_row,
+        window=given.window,
         storage=in_sqlite if given.store == 'sqlite' else in_memory,
         passed=grain.passed,
     )
@@ -228,11 +230,19 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         metavar='N',
         help='nodes that a thread of a worker looks at one after the other (1: each is a message)',
     )
+    group.add_argument(
+        '--window',
+        type=_positive,
+        default=RunPlan().window,
+        metavar='N',
+        help=f'nodes of a stack of which workers are told at once ({RunPlan().window})',
+    )
     _add_faults(group)
     group.add_argument(
         '--alternate',
         action='store_true',
-        help='every other seed (the even ones) without faults, and two of four seeds with a message for each node',
+        help='every other seed (the even ones) without faults; two of four seeds with a message for each node; of the '
+        'others every other two with a window of two nodes',
     )
     group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
     group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')

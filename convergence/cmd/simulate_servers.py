@@ -108,7 +108,7 @@ class SimulationDatabase:
         :param limit_s: after so long without coming to rest the run has failed.
         """
         clear(Store(self.database))
-        order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.in_a_row)
+        order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.in_a_row, plan.window)
         crew = Crew(self.database, order)
         store = Store(self.database)
         context = Context(project_id=str(uuid.uuid4()))

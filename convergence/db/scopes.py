@@ -66,11 +66,13 @@ class OneNode(Scope[NodeView]):
     """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read.
 
     :param max_input_bytes: what of the outputs of others is read at most, in bytes as they are stored; None: all.
+    :param waits: whether for a row that somebody else has locked; otherwise such a node counts as missing.
     """
 
     traversal_id: str
     number: int
     max_input_bytes: int | None = None
+    waits: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 from convergence.core.effects import Decision
 from convergence.core.model import Phase
-from convergence.db.scopes import Scope
+from convergence.core.views import NodeView
+from convergence.db.scopes import OneNode, Scope
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
@@ -30,11 +31,13 @@ class Committed(Generic[V]):
 
     :param cast: the nodes ``(traversal_id, number)`` that workers have to be told about now.
     :param last: nodes of the phases in `LAST` that became ready; they need no worker.
+    :param following: what was decided about the node that follows, in the same transaction; see `Following`.
     """
 
     verdict: V
     cast: tuple[tuple[str, int], ...] = ()
     last: tuple[tuple[str, int], ...] = ()
+    following: Committed[Any] | None = None
 
     @classmethod
     def of(cls, decision: Decision[V], ready: Iterable[tuple[str, int, Phase]]) -> Committed[V]:
@@ -43,13 +46,38 @@ class Committed(Generic[V]):
         last = [(traversal_id, number) for traversal_id, number, phase in ready if phase in LAST]
         return cls(decision.verdict, (*decision.wake, *cast), tuple(last))
 
+    def followed_by(self, following: Following, begun: Committed[Any] | None) -> Committed[V]:
+        """The same, with what was decided about the node that follows: nobody has to be told of that any more."""
+        if begun is None:
+            return self
+        node = (following.scope.traversal_id, following.scope.number)
+        return replace(self, cast=tuple(each for each in self.cast if each != node), following=begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A node that whoever finishes another one goes on with: both are decided in one transaction.
+
+    It is decided after the row of the other one is written, when nothing has to be waited for any more, and before that
+    arrives at those that wait for it: their rows are locked for as short as ever.
+
+    :param scope: it must not wait: what somebody else holds is left alone.
+    :param decide: a pure function; None: nothing is decided about it now, and it is told of as always.
+    """
+
+    scope: OneNode
+    decide: Callable[[NodeView], Decision[Any] | None]
+
 
 class Transactions(Protocol):
     """Lock and read a scope, decide, carry out the decision: all in one transaction."""
 
-    def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+    def transact(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
+    ) -> Committed[V] | None:
         """Make the decision of a pure function true, all or nothing; it may be asked several times.
 
+        :param following: decided as well where all is as the scope assumes it to be; else it is as if not given.
         :returns: None where what the scope names does not exist (any more).
         :raises Conflict: the rows kept changing under our hands; `OlderState`: they kept being shown as they were.
         :raises DatabaseUnavailable: the database cannot be reached.

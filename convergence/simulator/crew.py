@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.claim import Worker as CoreWorker
+from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.ports import Ports
 from convergence.db.statements.connection import Database
 from convergence.dispatch import Dispatcher
@@ -65,6 +66,7 @@ class Order:
     workers: int = 3
     threads: int = 8
     in_a_row: int = 1
+    window: int = DISPATCH_WINDOW
 
 
 class Crew:
@@ -99,8 +101,10 @@ class Crew:
         options = EngineOptions(
             stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S / SPEED),
             sweep=SweepOptions(BEAT_S, UNATTENDED_S),
+            window=self._order.window,
         )
-        myself = CoreWorker(new_id(), new_id, creation=lambda name: self._registry.creation(name, SETTLES_S))
+        window = self._order.window
+        myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
         parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
@@ -130,6 +134,7 @@ class Crew:
             threads=self._order.threads,
             in_a_row=self._order.in_a_row,
             creation_settles_s=SETTLES_S,
+            dispatch_window=self._order.window,
         )
         service = WorkerService(
             ports,

@@ -16,7 +16,8 @@ from convergence.core.model import Action, Json
 from convergence.db.scopes import Scope
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
-from convergence.db.transaction import Committed
+from convergence.db.transaction import Committed, Following
+from convergence.simulator.deciding import Decisions
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.reality import TYPE, Mishap, PhysicalObject, Reality
 
@@ -75,19 +76,17 @@ class CrewStore(Store):
         self._ledger = ledger
 
     @override
-    def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+    def transact(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
+    ) -> Committed[V] | None:
         """As the base class; what is decided may be old by the time that it is written, unless a lock prevents it."""
-        decisions: list[Decision[V]] = []
-
-        def lingering(view: ViewT) -> Decision[V]:
-            self._moments.linger()
-            decisions.append(decide(view))
-            return decisions[-1]
-
+        decisions = Decisions(before=self._moments.linger)
         self.accident()
-        committed = super().transact(scope, lingering)
-        if committed is not None and decisions[-1].effects:
-            self._ledger.committed(decisions[-1])
+        committed = super().transact(scope, decisions.noting(decide), decisions.noting_both(following))
+        true = decisions.come_true(committed)
+        for decision in true:
+            self._ledger.committed(decision)
+        if true:
             self._moments.linger()
         return committed
 

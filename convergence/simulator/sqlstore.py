@@ -32,8 +32,9 @@ from convergence.db.statements.apply import apply
 from convergence.db.statements.connection import Connected, Database, connect
 from convergence.db.statements.load import load
 from convergence.db.statements.store import Store
-from convergence.db.transaction import Committed
+from convergence.db.transaction import Committed, Following
 from convergence.errors import Conflict
+from convergence.simulator.deciding import Decisions
 from convergence.simulator.storage import Storage
 from convergence.values import replace
 
@@ -239,28 +240,29 @@ class SqliteStore(Store):
         return self._tables
 
     @override
-    def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+    def transact(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
+    ) -> Committed[V] | None:
         """As the base class, with others going on before and after."""
-        decisions: list[Decision[V]] = []
-
-        def noted(view: ViewT) -> Decision[V]:
-            decisions.append(decide(view))
-            return decisions[-1]
-
+        decisions = Decisions()
         self.pause('begin')
-        committed = super().transact(scope, noted)
-        if committed is not None and decisions[-1].effects:
-            self.committed(decisions[-1])
+        committed = super().transact(scope, decisions.noting(decide), decisions.noting_both(following))
+        true = decisions.come_true(committed)
+        for decision in true:
+            self.committed(decision)
+        if true:
             self.pause('committed')
         return committed
 
     @override
-    def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
+    def _once(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None
+    ) -> Committed[V]:
         """As the base class, perhaps on a server that lags: what others have written is not written over."""
         lag = self.lag()
         older = self._shown(lag)
         if older is None:
-            return super()._once(scope, decide)
+            return super()._once(scope, decide, following)
         with older.connect().execution_options(reads_only=True) as before, self.writing() as connection:
             if lag.catches_up:
                 seen: Any = load(CatchingUp(before, connection), scope)  # type: ignore[arg-type]

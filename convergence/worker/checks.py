@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
-from convergence.core.claim import ACTING, Claim, Step
+from convergence.core.claim import ACTING, Claim, Step, StepDecision
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.core.results import End, NeedsReplacement, Parked, ParkedAlready, Postponed, Result, may_have_made
@@ -21,7 +21,7 @@ from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
 from convergence.worker.attempt import Fenced
-from convergence.worker.in_a_row import Attend
+from convergence.worker.in_a_row import Attendant
 from convergence.worker.results import Unsaved
 from convergence.worker.runner import Runner
 from convergence.worker.steps import Steps
@@ -81,6 +81,7 @@ class NodeChecks:
         draining: Callable[[], bool] = never,
     ) -> None:
         self._steps = steps
+        self._others = Attendant(dispatcher)
         self._draining = draining
         self._dispatcher = dispatcher
         self._runner = runner
@@ -91,12 +92,12 @@ class NodeChecks:
         self._held: dict[Task, TaskClaim] = {}
         self._left: WeakSet[Task] = WeakSet()
 
-    def check(self, traversal_id: str, number: int, task: Task, attend: Attend | None = None) -> None:
+    def check(self, traversal_id: str, number: int, task: Task, attendant: Attendant | None = None) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
 
         :param task: what a cancel of the traversal stops. It was registered before the row is claimed, the claim reads
             whether the traversal still runs, and afterwards the task is looked at: a cancel cannot slip in between.
-        :param attend: sees to what the last step for the node makes ready; None: others are told of all of it.
+        :param attendant: sees to what the last step for the node makes ready; None: others are told of all of it.
         """
         if self._draining():
             self._dispatcher.cast([(traversal_id, number)])
@@ -109,21 +110,30 @@ class NodeChecks:
         if committed is None:
             LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
             return
-        attend = attend or self._dispatcher.attend
+        attendant = attendant or self._others
         begun = committed.verdict
         LOG.debug('node %d: %s', number, begun.step)
         if begun.step in ACTING:
             self._dispatcher.attend(committed)  # nothing is kept back while a type is called
         else:
-            attend(committed)
+            attendant.attend(committed)
         if begun.step is Step.REPLACE:
-            self._replace(begun.stack_id, traversal_id, number, begun.resource_id, attend)
+            self._replace(begun.stack_id, traversal_id, number, begun.resource_id, attendant)
         elif begun.step in (Step.FAIL, Step.OVER):
             self._settler.settle(begun.stack_id, traversal_id)
-        elif begun.step in ACTING and begun.claim is not None:
-            result = self._hold(begun.claim, task, attend)
-            if isinstance(result, NeedsReplacement):
-                self._replace(begun.claim.stack.id, traversal_id, number, begun.claim.resource.id, attend)
+        elif begun.step in ACTING:
+            self.go_on(begun, task, attendant)
+
+    def go_on(self, begun: StepDecision, task: Task, attendant: Attendant) -> None:
+        """Do what a row was claimed for.
+
+        :param task: see `check`; it was registered before the row was claimed here, too.
+        """
+        claim = begun.claim
+        assert claim is not None
+        result = self._hold(claim, task, attendant)
+        if isinstance(result, NeedsReplacement):
+            self._replace(claim.stack.id, claim.node.traversal_id, claim.node.number, claim.resource.id, attendant)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
         """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
@@ -131,16 +141,16 @@ class NodeChecks:
             return
         claim = self._steps.interrupt(row)
         if claim is not None:
-            self._hold(claim, task, self._dispatcher.attend)
+            self._hold(claim, task, self._others)
 
-    def _hold(self, claim: Claim, task: Task, attend: Attend) -> Result | None:
+    def _hold(self, claim: Claim, task: Task, attendant: Attendant) -> Result | None:
         self._held[task] = TaskClaim(claim, self._clock())
         if task in self._left and self._held.pop(task, None) is not None:
             # It was given up while it waited for the row: nobody would see to what it does from here on.
             self._let_go(claim)
             return None
         try:
-            result = self._act(claim, task, attend)
+            result = self._act(claim, task, attendant)
         except TaskKilled:
             raise  # whoever killed it sees to the row
         except BaseException:
@@ -200,21 +210,21 @@ class NodeChecks:
             what = 'timed out and did not stop' if late else 'did not stop when it was told to'
             committed = self._steps.abandon(claim, f'{claim.action} {what}')
             if committed is not None:
-                self._conclude(claim, committed, self._dispatcher.attend)
+                self._conclude(claim, committed, self._others)
 
-    def _conclude(self, claim: Claim, committed: Committed[End], attend: Attend) -> None:
-        attend(committed)
+    def _conclude(self, claim: Claim, committed: Committed[End], attendant: Attendant) -> None:
+        attendant.attend(committed)
         if committed.verdict in (End.FAILED, End.OVER):
             self._settler.settle(claim.stack.id, claim.traversal.id)
 
-    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str, attend: Attend) -> None:
+    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str, attendant: Attendant) -> None:
         """Make a new row for the node, and have the node checked again."""
         committed = self._steps.replace(stack_id, traversal_id, number, resource_id)
         if committed is not None and committed.verdict is not None:
             LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
-            attend(committed)
+            attendant.attend(committed)
 
-    def _act(self, claim: Claim, task: Task, attend: Attend) -> Result | None:
+    def _act(self, claim: Claim, task: Task, attendant: Attendant) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
         begun = self._clock()
         with _bound(claim):
@@ -231,7 +241,7 @@ class NodeChecks:
             if isinstance(result, ParkedAlready):
                 self._parked(claim, result)
                 return None
-            end = self._finish(claim, result, claim.at + self._clock() - begun, attend)
+            end = self._finish(claim, result, claim.at + self._clock() - begun, attendant)
             LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
@@ -253,13 +263,14 @@ class NodeChecks:
             self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
         self._later(result.after_s, node.traversal_id, node.number)
 
-    def _finish(self, claim: Claim, result: Result, now: float, attend: Attend) -> End:
-        committed = self._steps.finish(claim, result, now)
+    def _finish(self, claim: Claim, result: Result, now: float, attendant: Attendant) -> End:
+        goes_on = attendant.goes_on() and not self._draining()
+        committed = self._steps.finish(claim, result, now, goes_on=goes_on)
         if committed is None:
             return End.FENCED
         if committed.verdict is not End.FENCED:
             self.stored(claim, result.physical_id, may_have_made(claim, result))
-        self._conclude(claim, committed, attend)
+        self._conclude(claim, committed, attendant)
         if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
+
+from typing_extensions import override
 
 from convergence import logs
 from convergence.concurrency import Task
+from convergence.core.claim import StepDecision
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 
-Attend: TypeAlias = Callable[[Committed[Any]], None]
-"""Sees to the nodes that a transaction made ready."""
+
+class Attendant:
+    """Sees to the nodes that a transaction made ready: others are told of all of them."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def attend(self, committed: Committed[Any]) -> None:
+        """See to what a transaction made ready."""
+        self._dispatcher.attend(committed)
+
+    def goes_on(self) -> bool:
+        """Whether the thread would go on with a node that is claimed for it now."""
+        return False
 
 
-class CheckOne(Protocol):
-    """Does what there is to do for one node; see `convergence.worker.checks.NodeChecks.check`."""
+class Checks(Protocol):
+    """Does what there is to do for one node; see `convergence.worker.checks.NodeChecks`."""
 
-    def __call__(self, traversal_id: str, number: int, task: Task, attend: Attend) -> None: ...
+    def check(self, traversal_id: str, number: int, task: Task, attendant: Attendant) -> None: ...
+
+    def go_on(self, begun: StepDecision, task: Task, attendant: Attendant) -> None: ...
 
 
 class InARow:
@@ -25,6 +42,9 @@ class InARow:
 
     What a thread goes on with costs no message. It is a node of which others could have been told just as well: so a
     thread goes on with a bounded number of them, and lets other traversals that wait for a thread go first.
+
+    What stands behind the window of a stack that is wide was ready all along. Its row is claimed by the transaction
+    that finishes the node before, where that can be done without waiting: one commit for both.
 
     The node of a nested stack is one of another traversal. When the last thing in the stack is done a thread comes free
     here, and this worker takes the node itself.
@@ -36,13 +56,13 @@ class InARow:
 
     def __init__(
         self,
-        check: CheckOne,
+        checks: Checks,
         dispatcher: Dispatcher,
         most: int,
         is_crowded: Callable[[str], bool],
         take: Callable[[str, int], bool],
     ) -> None:
-        self._check = check
+        self._checks = checks
         self._dispatcher = dispatcher
         self._most = most
         self._is_crowded = is_crowded
@@ -53,36 +73,69 @@ class InARow:
 
         :param task: what runs in the thread; once it was told to stop it goes on with nothing.
         """
-        node = number
+        node: int | None = number
+        begun: StepDecision | None = None
+
+        def lets_others_go() -> bool:
+            return task.cancelled.is_set() or self._is_crowded(traversal_id)
+
         for place in range(self._most):
-            kept = _Kept(self._dispatcher, traversal_id, self._take, is_last=place == self._most - 1)
+            is_last = place == self._most - 1
+            kept = _Kept(self._dispatcher, traversal_id, self._take, lets_others_go, is_last=is_last)
             try:
                 with logs.bind(node=node):
-                    self._check(traversal_id, node, task, kept.attend)
+                    if begun is not None:
+                        self._checks.go_on(begun, task, kept)
+                    elif node is not None:
+                        self._checks.check(traversal_id, node, task, kept)
             except Exception:
-                kept.tell()
+                kept.tell()  # what is claimed the worker gives back when it misses it
                 raise
-            if task.cancelled.is_set() or self._is_crowded(traversal_id):
+            if lets_others_go():
                 kept.tell()
-            if kept.node is None:
+            node, begun = kept.node, kept.begun
+            if node is None:
                 return
-            node = kept.node
 
 
-class _Kept:
-    """Attends to what the last step for a node makes ready, and keeps back one node of the same traversal."""
+class _Kept(Attendant):
+    """Attends to what the last step for a node makes ready, and keeps back one node of the same traversal.
+
+    :ivar node: the node that the thread goes on with.
+    :ivar begun: what is to be done for it, where that is decided already: its row is claimed.
+    """
 
     def __init__(
-        self, dispatcher: Dispatcher, traversal_id: str, take: Callable[[str, int], bool], *, is_last: bool
+        self,
+        dispatcher: Dispatcher,
+        traversal_id: str,
+        take: Callable[[str, int], bool],
+        lets_others_go: Callable[[], bool],
+        *,
+        is_last: bool,
     ) -> None:
-        self._dispatcher = dispatcher
+        super().__init__(dispatcher)
         self._take = take
         self._traversal_id = traversal_id
+        self._lets_others_go = lets_others_go
         self._is_last = is_last
         self.node: int | None = None
+        self.begun: StepDecision | None = None
 
+    @override
+    def goes_on(self) -> bool:
+        """As the base class: unless another node is kept back, or it is somebody else's turn."""
+        return not self._is_last and self.node is None and not self._lets_others_go()
+
+    @override
     def attend(self, committed: Committed[Any]) -> None:
         """As `Dispatcher.attend`, but for the node that is kept back."""
+        following = committed.following
+        if following is not None:
+            claimed: StepDecision = following.verdict
+            assert claimed.claim is not None
+            self.begun, self.node = claimed, claimed.claim.node.number
+            self._dispatcher.attend(following)
         for traversal_id, number in committed.cast:
             if self.node is None and traversal_id == self._traversal_id and not self._is_last:
                 self.node = number
@@ -95,8 +148,8 @@ class _Kept:
         self._dispatcher.cast([node for node in nodes if node[0] == self._traversal_id or not self._take(*node)])
 
     def tell(self) -> None:
-        """Tell others of what was kept back."""
-        if self.node is not None:
+        """Tell others of what was kept back; what is claimed stays with this thread."""
+        if self.node is not None and self.begun is None:
             self._dispatcher.cast([(self._traversal_id, self.node)])
             self.node = None
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from convergence import concurrency
 from convergence.core.check import begin
-from convergence.core.claim import Claim, StepDecision, Worker
+from convergence.core.claim import ACTING, Claim, StepDecision, Worker
 from convergence.core.effects import Decision
 from convergence.core.finish import abandon, as_claimed, finish
 from convergence.core.held import escalate, record, release
@@ -21,7 +21,7 @@ from convergence.core.results import End, Failed, NotBegun, Parked, Result
 from convergence.core.views import NodeView
 from convergence.db.queries.sweeps import HeldRow
 from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
-from convergence.db.transaction import Committed, Transactions
+from convergence.db.transaction import Committed, Following, Transactions
 from convergence.errors import Conflict, ConvergenceError
 from convergence.values import replace
 from convergence.worker.assess import Assessor, Evaluated, Heavy
@@ -88,14 +88,18 @@ class Steps:
             lambda view: replacement(view, self._worker, resource_id),
         )
 
-    def finish(self, claim: Claim, result: Result, now: float | None = None) -> Committed[End] | None:
+    def finish(
+        self, claim: Claim, result: Result, now: float | None = None, *, goes_on: bool = False
+    ) -> Committed[End] | None:
         """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
 
         :param now: about what time it is by the database's clock; None: the database is asked.
+        :param goes_on: whether to claim the row of the node behind the window in the same transaction, if there is
+            something to call for it and nobody is in the way. `Committed.following` is its claim then.
         :raises Exception: neither the result nor its object alone can be stored, whatever the state of the database.
         """
         try:
-            return self._finish(claim, result, now)
+            return self._finish(claim, result, now, self._following(claim) if goes_on else None)
         except Exception:
             LOG.exception('This result cannot be stored as it is: %s', Unsaved(claim, result.physical_id))
         try:
@@ -108,12 +112,30 @@ class Steps:
             self.give_back(claim)
             raise
 
-    def _finish(self, claim: Claim, result: Result, now: float | None = None) -> Committed[End] | None:
+    def _following(self, claim: Claim) -> Following | None:
+        node = claim.node
+        if node.next_in_backlog is None:
+            return None
+
+        def decide(view: NodeView) -> Decision[StepDecision] | None:
+            try:
+                decision = begin(view, self._worker, self._assess)
+            except Exception as error:  # noqa: BLE001 - the result that is being stored has nothing to do with it
+                LOG.debug('node %s is looked at by itself: %s', node.next_in_backlog, error)
+                return None
+            return decision if decision.verdict.step in ACTING else None
+
+        scope = OneNode(node.traversal_id, node.next_in_backlog, self._worker.max_input_bytes, waits=False)
+        return Following(scope, decide)
+
+    def _finish(
+        self, claim: Claim, result: Result, now: float | None = None, following: Following | None = None
+    ) -> Committed[End] | None:
         scope = _held(claim) if now is None else replace(_held(claim), assumed=as_claimed(claim, result, now))
         return self.results.store(
             claim,
             result.physical_id,
-            lambda: self._store.transact(scope, lambda view: finish(view, claim, result, self._worker)),
+            lambda: self._store.transact(scope, lambda view: finish(view, claim, result, self._worker), following),
         )
 
     def not_begun(self, claim: Claim) -> Committed[End] | None:

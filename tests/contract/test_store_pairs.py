@@ -42,20 +42,20 @@ class MeetingStore(WatchedStore):
         """The present thread is to be stopped in its transaction of this number."""
         self.thread, self.transaction = threading.get_ident(), transaction
 
-    def transact(self, scope, decide):
+    def transact(self, scope, decide, following=None):
         """As always, but for the meeting."""
         if threading.get_ident() != self.thread:
-            return super().transact(scope, decide)
+            return super().transact(scope, decide, following)
         self.transaction -= 1
         if self.transaction:
-            return super().transact(scope, decide)
+            return super().transact(scope, decide, following)
 
         def decide_late(view):
             self.arrived.set()
             assert self.met.wait(PATIENCE_S)
             return decide(view)
 
-        return super().transact(scope, decide_late)
+        return super().transact(scope, decide_late, following)
 
     def _statement(self, connection, cursor, statement, *rest):
         waits = self.arrived.is_set() and not self.met.is_set()

@@ -129,10 +129,10 @@ def test_an_outage_that_ends_when_a_row_is_taken_keeps_the_others(harness, sweep
         harness.workers[0]._checks._steps.begin(*address)
     transact, taken = harness.store.transact, []
 
-    def waits(scope: object, decide: Callable[..., object]) -> object:
+    def waits(scope: object, decide: Callable[..., object], following: object = None) -> object:
         clock.now += LEASE_S * 2
         taken.append(scope)
-        return transact(scope, decide)
+        return transact(scope, decide, following)
 
     let_leases_run_out(harness)
     harness.store.transact = waits

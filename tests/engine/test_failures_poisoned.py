@@ -38,11 +38,11 @@ def poison(harness, scope, is_poisoned):
     transact = harness.store.transact
     tried = []
 
-    def poisoned(wanted, decide):
+    def poisoned(wanted, decide, following=None):
         if isinstance(wanted, scope) and is_poisoned(wanted):
             tried.append(wanted)
             raise Poison(f'{wanted} cannot be had')
-        return transact(wanted, decide)
+        return transact(wanted, decide, following)
 
     harness.store.transact = poisoned
     return tried
@@ -156,7 +156,7 @@ def test_a_database_that_is_away_ends_the_sweep_instead_of_failing_everything_in
     harness.die(harness.workers[0])
     transact, tried = harness.store.transact, []
 
-    def away(scope, decide):
+    def away(scope, decide, following=None):
         tried.append(scope)
         raise errors.DatabaseUnavailable('The database cannot be reached: refused')
 

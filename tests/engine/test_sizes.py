@@ -75,10 +75,10 @@ def test_nothing_that_costs_much_is_evaluated_while_a_row_is_locked(harness, mon
     watching, transact = Watching(harness), harness.store.transact
     harness.store.deciding = False
 
-    def watched(scope: Any, decide: Any) -> Any:
+    def watched(scope: Any, decide: Any, following: Any = None) -> Any:
         harness.store.deciding = True
         try:
-            return transact(scope, decide)
+            return transact(scope, decide, following)
         finally:
             harness.store.deciding = False
 

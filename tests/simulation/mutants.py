@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from convergence.core.model import DISPATCH_WINDOW
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
@@ -57,6 +58,7 @@ class Mutant:
     :param sweeps: after so many a run counts as stuck; `steps`, as endless.
     :param seeds: within so many it has to be noticed.
     :param in_a_row: how many nodes a thread of a worker looks at one after the other.
+    :param window: of how many nodes of a stack workers are told at once.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Mutant:
     steps: int = 1_500
     seeds: int = SEEDS
     in_a_row: int = 1
+    window: int = DISPATCH_WINDOW
 
 
 CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence.db.memory.store'
@@ -1238,6 +1241,21 @@ MUTANTS = (
         in_a_row=4,
     ),
     Mutant(
+        'a thread forgets what it has claimed together with the end of the node before',
+        (Edit('convergence.worker.in_a_row:InARow.check', 'kept.node, kept.begun', 'kept.node, None'),),
+        ('basic_create', 'update_add'),
+        in_a_row=4,
+        window=1,
+    ),
+    Mutant(
+        'who goes on is not told that somebody else holds the row',
+        (Edit('convergence.worker.steps:Steps._following', 'decision.verdict.step in ACTING', 'True'),),
+        ('update_add', 'update_remove', 'basic_update_delete'),
+        Faults(crash=0.02),
+        in_a_row=4,
+        window=1,
+    ),
+    Mutant(
         'a stack that a server that lags does not show cannot be rolled back',
         (
             Edit(
@@ -1341,7 +1359,7 @@ def hunt(mutant: Mutant) -> Caught | None:
 def noticed(scenario: Scenario, seed: int, mutant: Mutant) -> str | None:
     """The rule that a run under the conditions of a mutant has broken; None if all was well."""
     plan = RunPlan(faults=mutant.faults, storage=mutant.storage, sweeps=mutant.sweeps, steps=mutant.steps)
-    plan = replace(plan, in_a_row=mutant.in_a_row)
+    plan = replace(plan, in_a_row=mutant.in_a_row, window=mutant.window)
     run = Run(scenario, plan, Choices(seed))
     try:
         run.execute()

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from convergence.db.scopes import HeldResource
 from convergence.resources.contract import Answer, Call, InProgress
 from convergence.worker.attempt import Pace
 from convergence.worker.service import WorkerOptions, WorkerService
 from tests.engine.test_nested import CHILD, create, nested
-from tests.harness import Crash, Harness, things
+from tests.harness import Crash, Harness, emptied, things
 
 PATIENCE_S = 60.0
 QUICK = Pace(poll_min_s=0.05)
@@ -21,6 +22,11 @@ def chain(size: int) -> dict[str, Any]:
     """Each requires the one before."""
     names = [f'r{number}' for number in range(size)]
     return {name: {'value': 'x', 'after': names[max(0, number - 1) : number]} for number, name in enumerate(names)}
+
+
+def wide(size: int, value: str = 'x') -> dict[str, Any]:
+    """None requires another."""
+    return things([f'r{number}' for number in range(size)], value)
 
 
 def in_threads(harness: Harness, *, threads: int = 1, in_a_row: int = 4) -> WorkerService:
@@ -151,14 +157,58 @@ def test_what_takes_time_makes_room_for_what_follows(engine):
     assert harness.state(stack) == 'CREATE_COMPLETE'
 
 
-@pytest.mark.parametrize('crash_after', range(2, 8))
-def test_a_worker_that_dies_before_it_goes_on_leaves_the_node_to_the_sweeper(crash_after):
-    """Nobody was told of the node, and nobody holds it."""
-    harness = Harness(None, in_a_row=4)
-    stack = harness.create(chain(3))
-    harness.store.crash_after = crash_after
-    with pytest.raises(Crash):
-        harness.run()
-    harness.restart()
+@pytest.mark.parametrize(('shape', 'commits'), [(chain(3), 8), (wide(3), 6)], ids=['chain', 'wide'])
+def test_a_worker_that_dies_before_it_goes_on_leaves_the_node_to_the_sweeper(shape, commits):
+    """Nobody was told of the node, and nobody holds it, or only the dead."""
+    for crash_after in range(2, commits):
+        harness = Harness(None, window=1, in_a_row=4)
+        stack = harness.create(shape)
+        harness.store.crash_after = crash_after
+        with pytest.raises(Crash):
+            harness.run()
+        harness.restart()
+        harness.recover()
+        harness.assert_converged(stack, dict.fromkeys(shape, 'x'), 'CREATE_COMPLETE')
+
+
+@pytest.mark.parametrize('operation', ['create', 'update', 'delete'])
+def test_what_stands_behind_the_window_is_claimed_by_the_transaction_before(engine, operation):
+    """One commit for each of the others, instead of two."""
+    transactions = []
+    for in_a_row in (1, 4):
+        harness = Harness(emptied(engine), window=8, in_a_row=in_a_row)
+        stack = harness.create(wide(40))
+        if operation != 'create':
+            harness.run(limit=500)
+        if operation == 'update':
+            harness.update(stack, wide(40, 'y'))
+        elif operation == 'delete':
+            harness.delete(stack)
+        before = harness.store.commits
+        harness.run(limit=500)
+        transactions.append(harness.store.commits - before)
+        assert harness.state(stack) == f'{operation.upper()}_COMPLETE'
+    # Eight are told of, and each goes on with three of the others; then eight are left.
+    assert transactions[0] - transactions[1] == 8 * 3
+
+
+@pytest.mark.parametrize('happens', ['draining', 'cancelled'])
+def test_what_is_claimed_together_with_the_end_of_another_is_let_go_of_where_nothing_may_begin(happens):
+    """The worker was told to stop, or the operation is cancelled, between that commit and the call."""
+    harness = Harness(None, window=1)
+    worker = in_threads(harness)
+    stack = harness.create(wide(3))
+
+    def told() -> None:
+        if happens == 'cancelled':
+            worker.cancel(None, stack, harness.stack(stack).traversal_id or '')
+        else:
+            worker.begin_nothing()
+
+    harness.store.after(HeldResource, told)
+    worker.check_resource(None, *harness.messages.checks.pop())
+    quiet(worker)
+    assert harness.reality.order('create') == ['r0']
+    assert harness.row(stack, 'r1').owner is None
     harness.recover()
-    harness.assert_converged(stack, dict.fromkeys(chain(3), 'x'), 'CREATE_COMPLETE')
+    harness.assert_converged(stack, dict.fromkeys(wide(3), 'x'), 'CREATE_COMPLETE')

@@ -39,11 +39,11 @@ class Outage:
         self._test = threading.get_ident()
         harness.store.transact = self._guarded  # type: ignore[method-assign]
 
-    def _guarded(self, scope: Any, decide: Any) -> Any:
+    def _guarded(self, scope: Any, decide: Any, following: Any = None) -> Any:
         if self.left_s > 0 and threading.get_ident() != self._test:
             self.refused += 1
             raise self._error('The database cannot be reached: refused')
-        return self._transact(scope, decide)
+        return self._transact(scope, decide, following)
 
     def pause(self, duration_s: float) -> None:
         """Let time pass."""
@@ -362,14 +362,14 @@ def test_a_result_that_the_database_refuses_for_what_is_in_it_leaves_its_object_
     worker = a_worker(harness, lambda duration_s: None)
     transact = harness.store.transact
 
-    def refusing(scope: Any, decide: Any) -> Any:
+    def refusing(scope: Any, decide: Any, following: Any = None) -> Any:
         def decided(view: Any) -> Any:
             decision = decide(view)
             if any('surprise' in str(effect) for effect in decision.effects):
                 raise ValueError('out of range')
             return decision
 
-        return transact(scope, decided)
+        return transact(scope, decided, following)
 
     harness.store.transact = refusing  # type: ignore[method-assign]
     harness.reality.once['create', 'r'] = [lambda call: Done('made', data={'key': 'surprise'})]

@@ -50,9 +50,9 @@ def load(look: Look, scope: Scope[ViewT]) -> ViewT:
     return view
 
 
-def _lock_row(look: Look, resource_id: str) -> Resource | None:
+def _lock_row(look: Look, resource_id: str, *, waits: bool = True) -> Resource | None:
     """One statement."""
-    row: Resource | None = look.lock('resource', resource_id)
+    row: Resource | None = look.lock('resource', resource_id, waits=waits)
     look.over()
     return row
 
@@ -102,7 +102,10 @@ def _one_node(look: Look, scope: OneNode) -> NodeView:
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
         seen = look.nodes(scope.traversal_id).get(scope.number)
-        return _lock_row(look, seen.resource_id or '' if seen is not None else ''), read_node()
+        row = _lock_row(look, seen.resource_id or '' if seen is not None else '', waits=scope.waits)
+        if row is None and not scope.waits:
+            raise Missing
+        return row, read_node()
 
     resource, seen = row_and_node(lock_and_read, partial(_lock_row, look), read_node)
     node, nodes = seen.node, look.nodes(scope.traversal_id)

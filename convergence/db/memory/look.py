@@ -120,7 +120,8 @@ class Look:
 
     :param committed: the rows as they are committed.
     :param older: what the server of this transaction shows instead; None: it does not lag.
-    :param wait: called with the key of a row before it is locked; returns when this server has the lock to give.
+    :param wait: called with the key of a row before it is locked, and whether it is worth waiting for; says, when this
+        server has the lock to give, that it has, or else at once that it has not.
     :ivar tables: what a statement shows that begins now.
     :ivar held: the locked rows, as they were seen.
     """
@@ -128,7 +129,7 @@ class Look:
     def __init__(
         self,
         committed: Tables,
-        wait: Callable[[RowKey], object],
+        wait: Callable[[RowKey, bool], bool],
         clock: Callable[[], float],
         older: Tables | None = None,
         *,
@@ -166,13 +167,15 @@ class Look:
 
     def lock_project(self, project_id: str) -> None:
         """Lock a project, of which nothing else is known here."""
-        self._wait(('project', project_id))
+        self._wait(('project', project_id), True)
 
-    def lock(self, table: str, key: str) -> Any:
-        """Lock a row and read it; None where there is none to be seen: what is not there cannot be locked."""
-        if key not in getattr(self.tables, table):
+    def lock(self, table: str, key: str, *, waits: bool = True) -> Any:
+        """Lock a row and read it; None where there is none to be seen: what is not there cannot be locked.
+
+        :param waits: whether for somebody else who has locked it; otherwise None there, too.
+        """
+        if key not in getattr(self.tables, table) or not self._wait((table, key), waits):
             return None
-        self._wait((table, key))
         row = self.held[table, key] = getattr(self.tables, table).get(key)
         return row
 

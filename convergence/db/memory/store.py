@@ -18,7 +18,7 @@ from convergence.db.memory.effects import apply
 from convergence.db.memory.load import load, lock_doubted, lock_written
 from convergence.db.memory.look import UP_TO_DATE, History, Lag, Look, RowKey, Tables
 from convergence.db.scopes import Scope, WholeStack
-from convergence.db.transaction import Committed, Missing, Ready
+from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
 ViewT = TypeVar('ViewT')
@@ -58,17 +58,21 @@ class MemoryStore:
         self._promotions = 0
         self._one_at_a_time = concurrency.Lock()
 
-    def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+    def transact(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
+    ) -> Committed[V] | None:
         """As `convergence.db.transaction.Transactions.transact`."""
         if self.pause is no_pause:
             with self._one_at_a_time:
-                return self._transact(scope, decide)
-        return self._transact(scope, decide)
+                return self._transact(scope, decide, following)
+        return self._transact(scope, decide, following)
 
-    def _transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+    def _transact(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None
+    ) -> Committed[V] | None:
         for attempt in range(self._attempts):
             try:
-                return self._once(scope, decide)
+                return self._once(scope, decide, following)
             except Missing:
                 return None
             except Conflict as error:
@@ -110,15 +114,21 @@ class MemoryStore:
     def _shown(self, lag: Lag) -> Tables | None:
         return self._history.before(lag.commits) if self._history is not None and lag.commits else None
 
-    def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
+    def _once(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None
+    ) -> Committed[V]:
         assumed = assumption(scope)
         if assumed is not None:
             with suppress(Conflict):
-                return self._decided(scope, decide, assumed)
+                return self._decided(scope, decide, assumed, following)
         return self._decided(scope, decide)
 
     def _decided(
-        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], assumed: ViewT | None = None
+        self,
+        scope: Scope[ViewT],
+        decide: Callable[[ViewT], Decision[V]],
+        assumed: ViewT | None = None,
+        following: Following | None = None,
     ) -> Committed[V]:
         self.pause('begin')
         connected = self._promotions
@@ -131,14 +141,20 @@ class MemoryStore:
                 lock_written(look, decision.effects)
             if not decision.effects:
                 return Committed.of(decision, ())
+            begun = _begun(look, following) if following is not None else None
             lock_doubted(look, decision.effects)
             self.pause('commit')
             if connected != self._promotions:
                 raise DatabaseUnavailable('another server has taken over')
-            ready = self._commit(look, scope, decision.effects)
+            ready = self._commit(look, scope, (*decision.effects, *(begun.effects if begun is not None else ())))
             self.committed(decision)
+            if begun is not None:
+                self.committed(begun)
         self.pause('committed')
-        return Committed.of(decision, ready)
+        committed = Committed.of(decision, ready)
+        if following is None or begun is None:
+            return committed
+        return committed.followed_by(following, Committed.of(begun, ()))
 
     def _commit(self, look: Look, scope: Scope[Any], decided: Iterable[Effect]) -> Ready:
         if self._history is None:
@@ -158,15 +174,18 @@ class MemoryStore:
         older = self._shown(lag)
         mine, held = object(), []
 
-        def wait(key: RowKey) -> None:
+        def wait(key: RowKey, patient: bool) -> bool:
             self.pause(f'lock {key[0]}')
             if older is not None:
-                return  # another server has other locks
+                return True  # another server has other locks
             while self._locked.get(key, mine) is not mine:
+                if not patient:
+                    return False
                 self.block()
             if key not in self._locked:
                 self._locked[key] = mine
                 held.append(key)
+            return True
 
         try:
             yield Look(self.tables, wait, self.clock, older, catches_up=lag.catches_up)
@@ -176,3 +195,11 @@ class MemoryStore:
                     del self._locked[key]
             if held:
                 self.released()
+
+
+def _begun(look: Look, following: Following) -> Decision[Any] | None:
+    """What is decided about the node that follows; None where nothing is."""
+    try:
+        return following.decide(load(look, following.scope))
+    except (Missing, Conflict):
+        return None

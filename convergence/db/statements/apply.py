@@ -420,9 +420,22 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
 }
 
 
-def apply(connection: Connection, decided: Iterable[effects.Effect], *, is_all: bool = False) -> Ready:
+def nothing() -> tuple[effects.Effect, ...]:
+    """The default of what is decided before a node arrives at others."""
+    return ()
+
+
+def apply(
+    connection: Connection,
+    decided: Iterable[effects.Effect],
+    before_arrival: Callable[[], Sequence[effects.Effect]] = nothing,
+    *,
+    is_all: bool = False,
+) -> Ready:
     """Carry out effects in their order, inside the caller's transaction.
 
+    :param before_arrival: called when rows of resources are written, and no row is locked yet that others arrive at:
+        what else is to be carried out then.
     :param is_all: nothing but the commit comes after them; then the last of them may go with that.
     :returns: the nodes that became ready and are to be cast. With `is_all` they are complete after the commit.
     :raises Conflict: something is not as it was when the decision was made.
@@ -430,7 +443,7 @@ def apply(connection: Connection, decided: Iterable[effects.Effect], *, is_all: 
     """
     ready: Ready = []
     writes = Writes(connection)
-    for effect, told in _with_events(connection, decided):
+    for effect, told in _with_more(connection, decided, before_arrival, writes):
         if not _added(writes, effect, told, ready):
             writes.send()
             _APPLIERS[type(effect)](connection, effect, ready)
@@ -439,6 +452,19 @@ def apply(connection: Connection, decided: Iterable[effects.Effect], *, is_all: 
     else:
         writes.send()
     return ready
+
+
+def _with_more(
+    connection: Connection,
+    decided: Iterable[effects.Effect],
+    before_arrival: Callable[[], Sequence[effects.Effect]],
+    writes: Writes,
+) -> Iterator[tuple[effects.Effect, Event | None]]:
+    for effect, told in _with_events(connection, decided):
+        if isinstance(effect, effects.FinishNode) and before_arrival is not nothing:
+            writes.send()
+            yield from _with_events(connection, before_arrival())
+        yield effect, told
 
 
 def _added(writes: Writes, effect: effects.Effect, told: Event | None, ready: Ready) -> bool:

@@ -145,11 +145,11 @@ WRITE_RESOURCES = (
     .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
     .values(lock_count=RESOURCE.c.lock_count + 1)
 )
-LOCK_RESOURCE_OF_NODE = Hot(
-    by_key(select(*RESOURCE_COLUMNS), RESOURCE)
-    .where(RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery())
-    .with_for_update()
+_RESOURCE_OF_NODE = by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(
+    RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery()
 )
+LOCK_RESOURCE_OF_NODE = Hot(_RESOURCE_OF_NODE.with_for_update())
+LOCK_FREE_RESOURCE_OF_NODE = Hot(_RESOURCE_OF_NODE.with_for_update(skip_locked=True))
 READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 _OTHER = SYNC_POINT.alias()
 # Only of a cleanup node: whether a node of the goal works on the same row. PostgreSQL has to come to that by the row:
@@ -374,7 +374,10 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     read_node = partial(_node, connection, scope.traversal_id, scope.number)
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
+        lock = LOCK_RESOURCE_OF_NODE if scope.waits else LOCK_FREE_RESOURCE_OF_NODE
+        locked, read = read_together(connection, lock.call(key), READ_NODE.call(key))
+        if not locked and not scope.waits:
+            raise Missing
         return (resource_of(*locked[0]) if locked else None), _seen(read)
 
     resource, seen = row_and_node(lock_and_read, partial(_lock_row, connection), read_node)

@@ -12,7 +12,8 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection, Engine
 
@@ -21,10 +22,10 @@ from convergence.core.effects import Decision, Effect
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
 from convergence.db.statements import failures
-from convergence.db.statements.apply import apply
+from convergence.db.statements.apply import apply, nothing
 from convergence.db.statements.load import load
 from convergence.db.statements.outbox import Audience, may_be_told, write_down
-from convergence.db.transaction import Committed, Missing, Ready
+from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
 LOG = logging.getLogger(__name__)
@@ -71,16 +72,19 @@ class Store:
         # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
         self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
 
-    def transact(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V] | None:
+    def transact(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
+    ) -> Committed[V] | None:
         """Lock and read `scope`, let `decide` look at it, and make its decision true, all or nothing.
 
         :param decide: a pure function; it may be called several times.
+        :param following: see `convergence.db.transaction.Transactions.transact`.
         :returns: None where what the scope names does not exist (any more).
         :raises Conflict: the rows kept changing under our hands.
         :raises DatabaseUnavailable: the database cannot be reached.
         """
         try:
-            return self._repeated(lambda: self._once(scope, decide), type(scope).__name__, TRANSIENT)
+            return self._repeated(lambda: self._once(scope, decide, following), type(scope).__name__, TRANSIENT)
         except Missing:
             return None
 
@@ -123,16 +127,23 @@ class Store:
             return self._random.uniform(0.75, 1.0) * self._interval_s * min(10 << min(attempt - 1, 6), 400)
         return self._random.uniform(0.0, self._interval_s * 2 ** min(attempt, 6))
 
-    def _once(self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]]) -> Committed[V]:
+    def _once(
+        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None
+    ) -> Committed[V]:
         assumed = assumption(scope)
         if assumed is not None:
             with contextlib.suppress(Conflict):
-                return self._decided(scope, decide, assumed)
+                return self._decided(scope, decide, assumed, following)
         return self._decided(scope, decide)
 
     def _decided(
-        self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], assumed: ViewT | None = None
+        self,
+        scope: Scope[ViewT],
+        decide: Callable[[ViewT], Decision[V]],
+        assumed: ViewT | None = None,
+        following: Following | None = None,
     ) -> Committed[V]:
+        follow = _Follow(following) if following is not None else None
         with self.writing() as connection:
             decision = decide(load(connection, scope) if assumed is None else assumed)
             if assumed is not None:
@@ -140,18 +151,24 @@ class Store:
             if not decision.effects:
                 connection.rollback()
                 return Committed.of(decision, ())
-            ready = self.carry_out(connection, decision.effects, is_all=True)
+            ready = self.carry_out(connection, decision.effects, follow, is_all=True)
             self.commit(connection, decide, decision.verdict)
-        return Committed.of(decision, ready)
+        committed = Committed.of(decision, ready)
+        return committed if follow is None else follow.on(committed)
 
-    def carry_out(self, connection: Connection, effects: Sequence[Effect], *, is_all: bool = False) -> Ready:
+    def carry_out(
+        self, connection: Connection, effects: Sequence[Effect], follow: _Follow | None = None, *, is_all: bool = False
+    ) -> Ready:
         """Make effects true inside the caller's transaction, and write down what is to be told of them outside.
 
+        :param follow: decides about the node that follows.
         :param is_all: the commit comes next.
         :returns: see `convergence.db.statements.apply.apply`.
         """
-        ready = apply(connection, effects, is_all=is_all and not may_be_told(effects, self._audience))
-        write_down(connection, effects, self._audience)
+        more = partial(follow.effects, connection) if follow is not None else nothing
+        tells = may_be_told(effects, self._audience) or (follow is not None and self._audience is not Audience.NOBODY)
+        ready = apply(connection, effects, more, is_all=is_all and not tells)
+        write_down(connection, [*effects, *(follow.decided if follow is not None else ())], self._audience)
         return ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
@@ -182,3 +199,30 @@ class Store:
         """
         with failures.translated_errors(), self.engine.connect().execution_options(reads_only=True) as connection:
             yield connection
+
+
+class _Follow:
+    """Decides about the node that follows, inside the transaction that finishes another one."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+        self._begun: Decision[Any] | None = None
+
+    @property
+    def decided(self) -> Sequence[Effect]:
+        """What becomes true of it."""
+        return self._begun.effects if self._begun is not None else ()
+
+    def effects(self, connection: Connection) -> Sequence[Effect]:
+        """Look at it, and decide."""
+        try:
+            view = load(connection, self._following.scope)
+        except (Missing, Conflict):  # nothing of it is written yet, so nothing has to be undone
+            return ()
+        self._begun = self._following.decide(view)
+        return self.decided
+
+    def on(self, committed: Committed[V]) -> Committed[V]:
+        """What the transaction came to, with what came of the node that follows."""
+        begun = Committed.of(self._begun, ()) if self._begun is not None else None
+        return committed.followed_by(self._following, begun)

@@ -1,0 +1,141 @@
+"""Who finishes one node claims the next one in the same transaction: both or neither, and nobody is waited for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import event, text
+
+from convergence.core.effects import Decision, FinishNode, InsertEvents, UpdateResource
+from convergence.core.model import NodeStatus
+from convergence.core.views import FinishView, NodeView
+from convergence.db.ports import Ports
+from convergence.db.scopes import HeldResource, OneNode
+from convergence.db.statements.store import Store
+from convergence.db.transaction import Committed, Following
+from tests.contract.rows import EVENT, FREE, NODES, RESOURCE, STACK, TRAVERSAL, Backend, node
+
+NEXT = ('V', 5)
+HELD = replace(RESOURCE, replaced_by=None)
+BEHIND = replace(FREE, id='B', name='b')
+FIRST = replace(NODES[0], next_in_backlog=5)
+"""Its row is held, and behind the window stands a node whose row is free."""
+
+
+def fill(backend: Backend, held: Any = HELD) -> None:
+    backend.fill(
+        nodes=(FIRST, *NODES[1:], node(5, name='b', resource_id='B', required_by=(3,))), resources=(held, BEHIND)
+    )
+
+
+def finish(view: FinishView) -> Decision[str]:
+    """Its holder lets go of the row."""
+    if view.resource is None or view.resource.fence != HELD.fence:
+        return Decision('fenced')
+    done = FinishNode('V', 0, (2, 3), None, 64, 5, checked=view.assumed)
+    told = InsertEvents((replace(EVENT, id='E0'),))
+    return Decision('done', (UpdateResource('R', 'W', HELD.fence, {'owner': None}), told, done), (NEXT,))
+
+
+def begin(view: NodeView) -> Decision[str] | None:
+    """The holder takes the next row."""
+    assert view.resource is not None
+    taken = UpdateResource('B', None, view.resource.fence, {'owner': 'W', 'fence': view.resource.fence + 1})
+    return Decision('begun', (taken, InsertEvents((EVENT,))))
+
+
+def both(backend: Backend, decide: Any = begin) -> Committed[str]:
+    """The transaction."""
+    seen = FinishView(9.0, HELD, FIRST, TRAVERSAL, STACK, assumed=True)
+    scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
+    committed: Committed[str] = backend.store.transact(scope, finish, Following(OneNode('V', 5, waits=False), decide))
+    return committed
+
+
+def owners(backend: Backend) -> dict[str, str | None]:
+    return {key: row.owner for key in 'RB' if (row := backend.resource(key)) is not None}
+
+
+def test_both_come_true_at_once_and_nobody_is_told_of_the_next_one(backend):
+    fill(backend)
+    committed = both(backend)
+    assert committed.verdict == 'done' and NEXT not in committed.cast
+    assert committed.following is not None and committed.following.verdict == 'begun'
+    assert owners(backend) == {'R': None, 'B': 'W'}
+    assert (backend.node(0).status, backend.node(2).waiting) == (NodeStatus.DONE, 1)
+    assert {event.id for event in backend.reader.events('S')} == {'E', 'E0'}
+
+
+def test_where_nothing_is_decided_about_the_next_one_others_are_told_of_it(backend):
+    fill(backend)
+    committed = both(backend, lambda view: None)
+    assert committed.following is None and NEXT in committed.cast
+    assert owners(backend) == {'R': None, 'B': None}
+    assert backend.node(0).status is NodeStatus.DONE
+
+
+def test_where_the_next_one_is_gone_the_first_is_finished(backend):
+    fill(backend)
+    missing = Following(OneNode('V', 77, waits=False), begin)
+    seen = FinishView(9.0, HELD, FIRST, TRAVERSAL, STACK, assumed=True)
+    committed = backend.store.transact(HeldResource('R', 'V', 0, HELD.fence, assumed=seen), finish, missing)
+    assert committed.following is None and committed.verdict == 'done'
+    assert backend.node(0).status is NodeStatus.DONE
+
+
+def test_where_the_first_is_refused_the_next_one_is_not_taken(backend):
+    """Somebody else holds its row by now; the fence says so only when it is written."""
+    fill(backend, held=replace(HELD, fence=HELD.fence + 1, owner='other'))
+    committed = both(backend)
+    assert committed.verdict == 'fenced' and committed.following is None
+    assert owners(backend) == {'R': 'other', 'B': None}
+    assert backend.node(0).status is NodeStatus.READY
+    assert backend.reader.events('S') == []
+
+
+def test_where_the_next_one_cannot_be_written_the_first_is_finished(backend):
+    """What is decided about it is as good as nothing; the answer to the first must not get lost for that."""
+    fill(backend)
+
+    def refused(view: NodeView) -> Decision[str]:
+        return Decision('begun', (UpdateResource('B', 'nobody', 1, {'owner': 'W'}),))
+
+    committed = both(backend, refused)
+    assert committed.verdict == 'done' and committed.following is None and NEXT in committed.cast
+    assert owners(backend) == {'R': None, 'B': None}
+    assert backend.node(0).status is NodeStatus.DONE
+
+
+def test_a_row_that_somebody_else_has_locked_is_not_waited_for(server_engine):
+    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    fill(backend)
+    with server_engine.connect() as other:
+        other.execute(text("SELECT id FROM resource WHERE id = 'B' FOR UPDATE"))
+        committed = both(backend)
+        other.rollback()
+    assert committed.verdict == 'done' and committed.following is None and NEXT in committed.cast
+    assert owners(backend) == {'R': None, 'B': None}
+
+
+def test_rows_are_locked_in_an_order_in_which_nobody_waits_in_a_circle(server_engine):
+    """Whoever plans locks all rows of a stack, in their order: so nothing is waited for while the next row is held.
+
+    And the nodes at which many arrive are locked last, so that others wait for them as briefly as ever.
+    """
+    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    fill(backend)
+    sent: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        sent.append(' '.join(statement.split()))
+
+    event.listen(server_engine, 'before_cursor_execute', note)
+    both(backend)
+    event.remove(server_engine, 'before_cursor_execute', note)
+    places = [
+        next(place for place, each in enumerate(sent) if all(part in each for part in parts))
+        for parts in (('UPDATE resource',), ('FROM resource', 'SKIP LOCKED'), ('UPDATE sync_point',))
+    ]
+    assert places == sorted(places), sent
+    assert not any('FOR UPDATE' in each and 'SKIP LOCKED' not in each for each in sent[: places[2]])
