@@ -227,7 +227,7 @@ def test_nothing_is_stored_by_looking_at_a_template(harness, reads):
 @pytest.mark.parametrize(
     ('expression', 'expected'),
     [
-        ('Test::', ['Test::Enforced', 'Test::Kept', 'Test::Plain', 'Test::Thing', 'Test::Token']),
+        ('Test::', ['Test::Enforced', 'Test::Holder', 'Test::Kept', 'Test::Plain', 'Test::Thing', 'Test::Token']),
         ('.*String', ['OS::Heat::RandomString']),
         ('OS::Heat::(None|Value)$', ['OS::Heat::None', 'OS::Heat::Value']),
         ('Thing', []),
